@@ -1,0 +1,76 @@
+# Python >= 3.11 and make are all that is needed; everything else goes into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+OLDEST ?= .venv-oldest
+WORKERS ?= 2
+ARGS ?=
+
+# The examples that are run as they are: not the benchmark, nor the loaders that it imports.
+EXAMPLES = $(filter-out examples/benchmark_quality.py examples/recorded_tables.py, \
+	$(sort $(wildcard examples/*.py)))
+PIP = bin/python -m pip install --disable-pip-version-check
+
+.PHONY: help demo test oldest examples benchmark clean
+.NOTPARALLEL:
+
+help:
+	@echo "make demo       the quick start, in an environment of its own"
+	@echo "make test       lint, types, tests"
+	@echo "make oldest     tests with the oldest supported versions"
+	@echo "make examples   every example, in full"
+	@echo "make benchmark  the quality benchmark, resumed where it stopped: ARGS='--n-jobs 2'"
+	@echo "make clean      remove environments, builds and caches"
+
+demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/quickstart.py
+
+test: $(VENV)/.dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS)
+
+oldest: $(OLDEST)/.dev
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -n $(WORKERS)
+
+examples: $(VENV)/.dev
+	@set -e; for file in $(EXAMPLES); do \
+		echo "== $$file"; $(VENV)/bin/python $$file; \
+	done
+
+benchmark: $(VENV)/.dev
+	$(VENV)/bin/python examples/benchmark_quality.py run $(ARGS)
+	$(VENV)/bin/python examples/benchmark_quality.py report
+
+# Keeps build/quality.csv: hours of benchmark.
+clean:
+	rm -rf .venv .venv-oldest build/lib build/bdist.* dist *.egg-info
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# --- environments: made again only when the files they depend on change --------------------
+
+define make_venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	"automl_plugins needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] \
+	+ ". Name another one: make PYTHON=python3.12")'
+$(PYTHON) -m venv $(1)
+endef
+
+$(VENV)/.demo: pyproject.toml constraints.txt
+	$(call make_venv,$(VENV))
+	$(VENV)/$(PIP) -c constraints.txt -e '.[optuna,plot]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	$(call make_venv,$(VENV))
+	$(VENV)/$(PIP) -c constraints.txt -e '.[dev]'
+	touch $@ $(VENV)/.demo
+
+# Today's tools, then the frameworks and the numerics turned back.
+$(OLDEST)/.dev: pyproject.toml constraints.txt constraints-oldest.txt
+	$(call make_venv,$(OLDEST))
+	$(OLDEST)/$(PIP) -c constraints.txt -e '.[dev]'
+	$(OLDEST)/$(PIP) -r constraints-oldest.txt
+	$(OLDEST)/bin/python -m pip check
+	touch $@

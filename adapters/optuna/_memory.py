@@ -1,0 +1,190 @@
+"""What a sampler remembers of a study: a cache that can be thrown away and comes back the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from optuna.distributions import BaseDistribution
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.history import History, Status
+from automl_plugins.proposer import refit_point
+
+from . import _private
+from ._columns import Columns, Cost, Row, read_trial
+from ._space import Rule, UnionSpace, infer_rules
+
+FloatArray = npt.NDArray[np.float64]
+
+_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+_ALL = (*_FINISHED, TrialState.RUNNING)
+_RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
+
+
+@dataclass(frozen=True)
+class View:
+    """A study at one moment, as a sampler sees it.
+
+    Attributes:
+        columns: Finished trials.
+        running: Other running trials, published proposals included.
+        distributions: Union of all names, the newest distribution of each.
+    """
+
+    columns: Columns
+    running: list[Row]
+    distributions: dict[str, BaseDistribution]
+
+    def __len__(self) -> int:
+        return len(self.columns) + len(self.running)
+
+    def values(self, name: str) -> FloatArray:
+        """Internal values of a name in all trials (n,), NaN where it was not asked for."""
+        return np.concatenate([self.columns.values(name), Columns(self.running).values(name)])
+
+    def facts(self, name: str) -> FloatArray:
+        """A scalar attribute of all rows (n,)."""
+        return np.concatenate([self.columns.facts(name), Columns(self.running).facts(name)])
+
+    def constraints(self) -> FloatArray:
+        """Constraint values of all rows (n, c), names sorted."""
+        names = sorted(self.columns.constraint_names)
+        out = np.full((len(self), len(names)), np.nan)
+        for column, name in enumerate(names):
+            out[: len(self.columns), column] = self.columns.constraint(name)
+        return out
+
+
+class Memory:
+    """Cache of one study (or bracket): columns, conditions, search space.
+
+    Args:
+        study: The study, as shown to the sampler.
+        cost: How seconds are read from a trial.
+        declared: Distributions known up front.
+        ordinal: Ordered choices of categorical parameters.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        cost: Cost,
+        declared: Mapping[str, BaseDistribution],
+        ordinal: Mapping[str, Sequence[Any]],
+    ) -> None:
+        self._storage = _private.storage_of(study)  # kept alive: its identity is our key
+        self._maximize = study.direction == StudyDirection.MAXIMIZE
+        self._cost = cost
+        self._declared = dict(declared)
+        self._ordinal = ordinal
+        self._columns = Columns()
+        self._rules: tuple[int, list[Rule]] = (0, [])
+        self._space: tuple[Any, UnionSpace] | None = None
+
+    def view(self, study: Study, trial: FrozenTrial) -> View:
+        """Read what is new.
+
+        Raises:
+            ValueError: If the cost of a trial is not a number of seconds, or ``cost`` names a
+                user attribute that no complete trial has.
+        """
+        columns = self._columns
+        finished: list[FrozenTrial] = []
+        running: list[FrozenTrial] = []
+        n_known = 0
+        for other in study.get_trials(deepcopy=False, states=_ALL):
+            if other.number in columns.numbers:
+                n_known += 1
+            elif other.state == TrialState.RUNNING:
+                if other.number != trial.number:
+                    running.append(other)
+            else:
+                finished.append(other)
+        if n_known < len(columns):  # the storage lost trials we know: start again
+            self._columns = Columns()
+            return self.view(study, trial)
+        if finished:
+            columns = columns.extended([self._read(t) for t in finished])
+            self._check_cost(columns)
+            self._columns = columns
+        return View(
+            columns,
+            [_published(self._read(other), other) for other in running],
+            self._declared | columns.distributions,
+        )
+
+    def _read(self, trial: FrozenTrial) -> Row:
+        return read_trial(trial, maximize=self._maximize, cost=self._cost)
+
+    def _check_cost(self, columns: Columns) -> None:
+        if not isinstance(self._cost, str) or self._cost == "duration":
+            return
+        complete = [row for row in columns.rows if row.status == Status.COMPLETE]
+        if complete and all(np.isnan(row.seconds) for row in complete):
+            raise ValueError(
+                f"cost={self._cost!r}: no complete trial has a user attribute of that name. Write"
+                f" it in the objective, trial.set_user_attr({self._cost!r}, seconds), or use"
+                " cost='duration'."
+            )
+
+    def space(self, view: View, asked: Mapping[str, BaseDistribution]) -> UnionSpace:
+        """The union space, with ``asked`` as the newest distributions.
+
+        The same object is returned as long as nothing has changed.
+        """
+        distributions = view.distributions | dict(asked)
+        rules = self._conditions(view)
+        key = (distributions, rules)
+        if self._space is None or self._space[0] != key:
+            self._space = (key, UnionSpace(distributions, rules, self._ordinal))
+        return self._space[1]
+
+    def _conditions(self, view: View) -> list[Rule]:
+        n = refit_point(len(view.columns))
+        if self._rules[0] != n:
+            rows = view.columns.rows[:n]
+            complete = [i for i, row in enumerate(rows) if row.status == Status.COMPLETE]
+            recent = complete[-_RULE_TRIALS:]
+            values = {
+                name: view.columns.values(name)[recent] for name in view.columns.distributions
+            }
+            self._rules = (n, infer_rules(values, view.columns.distributions))
+        return self._rules[1]
+
+    def history(self, view: View, union: UnionSpace) -> History:
+        """The core's history: finished rows, then the running ones."""
+        space = union.vectors
+        vectors = np.empty((len(view), space.d))
+        for name, column in union.column.items():
+            vectors[:, column] = union.encode(name, view.values(name))
+        return History(
+            number=view.facts("number").astype(np.int64),
+            vectors=vectors,
+            losses=finite(view.facts("loss")),
+            seconds=view.facts("seconds"),
+            status=view.facts("status").astype(np.int64),
+            budget=view.facts("step"),
+            constraints=view.constraints(),
+            missing=np.isnan(vectors) & ~np.isnan(space.activate(np.nan_to_num(vectors))),
+        )
+
+
+def _published(row: Row, trial: FrozenTrial) -> Row:
+    """A running trial's row with the values it was proposed but has not asked for yet."""
+    row.values.update(_private.read_proposal(trial) | row.values)
+    return row
+
+
+def finite(losses: FloatArray) -> FloatArray:
+    """``losses`` (n,) with infinities clipped to the finite range; NaN stays."""
+    infinite = np.isinf(losses)
+    if not infinite.any():
+        return losses
+    known = losses[np.isfinite(losses)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    return np.asarray(np.where(infinite, np.where(losses > 0, high, low), losses))

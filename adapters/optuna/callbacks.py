@@ -1,0 +1,53 @@
+"""Callbacks for ``study.optimize``."""
+
+from __future__ import annotations
+
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+
+class NoImprovement:
+    """Stop a study that has not improved for a while.
+
+    Everything follows from the stored trials, so the callback can be shared by workers, and a
+    resumed study goes on counting where it stopped.
+
+    Args:
+        patience: Complete trials without an improvement after which the study stops.
+        min_delta: Improvement that counts, in units of the objective.
+
+    Raises:
+        ValueError: If ``patience`` < 1 or ``min_delta`` < 0; on a multi-objective study.
+
+    Example::
+
+        study.optimize(objective, n_trials=1000, callbacks=[NoImprovement(patience=50)])
+    """
+
+    def __init__(self, patience: int, *, min_delta: float = 0.0) -> None:
+        if patience < 1:
+            raise ValueError(f"patience must be >= 1, got {patience!r}.")
+        if not min_delta >= 0.0:
+            raise ValueError(f"min_delta must be >= 0, got {min_delta!r}.")
+        self.patience = patience
+        self.min_delta = min_delta
+
+    def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        """Stop ``study`` if the last ``patience`` complete trials brought nothing."""
+        if len(study.directions) > 1:
+            raise ValueError(
+                f"NoImprovement needs a study with one objective, got {len(study.directions)}."
+            )
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        best, since = float("inf"), 0
+        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        for other in sorted(trials, key=lambda t: t.number):
+            feasible = all(value <= 0 for value in other.constraints.values())
+            assert other.value is not None
+            loss = sign * other.value if feasible else float("inf")
+            if loss < best - self.min_delta:
+                best, since = loss, 0
+            else:
+                since += 1
+        if since >= self.patience:
+            study.stop()

@@ -1,0 +1,98 @@
+"""Space-filling start that covers every branch of a conditional space, one point at a time.
+
+A branch (an algorithm, say) is visited in proportion to the size of what lies below it; inside a
+branch the point is the best candidate of a few (Mitchell 1991): the one farthest from what has
+been tried. Both look only at the history, so a design goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import qmc
+
+from automl_plugins.space import VectorSpace
+
+FloatArray = npt.NDArray[np.float64]
+
+_BEST_OF = 8  # more candidates push the design into the corners of the space
+
+
+def next_point(
+    space: VectorSpace, pool: FloatArray, tried: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """The member of ``pool`` that fills the space best.
+
+    Args:
+        space: The search space.
+        pool: Candidates (m, d), none of them tried yet if that is possible.
+        tried: Configurations evaluated or under way (n, d).
+        rng: Breaks ties and draws the candidates.
+
+    Returns:
+        One vector (d,) of the pool.
+    """
+    for column in space.branching:
+        pool, tried = _least_served(space, pool, tried, column, rng)
+    for column in np.flatnonzero(space.categorical).tolist():
+        # Any category may prove to be a branch once its children are seen: balance them all.
+        pool, _ = _least_served(space, pool, tried, column, rng)
+    if len(pool) > _BEST_OF:
+        pool = pool[rng.choice(len(pool), _BEST_OF, replace=False)]
+    if not len(tried):
+        return np.asarray(pool[rng.integers(len(pool))])
+    gaps = distances(space.features(pool), space.features(tried)).min(axis=1)
+    return np.asarray(pool[int(gaps.argmax())])
+
+
+def _least_served(
+    space: VectorSpace,
+    pool: FloatArray,
+    tried: FloatArray,
+    column: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Pool and history restricted to the option of ``column`` whose turn it is."""
+    active = ~np.isnan(pool[:, column])
+    if not active.all():  # another branch was chosen above, where this column plays no part
+        return pool, tried
+    options = np.unique(pool[:, column])
+    counts = np.array([(tried[:, column] == option).sum() for option in options])
+    bits = space.volume_bits(pool)
+    weights = np.array([1.0 + bits[pool[:, column] == option].mean() for option in options])
+    option = options[apportion(counts, weights, rng)]
+    return pool[pool[:, column] == option], tried[tried[:, column] == option]
+
+
+def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Generator) -> int:
+    """Index of the option to be served next: Webster's method, every option once first.
+
+    The option with the largest weight / (count + 1/2) has its turn, so after n turns the counts
+    are proportional to the weights up to rounding.
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    priority = np.asarray(weights, dtype=np.float64) / (counts + 0.5)
+    if (counts == 0).any():
+        priority = np.where(counts == 0, 1.0, 0.0)
+    return int(rng.choice(np.flatnonzero(priority == priority.max())))
+
+
+def stratified(index: int, rng: np.random.Generator) -> float:
+    """Element ``index`` of a scrambled van der Corput sequence in [0, 1).
+
+    Equal generators give one sequence; any 2^m elements from its start hit every interval of
+    length 2^-m once. For a number whose space is not known yet: each name has a sequence of its
+    own, and its index is how often the name has been drawn.
+    """
+    return float(qmc.Halton(1, scramble=True, rng=rng).fast_forward(index).random(1)[0, 0])
+
+
+def distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Mean absolute difference (m, n) of features ``a`` (m, f) and ``b`` (n, f).
+
+    A feature that is active (not NaN) on one side only differs by 1.
+    """
+    difference = np.abs(a[:, None, :] - b[None, :, :])
+    one_sided = np.isnan(a)[:, None, :] != np.isnan(b)[None, :, :]
+    filled = np.where(one_sided, 1.0, np.nan_to_num(difference, nan=0.0))
+    return np.asarray(filled.mean(axis=2))

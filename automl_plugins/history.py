@@ -1,0 +1,147 @@
+"""What has been observed so far, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Status(IntEnum):
+    """State of an observation."""
+
+    COMPLETE = 0
+    PRUNED = 1
+    FAILED = 2
+    RUNNING = 3
+
+
+@dataclass(frozen=True)
+class History:
+    """Observations of one search, finished ones first and in the order in which they finished.
+
+    Order matters: the first s rows of a longer history are those of a shorter one, so a model
+    fitted on them can be fitted again, exactly, from the longer one.
+
+    Attributes:
+        number: Identifiers of the rows (n,), unique.
+        vectors: Configurations (n, d) in ConfigSpace's vector form; NaN = inactive, or missing.
+        losses: Losses (n,), minimised; NaN where unknown, never infinite.
+        seconds: Cost of each row (n,), >= 0; NaN where unknown. A lower bound for pruned and
+            running rows.
+        status: ``Status`` of each row (n,).
+        budget: Budget or pruning step of each loss (n,); NaN where there is none.
+        constraints: Constraint values (n, c); feasible iff all <= 0; NaN where unknown.
+        missing: Mask (n, d) of values the row should have but did not ask for (a failed
+            evaluation stops half-way); tells them apart from inactive ones. All False if None.
+
+    Raises:
+        ValueError: On construction, naming the column and the row that is wrong.
+    """
+
+    number: IntArray
+    vectors: FloatArray
+    losses: FloatArray
+    seconds: FloatArray
+    status: IntArray
+    budget: FloatArray
+    constraints: FloatArray
+    missing: npt.NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        n = len(self.number)
+        if self.vectors.ndim != 2 or len(self.vectors) != n:
+            raise ValueError(f"vectors must have shape ({n}, d), got {self.vectors.shape}.")
+        for name in ("losses", "seconds", "status", "budget"):
+            shape = getattr(self, name).shape
+            if shape != (n,):
+                raise ValueError(f"{name} must have shape ({n},), got {shape}.")
+        if self.constraints.ndim != 2 or len(self.constraints) != n:
+            raise ValueError(
+                f"constraints must have shape ({n}, c), got {self.constraints.shape}."
+            )
+        if self.missing.shape != self.vectors.shape:
+            raise ValueError(
+                f"missing must have the shape of vectors {self.vectors.shape},"
+                f" got {self.missing.shape}."
+            )
+        self._refuse(np.isinf(self.vectors).any(axis=1), "vectors", "must be finite or NaN")
+        self._refuse(np.isinf(self.losses), "losses", "must be finite or NaN (clip infinities)")
+        self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
+        self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
+        self._refuse(~np.isin(self.status, list(Status)), "status", "must be a Status")
+        complete = self.status == Status.COMPLETE
+        self._refuse(complete & np.isnan(self.losses), "losses", "of a COMPLETE row must be known")
+        running = self.status == Status.RUNNING
+        if np.any(running[:-1] & ~running[1:]):
+            raise ValueError("RUNNING rows must come last.")
+        if len(np.unique(self.number)) != n:
+            raise ValueError("number must be unique.")
+
+    def _refuse(self, wrong: Any, column: str, rule: str) -> None:
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            value = getattr(self, column)[row]
+            raise ValueError(f"{column} {rule}; row {row} (number {self.number[row]}): {value}.")
+
+    @classmethod
+    def of(
+        cls,
+        vectors: Any,
+        losses: Any,
+        *,
+        seconds: Any = None,
+        status: Any = None,
+        number: Any = None,
+        budget: Any = None,
+        constraints: Any = None,
+        missing: Any = None,
+    ) -> History:
+        """Build a history from array-likes; columns not given are unknown, rows COMPLETE."""
+        vectors = np.asarray(vectors, dtype=np.float64)
+        n = len(vectors)
+
+        def column(values: Any, default: float) -> FloatArray:
+            return np.full(n, default) if values is None else np.asarray(values, dtype=np.float64)
+
+        return cls(
+            number=np.arange(n) if number is None else np.asarray(number, dtype=np.int64),
+            vectors=vectors,
+            losses=column(losses, np.nan),
+            seconds=column(seconds, np.nan),
+            status=column(status, Status.COMPLETE).astype(np.int64),
+            budget=column(budget, np.nan),
+            constraints=(
+                np.empty((n, 0))
+                if constraints is None
+                else np.asarray(constraints, dtype=np.float64)
+            ),
+            missing=(
+                np.zeros(vectors.shape, dtype=bool)
+                if missing is None
+                else np.asarray(missing, dtype=bool)
+            ),
+        )
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def n_finished(self) -> int:
+        """Number of rows that are not RUNNING; they are the first ones."""
+        return int((self.status != Status.RUNNING).sum())
+
+    def first(self, n: int) -> History:
+        """The history of the first ``n`` rows."""
+        return History(**{name: getattr(self, name)[:n] for name in self.__dataclass_fields__})
+
+    @property
+    def feasible(self) -> npt.NDArray[np.bool_]:
+        """Rows (n,) whose known constraints are all <= 0."""
+        return np.asarray(~(self.constraints > 0).any(axis=1))

@@ -1,0 +1,183 @@
+"""The models behind one proposal, fitted together: loss, running time, feasibility."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.history import History, Status
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates import Feasibility, QuantileBoosting, RunningTime
+from automl_plugins.targets import Target, Targets, effective_losses, transform
+
+FloatArray = npt.NDArray[np.float64]
+FailedTrials = Literal["avoid", "ignore"]
+
+_LEAST_STD = 1e-9  # of standardised targets: only keeps an EI of 0 from becoming log 0
+
+
+class SurrogateFailure(RuntimeError):
+    """A surrogate could not be fitted or asked; the cause is chained."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What is fitted on a history.
+
+    Attributes:
+        surrogate: Template of the loss model; copied, never fitted itself.
+        target: Transform of the losses.
+        max_rows: Rows the models see at most: the best half, and others at random.
+        failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
+        timed: Whether to model the running time.
+    """
+
+    surrogate: Any = field(default_factory=QuantileBoosting)
+    target: Target = "normal_scores"
+    max_rows: int = 1000
+    failed_trials: FailedTrials = "avoid"
+    timed: bool = False
+
+
+@dataclass(frozen=True)
+class FittedModels:
+    """Fitted models and the facts an acquisition needs.
+
+    Attributes:
+        surrogate: Fitted model of the targets.
+        targets: The transformed losses.
+        best: Best target f*, of a feasible row if there is one.
+        best_rows: Positions in the history, best loss first, feasible ones first.
+        running_time: Model of ln seconds; None where no costs are known or wanted.
+        feasibility: Model of the probability of success; None where nothing ever failed.
+        n_rows: Finished rows that were known.
+    """
+
+    surrogate: Any
+    targets: Targets
+    best: float
+    best_rows: npt.NDArray[np.int64]
+    running_time: RunningTime | None
+    feasibility: Feasibility | None
+    n_rows: int
+
+    def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation (m,) of the target; a bare bound has deviation 0.
+
+        Raises:
+            SurrogateFailure: If the surrogate raises, or answers with the wrong shape or NaN.
+        """
+        try:
+            answer = self.surrogate.predict(features)
+            mean, std = answer if isinstance(answer, tuple) else (answer, np.zeros(len(features)))
+            mean = np.asarray(mean, dtype=np.float64).reshape(len(features))
+            std = np.asarray(std, dtype=np.float64).reshape(len(features))
+        except Exception as error:  # whatever a foreign model raises is the same to us
+            raise SurrogateFailure(f"predict of {self.surrogate!r} failed: {error}") from error
+        if np.isnan(mean).any() or np.isnan(std).any():
+            raise SurrogateFailure(f"{self.surrogate!r} predicted NaN.")
+        return mean, std
+
+    def log_success(self, features: FloatArray) -> FloatArray:
+        """Log P(success) (m,); 0 where nothing ever failed."""
+        if self.feasibility is None:
+            return np.zeros(len(features))
+        return np.log(self.feasibility.predict(features))
+
+    def log_seconds(self, features: FloatArray) -> FloatArray:
+        """Log of the expected seconds (m,)."""
+        assert self.running_time is not None
+        return np.log(self.running_time.predict_seconds(features))
+
+    def to_loss(self, target: float) -> float:
+        """The loss that ``target`` stands for."""
+        return self.targets.to_loss(target)
+
+
+def fit_models(
+    settings: ModelSettings, space: VectorSpace, history: History, streams: Streams
+) -> FittedModels:
+    """Fit all models on ``history`` (finished rows only).
+
+    The random streams are indexed by the number of rows: the same history, the same models.
+
+    Raises:
+        SurrogateFailure: If a fit raises.
+    """
+    n = len(history)
+    losses = effective_losses(history)
+    known = np.flatnonzero(~np.isnan(losses))
+    targets = transform(losses[known], settings.target)
+    feasible = history.feasible[known]
+    order = np.lexsort((known, targets.values, ~feasible))
+    features = space.features(history.vectors)
+    rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
+    surrogate = seeded(settings.surrogate, streams.integer("surrogate", n))
+    try:
+        surrogate.fit(features[known[rows]], targets.values[rows])
+        running_time = _fit_running_time(settings, history, features, streams)
+        feasibility = _fit_feasibility(settings, history, features, streams)
+    except Exception as error:  # whatever a foreign model raises is the same to us
+        raise SurrogateFailure(f"fit of {surrogate!r} on {n} rows failed: {error}") from error
+    return FittedModels(
+        surrogate=surrogate,
+        targets=targets,
+        best=float(targets.values[order[0]]),
+        best_rows=known[order],
+        running_time=running_time,
+        feasibility=feasibility,
+        n_rows=n,
+    )
+
+
+def seeded(surrogate: Any, seed: int) -> Any:
+    """A copy of ``surrogate`` with its random state set, if it has one."""
+    fresh = copy.deepcopy(surrogate)
+    if hasattr(fresh, "random_state"):
+        fresh.random_state = seed
+    return fresh
+
+
+def thin_out(
+    targets: FloatArray, max_rows: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Positions of at most ``max_rows`` rows: the best half, the others drawn at random."""
+    n = len(targets)
+    if n <= max_rows:
+        return np.arange(n)
+    order = np.argsort(targets, kind="stable")
+    n_best = max_rows // 2
+    others = rng.choice(order[n_best:], max_rows - n_best, replace=False)
+    return np.sort(np.concatenate([order[:n_best], others]))
+
+
+def _recent(mask: npt.NDArray[np.bool_], max_rows: int) -> npt.NDArray[np.int64]:
+    return np.flatnonzero(mask)[-max_rows:]
+
+
+def _fit_running_time(
+    settings: ModelSettings, history: History, features: FloatArray, streams: Streams
+) -> RunningTime | None:
+    rows = _recent(~np.isnan(history.seconds), settings.max_rows)
+    if not settings.timed or not len(rows):
+        return None
+    # Failed evaluations count in full: they took that long. Pruned ones would have gone on.
+    bound = history.status[rows] == Status.PRUNED
+    model = RunningTime(random_state=streams.integer("running_time", len(history)))
+    return model.fit(features[rows], history.seconds[rows], bound)
+
+
+def _fit_feasibility(
+    settings: ModelSettings, history: History, features: FloatArray, streams: Streams
+) -> Feasibility | None:
+    success = (history.status != Status.FAILED) & history.feasible
+    if settings.failed_trials == "ignore" or success.all():
+        return None
+    rows = _recent(np.ones(len(history), dtype=bool), settings.max_rows)
+    model = Feasibility(random_state=streams.integer("feasibility", len(history)))
+    return model.fit(features[rows], success[rows])

@@ -1,0 +1,285 @@
+"""Propose the next configuration: design -> surrogate -> acquisition -> maximise.
+
+A proposal is a pure function of (space, history, seed, k). What a ``Proposer`` keeps between
+calls is a cache of the last fitted model, which may be thrown away at any time: the model for n
+finished rows is always the one fitted on the first ``refit_point(n)`` of them, with streams
+indexed by that point.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins import design
+from automl_plugins.acquisition import (
+    log_expected_improvement,
+    lower_confidence_bound,
+    pending_distance,
+    positive_part,
+    weighted,
+)
+from automl_plugins.history import History, Status
+from automl_plugins.maximizer import Candidates, maximize
+from automl_plugins.models import FittedModels, ModelSettings, SurrogateFailure, fit_models
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+
+FloatArray = npt.NDArray[np.float64]
+Acquisition = Literal["ei", "bound"]
+Origin = Literal["design", "random", "model"]
+
+_DESIGN_POOL = 512  # candidates among which a design chooses
+_INCUMBENTS = 5  # best observed configurations the local search sets out from
+_MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
+
+__all__ = ["Proposal", "Proposer", "ProposerSettings", "SurrogateFailure", "refit_point"]
+
+
+@dataclass(frozen=True)
+class ProposerSettings:
+    """How a ``Proposer`` works; every sampler is one set of these.
+
+    Attributes:
+        models: What is fitted, see ``ModelSettings``.
+        acquisition: ``"ei"`` (expected improvement) or ``"bound"`` (lower confidence bound).
+        xi: Improvement in standard deviations of the target below which EI gains nothing.
+        beta: Standard deviations between the mean and the bound.
+        cost_exponent: kappa of gain / seconds^kappa; 0 ignores the cost.
+        cost_budget: Trials over which kappa falls linearly to 0; None keeps it.
+        interleave: Every ``interleave``-th proposal fills the space instead; None never.
+        n_startup: Rows before the model is asked; None follows the size of the space.
+        n_candidates: Random candidates; a space of at most that size is enumerated instead.
+        uniform_start: Draw the start at random instead of filling the space.
+    """
+
+    models: ModelSettings
+    acquisition: Acquisition = "ei"
+    xi: float = 0.0
+    beta: float = 1.0
+    cost_exponent: float = 0.0
+    cost_budget: int | None = None
+    interleave: int | None = None
+    n_startup: int | None = None
+    n_candidates: int = 1000
+    uniform_start: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A configuration and why it was chosen.
+
+    Attributes:
+        vector: The configuration (d,).
+        origin: ``"design"`` (start or interleaved), ``"random"`` or ``"model"``.
+        loss: Predicted loss; None when no model was asked.
+        bound: Predicted lower bound of the loss.
+        seconds: Predicted seconds; None where costs are not modelled.
+        success: Predicted probability of success; None where nothing has failed yet.
+        n_rows: Finished rows the model was fitted on.
+        fit_seconds: Time of a fit made for this proposal; None if the model was reused.
+    """
+
+    vector: FloatArray
+    origin: Origin
+    loss: float | None = None
+    bound: float | None = None
+    seconds: float | None = None
+    success: float | None = None
+    n_rows: int = 0
+    fit_seconds: float | None = None
+
+
+def refit_point(n: int) -> int:
+    """Number of finished rows that the model for ``n`` finished rows is fitted on.
+
+    Every row below 128, then every 2nd, from 256 every 4th, from 512 every 8th, from 1024 every
+    16th: the model is never more than 1/64 of the rows behind, and with a capped number of rows
+    the cost of a fit is spread over ever more proposals.
+    """
+    step = 1 << min(4, max(0, n.bit_length() - 7))
+    return n - n % step
+
+
+class Proposer:
+    """Proposes configurations with the given settings; holds nothing but a cache."""
+
+    def __init__(self, settings: ProposerSettings) -> None:
+        self.settings = settings
+        self._cache: tuple[VectorSpace, bytes, FittedModels] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"settings": self.settings, "_cache": None}
+
+    def propose(
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        k: int,
+        fixed: FloatArray | None = None,
+    ) -> Proposal:
+        """The configuration to evaluate as number ``k``.
+
+        Args:
+            space: The search space.
+            history: Everything observed, running evaluations included.
+            streams: Random streams of the search.
+            k: Number of this evaluation in the search.
+            fixed: Values (d,) that are already decided, NaN where free; None leaves all free.
+
+        Returns:
+            A valid configuration that was not observed, unless the space is exhausted.
+
+        Raises:
+            SurrogateFailure: If a model could not be fitted or asked.
+        """
+        if fixed is not None and np.isnan(fixed).all():
+            fixed = None
+        settings = self.settings
+        turn = settings.interleave is not None and k % settings.interleave == 0
+        starting = len(history) < self.n_startup(space) or not np.any(
+            history.status == Status.COMPLETE
+        )
+        rng = streams.generator("candidates", k)
+        if starting and settings.uniform_start:
+            pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
+            return Proposal(pool[rng.integers(len(pool))], "random")
+        if starting or turn:
+            pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
+            return Proposal(design.next_point(space, pool, history.vectors, rng), "design")
+        models, fit_seconds = self._models(space, history, streams)
+        return replace(self._best(space, history, models, k, fixed, rng), fit_seconds=fit_seconds)
+
+    def n_startup(self, space: VectorSpace) -> int:
+        """Rows of the start design, by the size of the space unless set."""
+        if self.settings.n_startup is not None:
+            return self.settings.n_startup
+        options = sum(int(space.n_values[column]) for column in space.branching)
+        return max(6, 1 + options)
+
+    # --- the model phase ------------------------------------------------------------------
+
+    def _models(
+        self, space: VectorSpace, history: History, streams: Streams
+    ) -> tuple[FittedModels, float | None]:
+        training = history.first(refit_point(history.n_finished))
+        key = _digest(training)
+        cache = self._cache  # read once: threads share the sampler
+        if cache is not None and cache[0] is space and cache[1] == key:
+            return cache[2], None
+        started = time.perf_counter()
+        models = fit_models(self.settings.models, space, training, streams)
+        self._cache = (space, key, models)
+        return models, time.perf_counter() - started
+
+    def _best(
+        self,
+        space: VectorSpace,
+        history: History,
+        models: FittedModels,
+        k: int,
+        fixed: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> Proposal:
+        settings = self.settings
+        first = self._unseen(space, history, fixed, settings.n_candidates, rng)
+        # Running evaluations, and finished ones newer than the model, are unknown to it.
+        unknown = space.features(history.vectors[models.n_rows :])
+        exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
+        reference: float | None = None
+
+        def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+            nonlocal reference
+            features = space.features(vectors)
+            mean, std = models.predict(features)
+            if settings.acquisition == "ei":
+                log_gain = log_expected_improvement(mean, std, models.best, settings.xi)
+            else:
+                utility = lower_confidence_bound(mean, std, settings.beta)
+                if exponent == 0.0 and models.feasibility is None and not len(unknown):
+                    return utility, mean
+                if reference is None:  # fixed by the first batch, else it moves with the search
+                    reference = _reference(utility, median=exponent > 0.0)
+                log_gain = positive_part(utility, reference)
+            return weighted(
+                log_gain,
+                log_success=models.log_success(features),
+                log_seconds=models.log_seconds(features) if exponent else 0.0,
+                exponent=exponent,
+                log_distance=np.log(np.maximum(pending_distance(features, unknown), 1e-12)),
+            ), mean
+
+        incumbents = history.vectors[models.best_rows[:_INCUMBENTS]]
+        vector = maximize(space, score, first, incumbents, fixed, rng)
+        return self._explained(space, models, vector)
+
+    def _cost_exponent(self, k: int) -> float:
+        budget = self.settings.cost_budget
+        left = 1.0 if budget is None else max(0.0, 1.0 - k / budget)
+        return self.settings.cost_exponent * left
+
+    def _unseen(
+        self,
+        space: VectorSpace,
+        history: History,
+        fixed: FloatArray | None,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Candidates:
+        """Candidates that were not observed; observed ones only if nothing else is left."""
+        seen = space.keys(history.vectors)
+        everything = space.enumerate(n) if fixed is None else None
+        for _ in range(_MAX_REDRAWS):
+            if everything is not None:
+                break
+            drawn = space.complete(space.sample(n, rng), rng, fixed)
+            fresh = drawn[~np.isin(space.keys(drawn), seen)]
+            if len(fresh):
+                return Candidates(fresh, seen)
+            everything = space.enumerate(n + 2 * len(history)) if fixed is None else None
+        if everything is None:
+            return Candidates(drawn, seen)
+        fresh = everything[~np.isin(space.keys(everything), seen)]
+        return Candidates(fresh if len(fresh) else everything, seen, complete=True)
+
+    def _explained(self, space: VectorSpace, models: FittedModels, vector: FloatArray) -> Proposal:
+        features = space.features(vector[None])
+        mean, std = models.predict(features)
+        bound = float(mean[0] - self.settings.beta * std[0])
+        seconds = None
+        if models.running_time is not None:
+            seconds = float(np.exp(models.log_seconds(features)[0]))
+        success = None
+        if models.feasibility is not None:
+            success = float(np.exp(models.log_success(features)[0]))
+        return Proposal(
+            vector,
+            "model",
+            loss=models.to_loss(float(mean[0])),
+            bound=models.to_loss(bound),
+            seconds=seconds,
+            success=success,
+            n_rows=models.n_rows,
+        )
+
+
+def _reference(utility: FloatArray, *, median: bool) -> float:
+    """Reference of a bound: the median (GBQR-median, eq. 5.2) or just below every candidate."""
+    if median:
+        return float(np.median(utility))
+    low, high = float(utility.min()), float(utility.max())
+    return low - 1e-3 * max(high - low, 1e-12)
+
+
+def _digest(history: History) -> bytes:
+    """Identifies what a model is fitted on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
+        digest.update(np.ascontiguousarray(getattr(history, column)).tobytes())
+    return digest.digest()

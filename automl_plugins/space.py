@@ -1,0 +1,362 @@
+"""A ConfigSpace search space as arrays: features, candidates, neighbours, enumeration.
+
+Notation of this module::
+
+    d         number of hyperparameters, columns ordered by ``space.index_of``
+    vectors   configurations, (n, d) float64: numbers in [0, 1] on their own scale, categories
+              and ordinals as index, inactive = NaN
+    features  what the surrogates see, (n, f): numbers as they are, ordinals scaled to [0, 1],
+              categories one-hot, inactive = NaN
+
+All functions work on whole arrays: 10 000 Configuration objects would cost half a second.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import AndConjunction, Condition, ConditionLike, Conjunction
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
+_MAX_REJECTIONS = 100  # rounds of sampling before a forbidden region counts as the whole space
+
+
+class VectorSpace:
+    """Vectorised view of a ``ConfigurationSpace``, conditions and forbidden clauses included.
+
+    Args:
+        space: The search space; it must not change afterwards.
+
+    Attributes:
+        names: Hyperparameter names by column.
+        categorical: Mask (d,) of the columns that hold unordered categories.
+        n_values: Number of legal values of each column (d,), inf for real numbers.
+    """
+
+    def __init__(self, space: ConfigurationSpace) -> None:
+        self.space = space
+        self.names: tuple[str, ...] = tuple(space.at)
+        hyperparameters = [space[name] for name in self.names]
+        self._hyperparameters = hyperparameters
+        self.categorical = np.array(
+            [isinstance(hp, CategoricalHyperparameter) for hp in hyperparameters], dtype=bool
+        )
+        self.n_values = np.array([float(hp.size) for hp in hyperparameters])
+        self._scales = np.array(
+            [
+                hp.size - 1.0 if isinstance(hp, OrdinalHyperparameter) else 1.0
+                for hp in hyperparameters
+            ]
+        )
+        self._constant = [isinstance(hp, Constant) for hp in hyperparameters]
+        # ``space.at`` is sorted by depth, so the conditions of a column's parents come first.
+        conditions = [
+            (space.index_of[_child(condition)], condition) for condition in space.conditions
+        ]
+        self._conditions: list[tuple[int, ConditionLike]] = sorted(conditions, key=lambda c: c[0])
+        self._forbidden = list(space.forbidden_clauses)
+        self._everything: FloatArray | None = None  # cache of ``enumerate``
+        self._too_small = 0  # the largest limit that was not enough
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def __reduce__(self) -> tuple[type[VectorSpace], tuple[ConfigurationSpace]]:
+        return VectorSpace, (self.space,)
+
+    # --- validity -------------------------------------------------------------------------
+
+    def activate(self, vectors: FloatArray) -> FloatArray:
+        """Copy of ``vectors`` (n, d) in which inactive columns are NaN."""
+        columns = np.array(vectors, dtype=np.float64).T  # (d, n): the layout of ConfigSpace
+        for child, condition in self._conditions:
+            columns[child, ~_satisfied(condition, columns)] = np.nan
+        return columns.T
+
+    def canonical(self, vectors: FloatArray) -> FloatArray:
+        """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
+        out = np.array(vectors, dtype=np.float64)
+        for column in range(self.d):
+            rows = np.flatnonzero(~np.isnan(out[:, column]))
+            if rows.size:
+                out[rows, column] = self._snap(column, out[rows, column])
+        return out
+
+    def _snap(self, column: int, values: FloatArray) -> FloatArray:
+        hp = self._hyperparameters[column]
+        legal = np.clip(values, hp.lower_vectorized, hp.upper_vectorized)
+        if self._indexed(column):
+            return np.rint(legal)
+        if np.isfinite(self.n_values[column]):
+            return np.asarray(hp.to_vector(hp.to_value(legal)), dtype=np.float64)
+        return legal
+
+    def allowed(self, vectors: FloatArray) -> BoolArray:
+        """Mask (n,) of the configurations that no forbidden clause rules out."""
+        mask = np.ones(len(vectors), dtype=bool)
+        for clause in self._forbidden:
+            mask &= ~np.asarray(clause.is_forbidden_vector_array(vectors.T), dtype=bool)
+        return mask
+
+    def _indexed(self, column: int) -> bool:
+        return bool(self.categorical[column] or self._scales[column] > 1.0)
+
+    # --- candidates -----------------------------------------------------------------------
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw ``n`` valid configurations, each hyperparameter from its own distribution.
+
+        Returns:
+            Vectors (n, d).
+
+        Raises:
+            ValueError: If the forbidden clauses leave nothing to draw.
+        """
+        chunks: list[FloatArray] = []
+        missing = n
+        for _ in range(_MAX_REJECTIONS):
+            drawn = self.activate(self._draw(missing, rng))
+            drawn = drawn[self.allowed(drawn)]
+            chunks.append(drawn)
+            missing -= len(drawn)
+            if missing == 0:
+                return np.concatenate(chunks)
+        raise ValueError(
+            f"Only {n - missing} of {n} configurations could be drawn in {_MAX_REJECTIONS} rounds:"
+            " the forbidden clauses leave almost nothing of the search space."
+        )
+
+    def neighbours(
+        self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
+    ) -> FloatArray:
+        """One-exchange neighbours of all ``vectors`` in one array.
+
+        Every other value of one categorical, ``n_steps`` random steps of one number (their
+        widths log-uniform from 0.01 to 0.3, at least one grid value); hyperparameters that become
+        active are drawn at random (SMAC's neighbourhood, GBQR thesis 2.5.2).
+
+        Args:
+            vectors: Configurations (b, d).
+            rng: Source of the random steps.
+            n_steps: Steps per numerical hyperparameter.
+
+        Returns:
+            Valid vectors (m, d), without the configurations themselves.
+        """
+        blocks = [
+            block
+            for column in range(self.d)
+            if self.n_values[column] > 1
+            for block in self._exchange(vectors, column, n_steps, rng)
+        ]
+        if not blocks:
+            return np.empty((0, self.d))
+        moved = self.complete(np.concatenate(blocks), rng)
+        return moved[self.allowed(moved)]
+
+    def complete(
+        self, vectors: FloatArray, rng: np.random.Generator, fixed: FloatArray | None = None
+    ) -> FloatArray:
+        """Valid copies of ``vectors`` (n, d): missing values drawn at random, inactive ones NaN.
+
+        Args:
+            vectors: Configurations, possibly with missing values (a changed parent activates
+                children that have none).
+            rng: Source of the missing values.
+            fixed: Values (d,) to impose on every row, NaN where free; None imposes nothing.
+        """
+        if fixed is not None:
+            vectors = np.where(np.isnan(fixed), vectors, fixed)
+        if not self._conditions and not np.isnan(vectors).any():
+            return vectors
+        return self.activate(np.where(np.isnan(vectors), self._draw(len(vectors), rng), vectors))
+
+    def fill(self, vector: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Copy of ``vector`` (d,) with random values in place of the inactive ones."""
+        return np.where(np.isnan(vector), self._draw(1, rng)[0], vector)
+
+    def quantile(self, column: int, u: float) -> float:
+        """Legal vector entry of ``column`` at ``u`` in [0, 1), every legal value equally likely.
+
+        Integers on a log scale have the probability of their rounding interval.
+        """
+        hp, size = self._hyperparameters[column], self.n_values[column]
+        if self._indexed(column):
+            return float(int(u * size))
+        if not np.isfinite(size):
+            return u
+        hp = cast(IntegerHyperparameter, hp)
+        low, high = hp.lower - 0.5, hp.upper + 0.5
+        value = low * (high / low) ** u if hp.log else low + u * (high - low)
+        legal = np.clip(np.rint(value), hp.lower, hp.upper).astype(np.int64)
+        return float(hp.to_vector(np.array([legal]))[0])
+
+    def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        # ConfigSpace draws with a RandomState; its seed comes from our own stream.
+        state = np.random.RandomState(int(rng.integers(2**32)))
+        drawn = np.empty((n, self.d))
+        for column, hp in enumerate(self._hyperparameters):
+            drawn[:, column] = hp.sample_vector(n, seed=state)
+        return drawn
+
+    def _exchange(
+        self, vectors: FloatArray, column: int, n_steps: int, rng: np.random.Generator
+    ) -> list[FloatArray]:
+        active = vectors[~np.isnan(vectors[:, column])]
+        if not len(active):
+            return []
+        if self.categorical[column]:
+            k = int(self.n_values[column])
+            block = np.repeat(active, k - 1, axis=0)
+            shift = np.tile(np.arange(1, k), len(active))
+            block[:, column] = (block[:, column] + shift) % k
+            return [block]
+        scale = self._scales[column]
+        block = np.repeat(active, n_steps, axis=0)
+        old = block[:, column].copy()
+        width = 10.0 ** rng.uniform(np.log10(0.01), np.log10(0.3), size=len(block))
+        step = rng.standard_normal(len(block)) * width * scale
+        if np.isfinite(self.n_values[column]):
+            grid = scale / (self.n_values[column] - 1.0)
+            step = np.copysign(np.maximum(np.abs(step), grid), step)
+        new = old + step
+        # A step over the border is reflected, so the corners stay reachable.
+        new = np.where((new < 0) | (new > scale), old - step, new)
+        block[:, column] = self._snap(column, new)
+        return [block[block[:, column] != old]]
+
+    def enumerate(self, limit: int) -> FloatArray | None:
+        """All configurations as vectors (n, d), or None when there are more than ``limit``."""
+        if self._everything is not None:
+            return self._everything if len(self._everything) <= limit else None
+        if limit > self._too_small:
+            self._everything = self._enumerate(limit)
+            self._too_small = limit
+        return self._everything
+
+    def _enumerate(self, limit: int) -> FloatArray | None:
+        rows = np.full((1, self.d), np.nan)
+        conditions = dict[int, list[ConditionLike]]()
+        for child, condition in self._conditions:
+            conditions.setdefault(child, []).append(condition)
+        for column in range(self.d):
+            mask = np.ones(len(rows), dtype=bool)
+            for condition in conditions.get(column, []):
+                mask &= _satisfied(condition, rows.T)
+            if not mask.any():
+                continue
+            size = self.n_values[column]
+            if (~mask).sum() + mask.sum() * size > limit:
+                return None
+            values = self._legal_vectors(column)
+            grown = np.repeat(rows[mask], len(values), axis=0)
+            grown[:, column] = np.tile(values, int(mask.sum()))
+            rows = np.concatenate([rows[~mask], grown])
+        return rows[self.allowed(rows)]
+
+    def _legal_vectors(self, column: int) -> FloatArray:
+        size = int(self.n_values[column])
+        if self._indexed(column):
+            return np.arange(size, dtype=np.float64)
+        if self._constant[column]:
+            return np.array([float(self._hyperparameters[column].lower_vectorized)])
+        integer = cast(IntegerHyperparameter, self._hyperparameters[column])
+        values = np.arange(integer.lower, integer.upper + 1)
+        return np.asarray(integer.to_vector(values), dtype=np.float64)
+
+    # --- what models and designs need -----------------------------------------------------
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns (f,)."""
+        names: list[str] = []
+        for column, name in enumerate(self.names):
+            if self._constant[column] or self.n_values[column] == 1:
+                continue
+            if self.categorical[column] and self.n_values[column] > 2:
+                names += [f"{name}={value}" for value in range(int(self.n_values[column]))]
+            else:
+                names.append(name)
+        return tuple(names)
+
+    def features(self, vectors: FloatArray) -> FloatArray:
+        """Features (n, f) of ``vectors`` (n, d); inactive hyperparameters stay NaN.
+
+        Constants carry nothing and are left out; a category with two values is one 0/1 column.
+        """
+        columns: list[FloatArray] = []
+        for column in range(self.d):
+            if self.n_values[column] == 1:
+                continue
+            values = vectors[:, column]
+            if self.categorical[column] and self.n_values[column] > 2:
+                for category in range(int(self.n_values[column])):
+                    hot = (values == category).astype(np.float64)
+                    hot[np.isnan(values)] = np.nan
+                    columns.append(hot)
+            else:
+                columns.append(values / self._scales[column])
+        if not columns:  # nothing can vary: one constant feature keeps the shapes legal
+            return np.zeros((len(vectors), 1))
+        return np.column_stack(columns)
+
+    def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
+        """A hash (n,) of each canonical vector, equal for equal configurations."""
+        rounded = np.rint(np.nan_to_num(vectors, nan=-1.0) * 2.0**40).astype(np.int64)
+        mixed = np.zeros(len(vectors), dtype=np.uint64)
+        for column in range(self.d):
+            mixed = (mixed ^ rounded[:, column].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        return mixed
+
+    @cached_property
+    def branching(self) -> tuple[int, ...]:
+        """Columns of the categoricals that decide which other columns are active."""
+        parents = {
+            self.space.index_of[parent.name]
+            for name in self.names
+            for parent in self.space.parents_of[name]
+        }
+        return tuple(sorted(c for c in parents if self.categorical[c]))
+
+    def volume_bits(self, vectors: FloatArray) -> FloatArray:
+        """log2 of the number of configurations (n,) in the branch that each vector lies in.
+
+        A continuous hyperparameter counts as 4 bits, so branches of grids and of real numbers
+        can be compared.
+        """
+        with np.errstate(divide="ignore"):
+            bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
+        return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)
+
+
+def _child(condition: ConditionLike) -> str:
+    child = condition.child
+    return child if isinstance(child, str) else str(child.name)
+
+
+def _satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
+    """Mask (n,) of the rows of ``columns`` (d, n) whose parents are active and fulfil it."""
+    if isinstance(condition, Conjunction):
+        parts = [_satisfied(part, columns) for part in condition.components]
+        combine = np.logical_and if isinstance(condition, AndConjunction) else np.logical_or
+        return np.asarray(combine.reduce(parts), dtype=bool)
+    assert isinstance(condition, Condition)
+    # An inactive parent never satisfies: NaN != value would be true.
+    active = ~np.isnan(columns[condition.parent_vector_id])
+    return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active

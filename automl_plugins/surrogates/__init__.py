@@ -1,0 +1,18 @@
+"""Surrogate models: ``fit(X, y)`` and ``predict(X) -> (mean, std)``, numpy in and numpy out."""
+
+from automl_plugins.surrogates.base import Surrogate
+from automl_plugins.surrogates.feasibility import Feasibility
+from automl_plugins.surrogates.gaussian_process import GaussianProcess
+from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
+from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
+from automl_plugins.surrogates.running_time import RunningTime
+
+__all__ = [
+    "ExtraTrees",
+    "Feasibility",
+    "GaussianProcess",
+    "QuantileBoosting",
+    "RandomForest",
+    "RunningTime",
+    "Surrogate",
+]

@@ -1,0 +1,55 @@
+"""What every surrogate model has in common.
+
+Notation of this package::
+
+    X     features of configurations, shape (n, f), float64; NaN = inactive or missing
+    y     losses to be predicted, shape (n,), smaller is better
+    mean  predicted loss, shape (m,)
+    std   predictive standard deviation, shape (m,), >= 0; all 0 for a plain bound
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class Surrogate(Protocol):
+    """A model of the loss: scikit-learn manners, and an uncertainty beside each prediction."""
+
+    def fit(self, X: FloatArray, y: FloatArray) -> Self:
+        """Learn from ``X`` (n, f) and ``y`` (n,); one row and constant targets are legal."""
+        ...
+
+    def predict(self, X: FloatArray) -> Any:
+        """Return ``(mean, std)``, each (m,), or one array (m,) that is itself a bound."""
+        ...
+
+
+def validated(X: Any, y: Any = None) -> tuple[FloatArray, FloatArray]:
+    """Return ``X`` (n, f) and ``y`` (n,) as float64 arrays.
+
+    NaN is legal in ``X`` only (an inactive hyperparameter).
+
+    Raises:
+        ValueError: For wrong shapes, an empty or infinite ``X``, or targets that are not finite.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(f"X must have shape (n, f) with n, f >= 1, got {X.shape}.")
+    if np.isinf(X).any():
+        raise ValueError("X must not hold infinities (NaN marks an inactive hyperparameter).")
+    if y is None:
+        return X, np.empty(0)
+    y = np.asarray(y, dtype=np.float64)
+    if y.shape != (len(X),):
+        raise ValueError(f"y must have shape ({len(X)},) to match X, got {y.shape}.")
+    if not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(f"y must be finite, got {y[row]} in row {row}.")
+    return X, y

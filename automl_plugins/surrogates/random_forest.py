@@ -1,0 +1,308 @@
+"""Tree ensembles that know how unsure they are: a random forest and extremely randomised trees.
+
+The formulas are those of van Hoof, "Automated machine learning with gradient boosting and
+meta-learning" (TU Eindhoven, 2018), called "thesis" below. Notation of this module::
+
+    X      features, shape (n, f); trees see them as float32, scaled to the training range
+    z      standardised losses, shape (n,)
+    B      number of trees
+    mu_b   means of the leaves that the m queries fall in, one row a tree, shape (B, m)
+    s2_b   variances of the training losses in these leaves, shape (B, m)
+
+Missing values (NaN) are handled by the trees themselves: each split learns on which side they
+belong. Where a split has seen none, they follow the larger part of its rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import ceil, isfinite
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import config_context
+from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+from sklearn.utils.validation import check_is_fitted
+
+from automl_plugins.surrogates.base import FloatArray, validated
+
+IntArray = npt.NDArray[np.intp]
+Seed = int | np.random.Generator | None
+
+
+def tree_level_moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance over the predictions ``means`` (B, m) of the trees (thesis 3.2.1).
+
+    Returns:
+        Mean (m,) and variance (m,), both 1/B: one tree has variance 0.
+    """
+    return means.mean(axis=0), means.var(axis=0)
+
+
+def leaf_level_moments(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Moments of the equal mixture of B leaves with ``means`` and ``variances`` (B, m).
+
+    ``mu = mean_b mu_b`` and ``sigma^2 = mean_b(s2_b + mu_b^2) - mu^2`` (thesis eq. 3.1, 3.2).
+    The second is evaluated as mean of the variances plus variance of the means, which is the same
+    number but cannot cancel to something negative.
+
+    Returns:
+        Mean (m,) and variance (m,).
+    """
+    mean, spread = tree_level_moments(means)  # eq. 3.1
+    return mean, variances.mean(axis=0) + spread  # eq. 3.2
+
+
+def leaf_statistics(
+    leaves: IntArray, z: FloatArray, n_nodes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance (1/n) of the targets ``z`` (n,) of each leaf.
+
+    Args:
+        leaves: Node in which each row ends (n,); a row drawn twice counts twice.
+        z: Targets (n,).
+        n_nodes: Number of nodes of the tree.
+
+    Returns:
+        Means and variances, each (n_nodes,); 0 for nodes in which no row ends.
+    """
+    counts = np.maximum(np.bincount(leaves, minlength=n_nodes), 1)
+    means = np.bincount(leaves, z, n_nodes) / counts
+    return means, np.bincount(leaves, (z - means[leaves]) ** 2, n_nodes) / counts
+
+
+def standardised(y: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return ``(z, centre, scale)`` with ``y = centre + scale * z``, mean 0 and variance 1.
+
+    Constant targets give ``z = 0``, the constant itself as centre and scale 1. Any finite
+    magnitude is fine: the moments are taken relative to the largest absolute value.
+    """
+    if y.min() == y.max():
+        return np.zeros_like(y), float(y[0]), 1.0
+    largest = float(np.abs(y).max())
+    u = y / largest
+    centre, scale = float(u.mean()), float(u.std())
+    return (u - centre) / scale, centre * largest, scale * largest
+
+
+def check_integer(name: str, value: Any, minimum: int) -> None:
+    """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
+    if not isinstance(value, Integral) or value < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
+
+
+def _looked_up(values: list[FloatArray], leaves: list[IntArray]) -> FloatArray:
+    """Return the value of the leaf that each query reaches in each tree (B, m)."""
+    return np.stack([value[leaf] for value, leaf in zip(values, leaves, strict=True)])
+
+
+class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
+    """Grows trees, keeps the statistics of their leaves and looks them up."""
+
+    n_trees: int
+    random_state: Seed
+    bootstrap = False
+
+    @abstractmethod
+    def _check_arguments(self) -> None:
+        """Raise ValueError for illegal arguments."""
+
+    @abstractmethod
+    def _new_tree(self, n_features: int, seed: int) -> Any:
+        """Return an unfitted scikit-learn tree."""
+
+    def fit(self, X: FloatArray, y: FloatArray) -> Self:
+        """Grow the trees.
+
+        Args:
+            X: Features (n, f), n >= 1; NaN is legal.
+            y: Losses (n,); constant ones are legal.
+
+        Raises:
+            ValueError: For illegal constructor arguments or data.
+        """
+        self._check_arguments()
+        X, y = validated(X, y)
+        rng = np.random.default_rng(self.random_state)
+        z, self.y_centre_, self.y_scale_ = standardised(y)
+        self.n_features_in_ = X.shape[1]
+        # fmin and fmax skip NaN; a column of nothing but NaN keeps NaN bounds and stays NaN.
+        self.X_low_ = np.fmin.reduce(X, axis=0)
+        self.X_high_ = np.fmax.reduce(X, axis=0)
+        X32 = self._scaled(X)
+        # Without its input check, scikit-learn would not notice NaN and grow a wrong tree.
+        has_nan = bool(np.isnan(X32).any())
+        self.trees_: list[Any] = []
+        self.leaf_means_: list[FloatArray] = []
+        self.leaf_variances_: list[FloatArray] = []
+        n = len(z)
+        # The arguments are checked above; once more for each tree takes a quarter of the time.
+        with config_context(skip_parameter_validation=True):
+            for _ in range(self.n_trees):
+                rows = rng.integers(n, size=n) if self.bootstrap else np.arange(n)
+                model = self._new_tree(X.shape[1], seed=int(rng.integers(2**31 - 1)))
+                tree = model.fit(X32[rows], z[rows], check_input=has_nan).tree_
+                leaves = tree.apply(X32[rows])
+                means, variances = leaf_statistics(leaves, z[rows], tree.node_count)
+                self.trees_.append(tree)
+                self.leaf_means_.append(means)
+                self.leaf_variances_.append(variances)
+        return self
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predict the losses of configurations.
+
+        Args:
+            X: Features (m, f); NaN is legal.
+
+        Returns:
+            Mean (m,) and standard deviation (m,), in the units of the losses.
+
+        Raises:
+            NotFittedError: If ``fit`` was not called.
+            ValueError: If the number of columns is not that of ``fit``.
+        """
+        check_is_fitted(self, "trees_")
+        X, _ = validated(X)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
+        X32 = self._scaled(X)
+        mean, variance = self._moments([tree.apply(X32) for tree in self.trees_])
+        return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * np.sqrt(variance)
+
+    def _scaled(self, X: FloatArray) -> npt.NDArray[np.float32]:
+        """Clip each column to its training range and map it to [0, 1].
+
+        A split asks only on which side of a threshold a value lies, so that its scale should not
+        matter. But scikit-learn takes float32 values closer than 1e-7 for equal, and its random
+        splits may send a value above the range of training to the side of the missing ones.
+        """
+        scaled = np.clip(X, self.X_low_, self.X_high_)
+        scaled -= self.X_low_
+        span = self.X_high_ - self.X_low_
+        scaled /= np.where(span > 0, span, 1.0)
+        return np.ascontiguousarray(scaled, dtype=np.float32)
+
+    def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+        """Return mean (m,) and variance (m,) of standardised losses from the leaves reached."""
+        return tree_level_moments(_looked_up(self.leaf_means_, leaves))
+
+
+class RandomForest(_TreeEnsemble):
+    """Random forest with the tree-level or the leaf-level uncertainty of SMAC.
+
+    Args:
+        n_trees: Number of trees B.
+        max_features: Share of the columns eligible at each split, in (0, 1]; rounded up to whole
+            columns (thesis 3.2.3).
+        min_samples_split: Rows a node needs to be split further (n_min), repetitions counted.
+        min_samples_leaf: Rows each side of a split must keep, repetitions counted.
+        splitter: "random" draws one threshold per eligible column and takes the best of these,
+            "best" searches all thresholds.
+        bootstrap: Whether each tree learns from n rows drawn with repetition, or from all rows.
+        uncertainty: "leaf" adds the variance within the leaves to that between the trees (eq.
+            3.2), "tree" uses the latter alone (3.2.1).
+        variance_floor: Lower bound of the variance in a leaf, for losses of variance 1. Without
+            it a leaf of one row would be certain. Unused if ``uncertainty`` is "tree".
+        random_state: Seed or generator; None draws fresh entropy.
+
+    Constant losses keep their scale: the mean is the constant, the standard deviation is 0 at tree
+    level and ``sqrt(variance_floor)`` at leaf level.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 10,
+        max_features: float = 1.0,
+        min_samples_split: int = 2,
+        min_samples_leaf: int = 1,
+        splitter: Literal["random", "best"] = "random",
+        bootstrap: bool = True,
+        uncertainty: Literal["leaf", "tree"] = "leaf",
+        variance_floor: float = 0.01,
+        random_state: Seed = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_features = max_features
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.splitter = splitter
+        self.bootstrap = bootstrap
+        self.uncertainty = uncertainty
+        self.variance_floor = variance_floor
+        self.random_state = random_state
+
+    @classmethod
+    def smac(cls, *, random_state: Seed = None) -> Self:
+        """Return the forest of SMAC 2.4's hyperparameter optimisation facade.
+
+        These are the defaults of the class but for the uncertainty, which SMAC 2 takes at tree
+        level. SMAC also models the logarithm of the loss; take it before ``fit`` if wanted.
+        """
+        return cls(uncertainty="tree", random_state=random_state)
+
+    @classmethod
+    def thesis(cls, *, random_state: Seed = None) -> Self:
+        """Return SMAC's forest as the thesis describes it (3.2.3): p = 5/6, n_min = 10."""
+        return cls(
+            max_features=5 / 6, min_samples_split=10, splitter="best", random_state=random_state
+        )
+
+    def _check_arguments(self) -> None:
+        check_integer("n_trees", self.n_trees, 1)
+        check_integer("min_samples_split", self.min_samples_split, 2)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        if not 0 < self.max_features <= 1:
+            raise ValueError(f"max_features must be in (0, 1], got {self.max_features!r}.")
+        if not (self.variance_floor >= 0 and isfinite(self.variance_floor)):
+            raise ValueError(
+                f"variance_floor must be finite and >= 0, got {self.variance_floor!r}."
+            )
+        if self.splitter not in ("random", "best"):
+            raise ValueError(f'splitter must be "random" or "best", got {self.splitter!r}.')
+        if self.uncertainty not in ("leaf", "tree"):
+            raise ValueError(f'uncertainty must be "leaf" or "tree", got {self.uncertainty!r}.')
+
+    def _new_tree(self, n_features: int, seed: int) -> Any:
+        return DecisionTreeRegressor(
+            splitter=self.splitter,
+            # 1e-9 is for products such as 0.07 * 100 = 7.000000000000001.
+            max_features=max(1, ceil(self.max_features * n_features - 1e-9)),
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            random_state=seed,
+        )
+
+    def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+        if self.uncertainty == "tree":
+            return super()._moments(leaves)
+        variances = np.maximum(_looked_up(self.leaf_variances_, leaves), self.variance_floor)
+        return leaf_level_moments(_looked_up(self.leaf_means_, leaves), variances)
+
+
+class ExtraTrees(_TreeEnsemble):
+    """Extremely randomised trees on all rows, with tree-level uncertainty (thesis 4.1.2).
+
+    Args:
+        n_trees: Number of trees B.
+        max_leaves: Largest number of leaves of a tree, at least 2.
+        random_state: Seed or generator; None draws fresh entropy.
+    """
+
+    def __init__(
+        self, *, n_trees: int = 100, max_leaves: int = 64, random_state: Seed = None
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_leaves = max_leaves
+        self.random_state = random_state
+
+    def _check_arguments(self) -> None:
+        check_integer("n_trees", self.n_trees, 1)
+        check_integer("max_leaves", self.max_leaves, 2)
+
+    def _new_tree(self, n_features: int, seed: int) -> Any:
+        return ExtraTreeRegressor(max_leaf_nodes=self.max_leaves, random_state=seed)

@@ -1,0 +1,31 @@
+"""Fixtures and settings shared by all tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import hypothesis
+import pytest
+
+# The same examples in every run, and no time limit for one of them: the first may have to load
+# LightGBM, and machines are shared.
+hypothesis.settings.register_profile("automl_plugins", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("automl_plugins")
+
+
+@pytest.fixture(scope="session")
+def recorded_runs() -> ModuleType:
+    """The module ``examples/recorded_tables.py``; skips where its data are not at hand."""
+    name = "recorded_tables"
+    path = Path(__file__).resolve().parents[1] / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    if module.data_folder() is None:
+        pytest.skip("no recorded runs on this machine: set AUTOML_PLUGINS_DATA to their folder")
+    return module

@@ -1,0 +1,265 @@
+"""What is shipped, and which part may import which."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE, ADAPTERS = "automl_plugins", "automl_plugins.adapters"
+FOLDERS = {CORE: ROOT / "automl_plugins", ADAPTERS: ROOT / "adapters"}
+FRAMEWORKS = {"optuna", "smac", "hyperopt"}
+
+PUBLIC_NAMES = {
+    "automl_plugins.adapters.optuna": [
+        "EIPerSecondSampler",
+        "GBQRSampler",
+        "NoImprovement",
+        "SurrogateSampler",
+        "explain",
+    ],
+    "automl_plugins.surrogates": [
+        "ExtraTrees",
+        "Feasibility",
+        "GaussianProcess",
+        "QuantileBoosting",
+        "RandomForest",
+        "RunningTime",
+    ],
+}
+
+
+def run_python(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script as an installed package sees it: the current folder is not on the path."""
+    command = [sys.executable, "-I", "-c", script, *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+# --- the list of packages ------------------------------------------------------------------
+
+
+def configuration() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Dotted names as installed, and files, of all modules; a package is named ``x.__init__``."""
+    for top, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.py")):
+            yield ".".join((top, *path.relative_to(folder).with_suffix("").parts)), path
+
+
+def test_package_list_equals_the_tree() -> None:
+    folders = {name.rpartition(".")[0]: path.parent for name, path in modules()}
+    listed = configuration()["tool"]["setuptools"]["packages"]
+    assert sorted(listed) == sorted(folders)
+    without_init = [str(f) for f in folders.values() if not (f / "__init__.py").is_file()]
+    assert without_init == []
+
+
+# --- the wheel -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, where no left-overs of earlier builds can slip in."""
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for folder in FOLDERS.values():
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(folder, source / folder.name, ignore=ignore)
+    # no isolation: setuptools comes from this environment, not from the network
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = (source / "dist").glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the installed wheel and nothing else."""
+    target = tmp_path_factory.mktemp("installed")
+    options = ["--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target)]
+    subprocess.run([*command, str(wheel)], check=True)
+    return target
+
+
+def test_wheel_holds_all_modules_and_no_top_level_adapters(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    top_level = {name.partition("/")[0] for name in names}
+    metadata = {name for name in top_level if name.endswith(".dist-info")}
+    assert top_level - metadata == {"automl_plugins"}
+    assert "automl_plugins/py.typed" in names
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+    expected = {name.replace(".", "/") + ".py" for name, _ in modules()}
+    assert {name for name in names if name.endswith(".py")} == expected
+
+
+IMPORT_NAMES = """
+import importlib, json, sys
+target, module, names = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+sys.path.insert(0, target)
+found = importlib.import_module(module)
+print(json.dumps({
+    "missing": [name for name in names if not hasattr(found, name)],
+    "hidden": [name for name in names if name not in found.__all__],
+    # an editable install must not step in for what the wheel lacks
+    "elsewhere": [
+        name for name, m in sorted(sys.modules.items())
+        if name.partition(".")[0] == "automl_plugins" and not str(m.__file__).startswith(target)
+    ],
+    "version": sys.modules["automl_plugins"].__version__,
+}))
+"""
+
+
+@pytest.mark.parametrize("module", PUBLIC_NAMES)
+def test_public_names_can_be_imported_from_the_wheel(
+    module: str, installed: Path, tmp_path: Path
+) -> None:
+    arguments = (str(installed), module, json.dumps(PUBLIC_NAMES[module]))
+    imported = run_python(IMPORT_NAMES, *arguments, cwd=tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    version = configuration()["project"]["version"]
+    expected = {"missing": [], "hidden": [], "elsewhere": [], "version": version}
+    assert json.loads(imported.stdout) == expected
+
+
+# --- arrows go one way: adapters -> core, and no adapter knows another one -----------------
+
+
+def imports(name: str, source: str) -> Iterator[str]:
+    """Absolute dotted names of everything a module imports, at any depth of its code.
+
+    ``from a import b`` counts as ``a.b``, for ``b`` may be a module.
+    """
+    package = name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            relative = "." * node.level + (node.module or "")
+            base = resolve_name(relative, package) if node.level else relative
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def forbidden(name: str, imported: str) -> bool:
+    """Whether the module ``name`` must not import ``imported``."""
+    own = name.removeprefix(ADAPTERS + ".").split(".") if name.startswith(ADAPTERS + ".") else []
+    framework = own[0] if len(own) > 1 else None  # None: the core, or what all adapters share
+    parts = imported.split(".")
+    if parts[0] == "adapters":
+        return True
+    if parts[:2] == ADAPTERS.split("."):
+        is_adapter = len(parts) > 2 and (ROOT / "adapters" / parts[2]).is_dir()
+        return not own or (is_adapter and parts[2] != framework)
+    return parts[0] in FRAMEWORKS and parts[0] != framework
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("automl_plugins.space", "import ConfigSpace, numpy.linalg", False),
+        ("automl_plugins.space", "def f():\n    import optuna.trial", True),
+        ("automl_plugins.space", "from smac import Scenario", True),
+        ("automl_plugins.space", "from . import adapters", True),
+        ("automl_plugins.meta.store", "from ..adapters.optuna import record", True),
+        ("automl_plugins.meta.store", "from ..history import History", False),
+        ("automl_plugins.adapters.optuna.record", "import optuna", False),
+        ("automl_plugins.adapters.optuna.record", "import hyperopt", True),
+        ("automl_plugins.adapters.optuna.record", "from .._optional import require", False),
+        ("automl_plugins.adapters.optuna.record", "from ..optuna import trials", False),
+        ("automl_plugins.adapters.smac.record", "from .. import optuna", True),
+        ("automl_plugins.adapters.smac.record", "from automl_plugins.history import H", False),
+        ("automl_plugins.adapters.smac.record", "from adapters.smac import curves", True),
+        ("automl_plugins.adapters._optional", "from .optuna import record", True),
+        ("automl_plugins.adapters._optional", "import optuna", True),
+    ],
+)
+def test_the_rule_itself(name: str, source: str, expected: bool) -> None:
+    assert any(forbidden(name, imported) for imported in imports(name, source)) == expected
+
+
+@pytest.mark.parametrize(("name", "path"), [pytest.param(*m, id=m[0]) for m in modules()])
+def test_imports_go_one_way(name: str, path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert [i for i in imports(name, source) if forbidden(name, i)] == []
+
+
+IMPORT_CORE = """
+import importlib, pkgutil, sys
+import automl_plugins
+for module in pkgutil.walk_packages(automl_plugins.__path__, "automl_plugins."):
+    if not module.name.startswith("automl_plugins.adapters") and "__main__" not in module.name:
+        importlib.import_module(module.name)
+        print(module.name)
+found = {"optuna", "smac", "hyperopt", "automl_plugins.adapters"} & set(sys.modules)
+sys.exit(f"the core brings in {sorted(found)}" if found else 0)
+"""
+
+
+def test_importing_the_core_brings_in_no_framework(tmp_path: Path) -> None:
+    imported = run_python(IMPORT_CORE, cwd=tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    core = [name for name, _ in modules() if not name.startswith(ADAPTERS + ".")]
+    expected = {name.removesuffix(".__init__") for name in core} - {CORE, f"{CORE}.__main__"}
+    assert set(imported.stdout.split()) == expected
+
+
+# --- a missing framework -------------------------------------------------------------------
+
+IMPORT_WITHOUT = """
+import importlib, sys
+framework = sys.argv[1]
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == framework:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+try:
+    importlib.import_module(f"automl_plugins.adapters.{framework}")
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("framework", ["optuna"])
+def test_missing_framework_gives_one_helpful_sentence(framework: str, tmp_path: Path) -> None:
+    imported = run_python(IMPORT_WITHOUT, framework, cwd=tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    (sentence,) = imported.stdout.splitlines()
+    assert f"pip install automl_plugins[{framework}]" in sentence
+
+
+BROKEN = """
+import sys
+from automl_plugins.adapters._optional import require
+sys.path.insert(0, sys.argv[1])
+try:
+    require("broken_framework", "broken")
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_broken_framework_shows_its_own_error(tmp_path: Path) -> None:
+    (tmp_path / "broken_framework.py").write_text("import not_installed_either\n")
+    imported = run_python(BROKEN, str(tmp_path), cwd=tmp_path)
+    assert imported.stdout == "No module named 'not_installed_either'\n", imported.stderr
