@@ -5,8 +5,8 @@ OLDEST ?= .venv-oldest
 WORKERS ?= 2
 ARGS ?=
 
-# The examples that are run as they are: not the benchmark, nor the loaders that it imports.
-EXAMPLES = $(filter-out examples/benchmark_quality.py examples/recorded_tables.py, \
+# The examples that are run as they are: not the benchmarks, nor the loaders that they import.
+EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_tables.py, \
 	$(sort $(wildcard examples/*.py)))
 PIP = bin/python -m pip install --disable-pip-version-check
 

@@ -1,8 +1,9 @@
 """Space-filling start that covers every branch of a conditional space, one point at a time.
 
-A branch (an algorithm, say) is visited in proportion to the size of what lies below it; inside a
-branch the point is the best candidate of a few (Mitchell 1991): the one farthest from what has
-been tried. Both look only at the history, so a design goes on where it was interrupted.
+A branch (an algorithm, say) is visited in proportion to the size of what lies below it. Its first
+point is the middle of its ranges, which users choose around what is plausible; the next ones are
+the best candidate of a few (Mitchell 1991): the one farthest from what has been tried. All look
+only at the history, so a design goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ def next_point(
     for column in np.flatnonzero(space.categorical).tolist():
         # Any category may prove to be a branch once its children are seen: balance them all.
         pool, _ = _least_served(space, pool, tried, column, rng)
+    if not len(tried):
+        return _most_central(space, pool, rng)
     if len(pool) > _BEST_OF:
         pool = pool[rng.choice(len(pool), _BEST_OF, replace=False)]
-    if not len(tried):
-        return np.asarray(pool[rng.integers(len(pool))])
     gaps = distances(space.features(pool), space.features(tried)).min(axis=1)
     return np.asarray(pool[int(gaps.argmax())])
 
@@ -64,6 +65,15 @@ def _least_served(
     return pool[pool[:, column] == option], tried[tried[:, column] == option]
 
 
+def _most_central(space: VectorSpace, pool: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The member of ``pool`` whose numbers are nearest to the middle of their ranges."""
+    numbers = space.numbers(pool)
+    eccentricity = np.nan_to_num(np.abs(numbers - 0.5), nan=0.0).sum(axis=1)
+    # Rounded, for 1 - 0.7 and 0.3 are the same distance and the lot should decide.
+    central = np.flatnonzero(np.round(eccentricity - eccentricity.min(), 9) == 0.0)
+    return np.asarray(pool[rng.choice(central)])
+
+
 def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Generator) -> int:
     """Index of the option to be served next: Webster's method, every option once first.
 
@@ -78,12 +88,14 @@ def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Gene
 
 
 def stratified(index: int, rng: np.random.Generator) -> float:
-    """Element ``index`` of a scrambled van der Corput sequence in [0, 1).
+    """The middle of [0, 1) at index 0, else element ``index`` of a van der Corput sequence.
 
-    Equal generators give one sequence; any 2^m elements from its start hit every interval of
-    length 2^-m once. For a number whose space is not known yet: each name has a sequence of its
-    own, and its index is how often the name has been drawn.
+    The sequence is scrambled, equal generators give one; any 2^m elements from its start hit
+    every interval of length 2^-m once. For a number whose space is not known yet: each name has a
+    sequence of its own, and its index is how often the name has been drawn.
     """
+    if index == 0:
+        return 0.5
     return float(qmc.Halton(1, scramble=True, rng=rng).fast_forward(index).random(1)[0, 0])
 
 

@@ -81,7 +81,8 @@ class History:
         running = self.status == Status.RUNNING
         if np.any(running[:-1] & ~running[1:]):
             raise ValueError("RUNNING rows must come last.")
-        if len(np.unique(self.number)) != n:
+        ordered = np.sort(self.number)
+        if (ordered[1:] == ordered[:-1]).any():
             raise ValueError("number must be unique.")
 
     def _refuse(self, wrong: Any, column: str, rule: str) -> None:
@@ -139,7 +140,10 @@ class History:
 
     def first(self, n: int) -> History:
         """The history of the first ``n`` rows."""
-        return History(**{name: getattr(self, name)[:n] for name in self.__dataclass_fields__})
+        prefix = object.__new__(History)  # a prefix of what was validated needs no validation
+        for name in self.__dataclass_fields__:
+            object.__setattr__(prefix, name, getattr(self, name)[:n])
+        return prefix
 
     @property
     def feasible(self) -> npt.NDArray[np.bool_]:

@@ -24,7 +24,7 @@ class Candidates:
 
     Attributes:
         vectors: Unobserved configurations (m, d).
-        seen: Keys of what was observed (n,).
+        seen: Sorted keys of what was observed (n,).
         complete: Whether the batch is all that is left of the space.
     """
 
@@ -67,7 +67,7 @@ def maximize(
         level = -np.inf
         for _ in range(_MAX_STEPS):
             moved = space.complete(space.neighbours(points, rng), rng, fixed)
-            moved = moved[~np.isin(space.keys(moved), first.seen)]
+            moved = moved[~space.seen(moved, first.seen)]
             if not len(moved):
                 break
             scores, losses = score(moved)

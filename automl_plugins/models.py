@@ -38,7 +38,7 @@ class ModelSettings:
     """
 
     surrogate: Any = field(default_factory=QuantileBoosting)
-    target: Target = "normal_scores"
+    target: Target = "log_regret"
     max_rows: int = 1000
     failed_trials: FailedTrials = "avoid"
     timed: bool = False

@@ -233,19 +233,19 @@ class Proposer:
         rng: np.random.Generator,
     ) -> Candidates:
         """Candidates that were not observed; observed ones only if nothing else is left."""
-        seen = space.keys(history.vectors)
+        seen = np.sort(space.keys(history.vectors))
         everything = space.enumerate(n) if fixed is None else None
         for _ in range(_MAX_REDRAWS):
             if everything is not None:
                 break
             drawn = space.complete(space.sample(n, rng), rng, fixed)
-            fresh = drawn[~np.isin(space.keys(drawn), seen)]
+            fresh = drawn[~space.seen(drawn, seen)]
             if len(fresh):
                 return Candidates(fresh, seen)
             everything = space.enumerate(n + 2 * len(history)) if fixed is None else None
         if everything is None:
             return Candidates(drawn, seen)
-        fresh = everything[~np.isin(space.keys(everything), seen)]
+        fresh = everything[~space.seen(everything, seen)]
         return Candidates(fresh if len(fresh) else everything, seen, complete=True)
 
     def _explained(self, space: VectorSpace, models: FittedModels, vector: FloatArray) -> Proposal:

@@ -315,6 +315,11 @@ class VectorSpace:
             return np.zeros((len(vectors), 1))
         return np.column_stack(columns)
 
+    def numbers(self, vectors: FloatArray) -> FloatArray:
+        """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""
+        numerical = ~self.categorical & (self.n_values > 1)
+        return np.asarray(vectors[:, numerical] / self._scales[numerical])
+
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
         rounded = np.rint(np.nan_to_num(vectors, nan=-1.0) * 2.0**40).astype(np.int64)
@@ -323,6 +328,14 @@ class VectorSpace:
             mixed = (mixed ^ rounded[:, column].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
         return mixed
+
+    def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
+        """Mask (m,) of the ``vectors`` (m, d) whose keys are among the sorted ``observed``."""
+        if not len(observed):
+            return np.zeros(len(vectors), dtype=bool)
+        keys = self.keys(vectors)
+        place = np.minimum(np.searchsorted(observed, keys), len(observed) - 1)
+        return np.asarray(observed[place] == keys)
 
     @cached_property
     def branching(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ Notation: y losses (n,), z targets (n,); every transform is increasing, so the b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,10 @@ from scipy.stats import rankdata
 from automl_plugins.history import History, Status
 
 FloatArray = npt.NDArray[np.float64]
-Target = Literal["normal_scores", "standardize", "raw"]
+Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+
+_FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ class Targets:
 def transform(losses: FloatArray, kind: Target) -> Targets:
     """Targets of ``losses`` (n,).
 
+    * ``"log_regret"``: z = ln(0.15 + (y - min y) / (median y - min y)). Near the best loss small
+      differences count, far from it large ones do not; after SMAC's log-scaled losses, with the
+      median in place of the worst loss, which one diverged trial can move anywhere.
     * ``"normal_scores"``: z = Phi^-1((rank - 1/2) / n), ties share their mean rank. Losses of any
       scale, with any outliers, become standard normal: only their order counts (the Gaussian
       copula transform of Salinas et al. 2020).
@@ -49,6 +55,10 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     Raises:
         ValueError: For an unknown kind.
     """
+    if kind == "log_regret":
+        regret = losses - losses.min()
+        typical = float(np.median(regret)) or float(regret.max()) or 1.0
+        return Targets(losses, np.log(_FLOOR + regret / typical))
     if kind == "normal_scores":
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
@@ -56,7 +66,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
         return Targets(losses, (losses - losses.mean()) / (spread if spread > 0 else 1.0))
     if kind == "raw":
         return Targets(losses, losses.astype(np.float64))
-    raise ValueError(f"target must be 'normal_scores', 'standardize' or 'raw', got {kind!r}.")
+    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
 
 
 def effective_losses(history: History) -> FloatArray:

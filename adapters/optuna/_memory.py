@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from ._space import Rule, UnionSpace, infer_rules
 FloatArray = npt.NDArray[np.float64]
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-_ALL = (*_FINISHED, TrialState.RUNNING)
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
 
 
@@ -60,6 +59,28 @@ class View:
         return out
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How far the trials of a study have been read.
+
+    Attributes:
+        columns: The finished ones.
+        n_trials: Length of the list that was read.
+        last: Number of the last trial in it.
+        still_open: Places of the trials that had not finished.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    n_trials: int = 0
+    last: int = -1
+    still_open: tuple[int, ...] = ()
+
+    def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
+        """Whether ``trials`` begins with what was read."""
+        n = self.n_trials
+        return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
+
+
 class Memory:
     """Cache of one study (or bracket): columns, conditions, search space.
 
@@ -82,7 +103,7 @@ class Memory:
         self._cost = cost
         self._declared = dict(declared)
         self._ordinal = ordinal
-        self._columns = Columns()
+        self._reading = Reading()
         self._rules: tuple[int, list[Rule]] = (0, [])
         self._space: tuple[Any, UnionSpace] | None = None
 
@@ -93,25 +114,29 @@ class Memory:
             ValueError: If the cost of a trial is not a number of seconds, or ``cost`` names a
                 user attribute that no complete trial has.
         """
-        columns = self._columns
+        reading = self._reading  # read once: threads share the sampler
+        trials = study.get_trials(deepcopy=False)
+        if not reading.is_continued_by(trials):  # the storage lost or reordered trials
+            reading = Reading()
+        columns = reading.columns
         finished: list[FrozenTrial] = []
         running: list[FrozenTrial] = []
-        n_known = 0
-        for other in study.get_trials(deepcopy=False, states=_ALL):
-            if other.number in columns.numbers:
-                n_known += 1
-            elif other.state == TrialState.RUNNING:
-                if other.number != trial.number:
-                    running.append(other)
-            else:
-                finished.append(other)
-        if n_known < len(columns):  # the storage lost trials we know: start again
-            self._columns = Columns()
-            return self.view(study, trial)
+        still_open: list[int] = []
+        # Trials keep their places, so only the new ones and those still open are looked at.
+        for position in (*reading.still_open, *range(reading.n_trials, len(trials))):
+            other = trials[position]
+            if other.state in _FINISHED:
+                if other.number not in columns.numbers:
+                    finished.append(other)
+                continue
+            still_open.append(position)
+            if other.state == TrialState.RUNNING and other.number != trial.number:
+                running.append(other)
         if finished:
             columns = columns.extended([self._read(t) for t in finished])
             self._check_cost(columns)
-            self._columns = columns
+        last = trials[-1].number if trials else -1
+        self._reading = Reading(columns, len(trials), last, tuple(still_open))
         return View(
             columns,
             [_published(self._read(other), other) for other in running],

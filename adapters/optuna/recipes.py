@@ -9,7 +9,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins.models import FailedTrials
-from automl_plugins.surrogates import QuantileBoosting
+from automl_plugins.surrogates import DistanceAware, QuantileBoosting, RandomForest
 
 from ._columns import Cost
 from .sampler import SurrogateSampler
@@ -44,6 +44,7 @@ class GBQRSampler(SurrogateSampler):
     Args:
         alpha: Quantile of the loss in (0, 1) that the models predict.
         n_models: Bootstrap models.
+        doubt: Standard deviation far from all trials, in that of the losses; >= 0.
         interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
         **options: ``seed``, ``n_startup_trials``, ``n_candidates``, ``max_rows``,
             ``search_space``, ``ordinal``, ``independent_sampler``, ``warn_independent_sampling``,
@@ -63,15 +64,18 @@ class GBQRSampler(SurrogateSampler):
         self,
         *,
         alpha: float = 0.3,
-        n_models: int = 10,
+        n_models: int = 5,
+        doubt: float = 0.6,
         interleave: int | None = None,
         **options: Unpack[SharedOptions],
     ) -> None:
-        surrogate = QuantileBoosting(alpha=alpha, n_models=n_models)
-        surrogate.check_arguments()
+        models = QuantileBoosting(alpha=alpha, n_models=n_models)
+        models.check_arguments()
+        surrogate = DistanceAware(models, strength=doubt)
         super().__init__(
             surrogate=surrogate,
             acquisition="ei" if options.get("cost") is None else "ei_per_second",
+            target="normal_scores",
             interleave=interleave,
             **options,
         )
@@ -120,7 +124,7 @@ class EIPerSecondSampler(SurrogateSampler):
     ) -> None:
         options.setdefault("cost", "duration")
         super().__init__(
-            surrogate="random_forest",
+            surrogate=DistanceAware(RandomForest()),
             acquisition="ei_per_second",
             cost_exponent=cost_exponent,
             cost_budget=cost_budget,

@@ -20,7 +20,7 @@ from automl_plugins.models import FailedTrials, ModelSettings
 from automl_plugins.proposer import Proposal, Proposer, ProposerSettings, SurrogateFailure
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import ExtraTrees, GaussianProcess, QuantileBoosting, RandomForest
-from automl_plugins.targets import Target
+from automl_plugins.targets import TARGETS, Target
 
 from . import _private
 from ._columns import Cost
@@ -57,8 +57,8 @@ class SurrogateSampler(BaseSampler):
         interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
-        target: Transform of the losses: ``"normal_scores"`` (only their order counts),
-            ``"standardize"`` or ``"raw"``.
+        target: Transform of the losses: ``"log_regret"``, ``"normal_scores"`` (only their order
+            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.targets``.
         cost_exponent: kappa in gain / seconds^kappa, in [0, 1]; used per second only.
         cost_budget: Number of trials over which kappa falls to 0; None keeps it.
         n_startup_trials: Trials before the model is asked. None follows the space: at least 6,
@@ -93,7 +93,7 @@ class SurrogateSampler(BaseSampler):
         interleave: int | None = None,
         xi: float = 0.0,
         beta: float = 1.0,
-        target: Target = "normal_scores",
+        target: Target = "log_regret",
         cost_exponent: float = 1.0,
         cost_budget: int | None = None,
         n_startup_trials: int | None = None,
@@ -118,7 +118,7 @@ class SurrogateSampler(BaseSampler):
         _one_of("acquisition", acquisition, ("ei", "ei_per_second", "bound", "bound_per_second"))
         _one_of("startup", startup, ("design", "random"))
         _one_of("failed_trials", failed_trials, ("avoid", "ignore"))
-        _one_of("target", target, ("normal_scores", "standardize", "raw"))
+        _one_of("target", target, TARGETS)
         if not 0.0 <= cost_exponent <= 1.0:
             raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
         if not (cost is None or isinstance(cost, str) or callable(cost)):

@@ -1,6 +1,7 @@
 """Surrogate models: ``fit(X, y)`` and ``predict(X) -> (mean, std)``, numpy in and numpy out."""
 
 from automl_plugins.surrogates.base import Surrogate
+from automl_plugins.surrogates.distance_aware import DistanceAware
 from automl_plugins.surrogates.feasibility import Feasibility
 from automl_plugins.surrogates.gaussian_process import GaussianProcess
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
@@ -8,6 +9,7 @@ from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
 from automl_plugins.surrogates.running_time import RunningTime
 
 __all__ = [
+    "DistanceAware",
     "ExtraTrees",
     "Feasibility",
     "GaussianProcess",

@@ -6,16 +6,19 @@ Notation of this package::
     y     losses to be predicted, shape (n,), smaller is better
     mean  predicted loss, shape (m,)
     std   predictive standard deviation, shape (m,), >= 0; all 0 for a plain bound
+    z     standardised losses, shape (n,)
 """
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+Seed = int | np.random.Generator | None
 
 
 @runtime_checkable
@@ -53,3 +56,23 @@ def validated(X: Any, y: Any = None) -> tuple[FloatArray, FloatArray]:
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise ValueError(f"y must be finite, got {y[row]} in row {row}.")
     return X, y
+
+
+def standardised(y: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return ``(z, centre, scale)`` with ``y = centre + scale * z``, mean 0 and variance 1.
+
+    Constant targets give ``z = 0``, the constant itself as centre and scale 1. Any finite
+    magnitude is fine: the moments are taken relative to the largest absolute value.
+    """
+    if y.min() == y.max():
+        return np.zeros_like(y), float(y[0]), 1.0
+    largest = float(np.abs(y).max())
+    u = y / largest
+    centre, scale = float(u.mean()), float(u.std())
+    return (u - centre) / scale, centre * largest, scale * largest
+
+
+def check_integer(name: str, value: Any, minimum: int) -> None:
+    """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
+    if not isinstance(value, Integral) or value < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")

@@ -28,8 +28,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, validated
-from automl_plugins.surrogates.random_forest import Seed, check_integer, standardised
+from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardised, validated
 
 CONSTANT_BOUNDS = (0.01, 1000.0)  # thesis 4.1.2
 LENGTH_SCALE_BOUNDS = (0.01, 100.0)  # thesis 4.1.2

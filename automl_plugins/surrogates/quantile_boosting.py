@@ -55,8 +55,8 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         n_models: int = 5,
         n_trees: int = 30,
         learning_rate: float = 0.3,
-        num_leaves: int = 8,
-        min_leaf_rows: int = 2,
+        num_leaves: int = 16,
+        min_leaf_rows: int = 1,
         random_state: int | None = None,
     ) -> None:
         self.form = form

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import ceil, isfinite
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,10 +26,9 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, validated
+from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardised, validated
 
 IntArray = npt.NDArray[np.intp]
-Seed = int | np.random.Generator | None
 
 
 def tree_level_moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -72,26 +70,6 @@ def leaf_statistics(
     counts = np.maximum(np.bincount(leaves, minlength=n_nodes), 1)
     means = np.bincount(leaves, z, n_nodes) / counts
     return means, np.bincount(leaves, (z - means[leaves]) ** 2, n_nodes) / counts
-
-
-def standardised(y: FloatArray) -> tuple[FloatArray, float, float]:
-    """Return ``(z, centre, scale)`` with ``y = centre + scale * z``, mean 0 and variance 1.
-
-    Constant targets give ``z = 0``, the constant itself as centre and scale 1. Any finite
-    magnitude is fine: the moments are taken relative to the largest absolute value.
-    """
-    if y.min() == y.max():
-        return np.zeros_like(y), float(y[0]), 1.0
-    largest = float(np.abs(y).max())
-    u = y / largest
-    centre, scale = float(u.mean()), float(u.std())
-    return (u - centre) / scale, centre * largest, scale * largest
-
-
-def check_integer(name: str, value: Any, minimum: int) -> None:
-    """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
-    if not isinstance(value, Integral) or value < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
 
 
 def _looked_up(values: list[FloatArray], leaves: list[IntArray]) -> FloatArray:

@@ -12,13 +12,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate
+from automl_plugins.surrogates.base import FloatArray, Surrogate, standardised
 from automl_plugins.surrogates.random_forest import (
     ExtraTrees,
     RandomForest,
     leaf_level_moments,
     leaf_statistics,
-    standardised,
     tree_level_moments,
 )
 

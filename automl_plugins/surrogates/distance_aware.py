@@ -1,0 +1,85 @@
+"""A surrogate whose doubt grows with the distance from what was observed.
+
+Trees extend the value of a leaf as far as the space goes, and an ensemble of them agrees there as
+firmly as it does on the observations. This wrapper adds what a Gaussian process has by nature.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from automl_plugins.surrogates.base import validated
+
+FloatArray = npt.NDArray[np.float64]
+
+_INACTIVE = 0.5  # stands in for the value of an inactive feature, whose flag is what differs
+
+
+class DistanceAware(BaseEstimator):  # type: ignore[misc]
+    """std^2 + (strength s_y min(1, u / scale))^2 around the mean of another surrogate.
+
+    u is the distance to the nearest observation, s_y the standard deviation of the targets, and
+    scale the median distance between an observation and its nearest neighbour: the doubt is full
+    where a configuration is farther from all observations than they are from each other.
+
+    Args:
+        surrogate: Model with ``fit`` and ``predict`` returning (mean, std).
+        strength: Added standard deviation far from the data, in those of the targets; >= 0.
+        max_rows: Observations distances are taken to at most; the best ones.
+        random_state: Passed on to the surrogate.
+    """
+
+    def __init__(
+        self,
+        surrogate: Any,
+        *,
+        strength: float = 0.6,
+        max_rows: int = 500,
+        random_state: int | None = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.strength = strength
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, X: FloatArray, y: FloatArray) -> Self:
+        """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""
+        X, y = validated(X, y)
+        self.surrogate_ = copy.deepcopy(self.surrogate)
+        self.surrogate_.random_state = self.random_state
+        self.surrogate_.fit(X, y)
+        nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
+        self.points_ = _embed(X[nearest_best])
+        self.spread_ = float(y.std())
+        self.scale_ = 1.0
+        if len(X) > 1:
+            between = squared_distances(self.points_, self.points_)
+            np.fill_diagonal(between, np.inf)
+            gaps = np.sqrt(between.min(axis=1))
+            self.scale_ = float(np.median(gaps)) or 1.0
+        return self
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean (m,) and standard deviation (m,) at ``X`` (m, f)."""
+        X, _ = validated(X)
+        mean, std = self.surrogate_.predict(X)
+        gaps = np.sqrt(squared_distances(_embed(X), self.points_).min(axis=1))
+        doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
+        return mean, np.hypot(std, doubt)
+
+
+def _embed(X: FloatArray) -> FloatArray:
+    """Features (n, f) and their activity flags (n, 2 f), without NaN."""
+    inactive = np.isnan(X)
+    return np.hstack([np.where(inactive, _INACTIVE, X), inactive])
+
+
+def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Squared Euclidean distances (m, n) of ``a`` (m, f) and ``b`` (n, f), never negative."""
+    square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
+    return np.asarray(np.maximum(square, 0.0))
