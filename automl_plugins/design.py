@@ -90,9 +90,11 @@ def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Gene
 def stratified(index: int, rng: np.random.Generator) -> float:
     """The middle of [0, 1) at index 0, else element ``index`` of a van der Corput sequence.
 
-    The sequence is scrambled, equal generators give one; any 2^m elements from its start hit
-    every interval of length 2^-m once. For a number whose space is not known yet: each name has a
-    sequence of its own, and its index is how often the name has been drawn.
+    The sequence is scrambled; equal generators give the same one. For every m the elements 1 to
+    2^m - 1 lie in distinct intervals [k 2^-m, (k + 1) 2^-m), and each later block of 2^m elements
+    that starts at a multiple of 2^m hits all of these once. For a number whose space is not
+    known yet: each name has a sequence of its own, and its index is how often the name has been
+    drawn.
     """
     if index == 0:
         return 0.5

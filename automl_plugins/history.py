@@ -79,11 +79,11 @@ class History:
         complete = self.status == Status.COMPLETE
         self._refuse(complete & np.isnan(self.losses), "losses", "of a COMPLETE row must be known")
         running = self.status == Status.RUNNING
-        if np.any(running[:-1] & ~running[1:]):
-            raise ValueError("RUNNING rows must come last.")
-        ordered = np.sort(self.number)
-        if (ordered[1:] == ordered[:-1]).any():
-            raise ValueError("number must be unique.")
+        followed = np.append(running[:-1] & ~running[1:], False)
+        self._refuse(followed, "status", "of a RUNNING row must come last")
+        repeated = np.ones(n, dtype=bool)
+        repeated[np.unique(self.number, return_index=True)[1]] = False
+        self._refuse(repeated, "number", "must be unique")
 
     def _refuse(self, wrong: Any, column: str, rule: str) -> None:
         if wrong.any():

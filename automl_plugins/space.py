@@ -61,6 +61,7 @@ class VectorSpace:
                 for hp in hyperparameters
             ]
         )
+        self._ordinal = [isinstance(hp, OrdinalHyperparameter) for hp in hyperparameters]
         self._constant = [isinstance(hp, Constant) for hp in hyperparameters]
         # ``space.at`` is sorted by depth, so the conditions of a column's parents come first.
         conditions = [
@@ -114,7 +115,7 @@ class VectorSpace:
         return mask
 
     def _indexed(self, column: int) -> bool:
-        return bool(self.categorical[column] or self._scales[column] > 1.0)
+        return bool(self.categorical[column] or self._ordinal[column])
 
     # --- candidates -----------------------------------------------------------------------
 
@@ -172,7 +173,9 @@ class VectorSpace:
     def complete(
         self, vectors: FloatArray, rng: np.random.Generator, fixed: FloatArray | None = None
     ) -> FloatArray:
-        """Valid copies of ``vectors`` (n, d): missing values drawn at random, inactive ones NaN.
+        """Copies of ``vectors`` (n, d): missing values drawn at random, inactive ones NaN.
+
+        Conditions hold afterwards; forbidden clauses are not checked, see ``allowed``.
 
         Args:
             vectors: Configurations, possibly with missing values (a changed parent activates
@@ -198,6 +201,8 @@ class VectorSpace:
         hp, size = self._hyperparameters[column], self.n_values[column]
         if self._indexed(column):
             return float(int(u * size))
+        if self._constant[column]:
+            return float(self._legal_vectors(column)[0])
         if not np.isfinite(size):
             return u
         hp = cast(IntegerHyperparameter, hp)
@@ -238,7 +243,19 @@ class VectorSpace:
         # A step over the border is reflected, so the corners stay reachable.
         new = np.where((new < 0) | (new > scale), old - step, new)
         block[:, column] = self._snap(column, new)
+        if np.isfinite(self.n_values[column]) and not self._indexed(column):
+            # At the low end of a log scale even a step of one mean grid value is rounded away.
+            stuck = block[:, column] == old
+            block[stuck, column] = self._adjacent(column, old[stuck], step[stuck])
         return [block[block[:, column] != old]]
+
+    def _adjacent(self, column: int, values: FloatArray, step: FloatArray) -> FloatArray:
+        """The next legal integer in the direction of each step, the other one at the border."""
+        hp = cast(IntegerHyperparameter, self._hyperparameters[column])
+        old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)
+        new = old + sign
+        new = np.where((new < hp.lower) | (new > hp.upper), old - sign, new)
+        return np.asarray(hp.to_vector(new), dtype=np.float64)
 
     def enumerate(self, limit: int) -> FloatArray | None:
         """All configurations as vectors (n, d), or None when there are more than ``limit``."""
@@ -283,7 +300,7 @@ class VectorSpace:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the feature columns (f,)."""
+        """Names of the feature columns (f,); the only one is "constant" where nothing varies."""
         names: list[str] = []
         for column, name in enumerate(self.names):
             if self._constant[column] or self.n_values[column] == 1:
@@ -292,7 +309,7 @@ class VectorSpace:
                 names += [f"{name}={value}" for value in range(int(self.n_values[column]))]
             else:
                 names.append(name)
-        return tuple(names)
+        return tuple(names) or ("constant",)
 
     def features(self, vectors: FloatArray) -> FloatArray:
         """Features (n, f) of ``vectors`` (n, d); inactive hyperparameters stay NaN.
@@ -322,7 +339,9 @@ class VectorSpace:
 
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
-        rounded = np.rint(np.nan_to_num(vectors, nan=-1.0) * 2.0**40).astype(np.int64)
+        # No legal entry is anywhere near the limits; they keep the others in the range of int64.
+        limited = np.clip(np.nan_to_num(vectors, nan=-1.0), -(2.0**20), 2.0**20)
+        rounded = np.rint(limited * 2.0**40).astype(np.int64)
         mixed = np.zeros(len(vectors), dtype=np.uint64)
         for column in range(self.d):
             mixed = (mixed ^ rounded[:, column].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)

@@ -36,7 +36,14 @@ class Streams:
         self.seed = int(seed)
 
     def generator(self, name: str, *index: int) -> np.random.Generator:
-        """The generator of stream ``name`` at ``index``; equal calls give equal generators."""
+        """The generator of stream ``name`` at ``index``; equal calls give equal generators.
+
+        Raises:
+            ValueError: For an index outside [0, 2^32).
+        """
+        for i in index:
+            if not 0 <= i < 2**32:  # more than one word of the key: (2^32,) would be (0, 1)
+                raise ValueError(f"index must lie in [0, 2^32), got {i}.")
         # A spawn key, not a list of entropy: default_rng([5, 0]) and default_rng(5) coincide.
         key = (zlib.crc32(name.encode()), *index)
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from automl_plugins.history import History, Status
+from automl_plugins.surrogates.base import standardised
 
 FloatArray = npt.NDArray[np.float64]
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
@@ -62,8 +63,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     if kind == "normal_scores":
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
-        spread = losses.std()
-        return Targets(losses, (losses - losses.mean()) / (spread if spread > 0 else 1.0))
+        return Targets(losses, standardised(losses)[0])
     if kind == "raw":
         return Targets(losses, losses.astype(np.float64))
     raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")

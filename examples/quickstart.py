@@ -30,16 +30,24 @@ def objective(trial: optuna.Trial, n_splits: int) -> float:
     """Cross-validated log loss of LightGBM or extra-trees, as ``trial`` decides."""
     family = trial.suggest_categorical("family", ["lightgbm", "extra_trees"])
     if family == "lightgbm":
+        boosting = trial.suggest_categorical("boosting", ["gbdt", "dart"])
+        dropout = (
+            {"drop_rate": trial.suggest_float("drop_rate", 0.05, 0.5, step=0.05)}
+            if boosting == "dart"
+            else {}
+        )
         model = lightgbm.LGBMClassifier(
-            n_estimators=trial.suggest_int("n_estimators", 10, 150, log=True),
+            boosting_type=boosting,
+            n_estimators=trial.suggest_int("n_estimators", 20, 160, step=20),
             learning_rate=trial.suggest_float("learning_rate", 1e-2, 1.0, log=True),
             num_leaves=trial.suggest_int("num_leaves", 2, 64, log=True),
             min_child_samples=trial.suggest_int("min_child_samples", 1, 50),
-            colsample_bytree=trial.suggest_float("colsample_bytree", 0.1, 1.0),
-            reg_lambda=trial.suggest_float("reg_lambda", 1e-3, 30.0, log=True),
+            extra_trees=trial.suggest_categorical("extra_trees", [False, True]),
+            class_weight=trial.suggest_categorical("lightgbm_weight", [None, "balanced"]),
             n_jobs=1,
             random_state=0,
             verbose=-1,
+            **dropout,
         )
     else:
         model = ExtraTreesClassifier(
@@ -47,6 +55,7 @@ def objective(trial: optuna.Trial, n_splits: int) -> float:
             max_features=trial.suggest_float("max_features", 0.05, 1.0),
             min_samples_leaf=trial.suggest_int("min_samples_leaf", 1, 30, log=True),
             criterion=trial.suggest_categorical("criterion", ["gini", "entropy"]),
+            class_weight=trial.suggest_categorical("forest_weight", [None, "balanced"]),
             random_state=0,
         )
     X, y = load_breast_cancer(return_X_y=True)

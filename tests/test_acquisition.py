@@ -153,7 +153,9 @@ def test_log_expected_improvement_is_its_logarithm() -> None:
     np.testing.assert_allclose(log_h(-tail), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("z", [-20.0, -37.5, -100.0, -300.0, -999.0, -1001.0, -1e4, -1e8, -1e50])
+@pytest.mark.parametrize(
+    "z", [-20.0, -37.5, -49.9, -50.1, -100.0, -300.0, -999.0, -1001.0, -1e4, -1e8, -1e50]
+)
 def test_log_expected_improvement_by_its_series(z: float) -> None:
     assert log_h(np.array([z]))[0] == pytest.approx(log_h_by_series(z), rel=1e-9)
 
@@ -168,12 +170,29 @@ def test_log_expected_improvement_is_finite_and_increasing_from_minus_1e100() ->
     assert (np.diff(value)[distinct] > 0).all()
 
 
-@pytest.mark.parametrize("seam", [-1.0, -1e3])
+@pytest.mark.parametrize("seam", [-1.0, -50.0])
 def test_log_expected_improvement_has_no_step_where_the_formula_changes(seam: float) -> None:
     # Over a width w the logarithm rises by |seam| w (or less); the rest would be a step.
     width = 1e-6 * abs(seam)
     low, middle, high = log_h(np.array([seam - width, seam, seam + width]))
     assert middle - low == pytest.approx(high - middle, rel=1e-3)
+
+
+def test_log_expected_improvement_is_as_accurate_as_it_says() -> None:
+    z = -np.concatenate([np.linspace(50.0, 60.0, 21)[1:], [200.0, 999.0, 1001.0]])
+    # Differences to log phi, for log phi itself is in the thousands
+    log_phi = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
+    expected = np.array([log_h_by_series(value) for value in z]) - log_phi
+    np.testing.assert_allclose(log_h(z) - log_phi, expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_ratio_that_overflows_leaves_the_gain() -> None:
+    mean, std = np.array([-1.0, -1e10, 1.0]), np.array([5e-324, 1e-310, 5e-324])
+    np.testing.assert_array_equal(expected_improvement(mean, std, 0.0), [1.0, 1e10, 0.0])
+    np.testing.assert_array_equal(
+        log_expected_improvement(mean, std, 0.0), [0.0, np.log(1e10), -np.inf]
+    )
 
 
 def test_log_expected_improvement_invariances() -> None:

@@ -252,7 +252,7 @@ def test_stratified_hits_every_interval_once(seed: int, m: int) -> None:
     assert drawn.min() >= 0.0
     assert drawn.max() < 1.0
     intervals = np.floor(drawn * n).astype(int)
-    # Element 0 is the middle, wherever the sequence would have begun.
+    # Element 0 is the middle, wherever the sequence would have begun: it may share an interval.
     assert len(set(intervals[1:n])) == n - 1
     for block in range(1, 4):
         assert sorted(intervals[block * n : (block + 1) * n]) == list(range(n))

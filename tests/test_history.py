@@ -128,9 +128,9 @@ def test_histories_do_not_change() -> None:
         ({"seconds": [0.0, INF, INF]}, r"seconds must be finite or NaN; row 1 \(number 20\): inf"),
         ({"status": [0, 4, 9]}, r"status must be a Status; row 1 \(number 20\): 4\."),
         ({"status": [-1, 0, 0]}, r"status must be a Status; row 0 \(number 10\): -1\."),
-        ({"status": [0, 3, 0]}, r"RUNNING rows must come last\."),
-        ({"status": [3, 3, 1]}, r"RUNNING rows must come last\."),
-        ({"number": [1, 2, 1]}, r"number must be unique\."),
+        ({"status": [0, 3, 0]}, r"RUNNING row must come last; row 1 \(number 20\): 3\."),
+        ({"status": [3, 3, 1]}, r"RUNNING row must come last; row 1 \(number 20\): 3\."),
+        ({"number": [1, 2, 1]}, r"number must be unique; row 2 \(number 1\): 1\."),
     ],
 )
 def test_what_is_refused(columns: dict[str, Any], message: str) -> None:

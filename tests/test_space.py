@@ -356,6 +356,18 @@ def test_sample_of_a_forbidden_space_is_an_error() -> None:
         VectorSpace(space).sample(3, rng())
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_short_ordinals_are_ordinals(n: int) -> None:
+    space = single(OrdinalHyperparameter("o", ["lo", "hi"][:n]))
+    values = np.arange(float(n))[:, None]
+    enumerated = space.enumerate(9)
+    assert enumerated is not None
+    np.testing.assert_array_equal(enumerated, values)
+    np.testing.assert_array_equal(space.canonical(values + 0.2), values)
+    assert [space.quantile(0, (i + 0.5) / n) for i in range(n)] == list(range(n))
+    assert set(space.neighbours(values, rng())[:, 0]) == set(range(n) if n > 1 else [])
+
+
 # Validity
 
 
@@ -491,6 +503,20 @@ def test_neighbours_reach_every_ordinal_and_integer() -> None:
             assert set(moved[:, 0]) <= set(others)
 
 
+@pytest.mark.parametrize(
+    ("value", "near"), [(1, {2}), (2, {1, 3}), (5, {4, 6}), (999, set()), (1000, set())]
+)
+def test_steps_of_log_integers_are_at_least_one(value: int, near: set[int]) -> None:
+    space = single(Integer("i", (1, 1000), log=True))
+    hp = space.space["i"]
+    moved = space.neighbours(np.full((300, 1), hp.to_vector(value)), rng(), n_steps=4)
+    assert len(moved) == 300 * 4  # none is rounded away
+    np.testing.assert_array_equal(space.canonical(moved), moved)
+    values = {int(hp.to_value(v)) for v in moved[:, 0]}
+    assert value not in values
+    assert near <= values
+
+
 def test_neighbours_draw_activated_children_at_random() -> None:
     space = VectorSpace(nested())
     knn = np.full(space.d, np.nan)
@@ -606,6 +632,12 @@ def test_quantile_at_the_ends() -> None:
     assert space.quantile(space.names.index("x"), 0.3) == 0.3
 
 
+@pytest.mark.parametrize("value", [5, 0.1, "always"])
+def test_quantile_of_a_constant_is_its_entry(value: Any) -> None:
+    space = single(Constant("k", value))
+    assert space.quantile(0, 0.7) == space.sample(1, rng())[0, 0]
+
+
 # Features
 
 
@@ -669,6 +701,7 @@ def test_features_tell_configurations_apart() -> None:
 def test_features_of_a_constant_space_have_a_column() -> None:
     space = single(Constant("k", 5))
     np.testing.assert_array_equal(space.features(np.ones((3, 1))), np.zeros((3, 1)))
+    assert space.feature_names == ("constant",)
 
 
 def test_numbers_by_hand() -> None:
@@ -721,6 +754,14 @@ def test_keys_of_real_numbers() -> None:
     assert space.keys(one) != space.keys(one[:, ::-1])
     assert space.keys(one) != space.keys(np.array([[0.25, np.nan]]))
     assert space.keys(np.array([[0.0, 0.5]])) != space.keys(np.array([[np.nan, 0.5]]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_keys_of_entries_out_of_range() -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+    legal_keys = space.keys(np.array([[0.0], [0.5], [1.0], [np.nan]]))
+    outside = space.keys(np.array([[1e300], [-1e300], [2.0**23], [2.0**24], [-(2.0**25)]]))
+    assert not np.isin(outside, legal_keys).any()
 
 
 def test_seen_is_membership() -> None:

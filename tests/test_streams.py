@@ -113,6 +113,16 @@ def test_other_seeds_are_refused(seed: Any) -> None:
         Streams(seed)
 
 
+@pytest.mark.parametrize("index", [-1, 2**32, 2**70, np.int64(-3)])
+def test_indices_out_of_range_are_refused(index: Any) -> None:
+    for place in ((index,), (0, index)):
+        with pytest.raises(ValueError, match=rf"index must lie in \[0, 2\^32\), got {index}\."):
+            Streams(0).generator("a", *place)
+        with pytest.raises(ValueError, match="index"):
+            Streams(0).integer("a", *place)
+    assert draw(Streams(0), "a", 2**32 - 1) != draw(Streams(0), "a", 0)
+
+
 def test_pickle() -> None:
     streams = pickle.loads(pickle.dumps(Streams(13)))
     assert draw(streams, "a", 1) == draw(Streams(13), "a", 1)

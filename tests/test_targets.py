@@ -103,6 +103,14 @@ def test_standardize_at_every_magnitude(magnitude: float) -> None:
     np.testing.assert_allclose(transform(magnitude * y, "standardize").values, z, rtol=1e-9)
 
 
+def test_standardize_of_equal_and_of_huge_losses() -> None:
+    # The mean of three 0.1 is not 0.1
+    np.testing.assert_array_equal(transform(np.full(3, 0.1), "standardize").values, np.zeros(3))
+    z = transform(np.array([-1e308, 0.0, 1e307, 1.5e308]), "standardize").values
+    assert np.isfinite(z).all()
+    assert (np.diff(z) > 0).all()
+
+
 def test_raw_is_the_losses() -> None:
     np.testing.assert_array_equal(transform(losses(), "raw").values, losses())
     whole = transform(np.array([3, 1, 2]), "raw").values

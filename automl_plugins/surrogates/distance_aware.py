@@ -39,11 +39,13 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         surrogate: Any,
         *,
         strength: float = 0.6,
+        reach: float = 1.0,
         max_rows: int = 500,
         random_state: int | None = None,
     ) -> None:
         self.surrogate = surrogate
         self.strength = strength
+        self.reach = reach
         self.max_rows = max_rows
         self.random_state = random_state
 
@@ -61,7 +63,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
             between = squared_distances(self.points_, self.points_)
             np.fill_diagonal(between, np.inf)
             gaps = np.sqrt(between.min(axis=1))
-            self.scale_ = float(np.median(gaps)) or 1.0
+            self.scale_ = self.reach * float(np.median(gaps)) or 1.0
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

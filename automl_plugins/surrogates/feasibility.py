@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import validated
+from automl_plugins.surrogates.base import check_integer, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,7 +25,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
 
     Args:
         n_trees: Number of trees.
-        prior: Weight of the prior, in observations; the prior mean is the share of successes.
+        prior: Weight of the prior, > 0, in observations; the prior mean is the share of successes.
         random_state: Seed of the trees.
     """
 
@@ -35,7 +37,14 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
-        """Learn from features ``X`` (n, f) and the mask ``success`` (n,)."""
+        """Learn from features ``X`` (n, f) and the mask ``success`` (n,).
+
+        Raises:
+            ValueError: For an invalid argument or wrong shapes.
+        """
+        check_integer("n_trees", self.n_trees, 1)
+        if not (self.prior > 0 and isfinite(self.prior)):
+            raise ValueError(f"prior must be finite and > 0, got {self.prior!r}.")
         X, y = validated(X, success)
         self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
         self.trees_: ExtraTreesClassifier | None = None
@@ -47,6 +56,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Probability of success (m,), strictly between 0 and 1."""
+        check_is_fitted(self)
         X, _ = validated(X)
         if self.trees_ is None:
             return np.full(len(X), self.rate_)

@@ -18,8 +18,9 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import validated
+from automl_plugins.surrogates.base import standardised, validated
 
 FloatArray = npt.NDArray[np.float64]
 Form = Literal["bound", "three_quantile", "ensemble"]
@@ -43,7 +44,9 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         random_state: Seed of the bootstrap samples and of LightGBM.
 
     Attributes:
-        models_: The fitted boosters; none when the targets were constant.
+        models_: The fitted boosters, of standardised losses; none when the losses were constant.
+        centre_: Loss at which the boosters' scale has its zero.
+        scale_: Loss that is one on the boosters' scale.
         constant_: The prediction when there is nothing to split, else NaN.
     """
 
@@ -92,10 +95,13 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(self.random_state)
         self.models_: list[lightgbm.Booster] = []
         self.constant_ = float("nan")
-        if np.ptp(y) == 0:  # degenerate leaves: LightGBM would fit NaN-free noise at best
+        # LightGBM keeps targets in single precision; quantiles are equivariant, so nothing else
+        # changes.
+        z, self.centre_, self.scale_ = standardised(y)
+        if y.min() == y.max():  # degenerate leaves: LightGBM would fit NaN-free noise at best
             self.constant_ = float(y[0])
             return self
-        data = lightgbm.Dataset(X, y, weight=np.ones(len(y)), params=SMALL_DATA).construct()
+        data = lightgbm.Dataset(X, z, weight=np.ones(len(y)), params=SMALL_DATA).construct()
         if self.form == "ensemble":
             for _ in range(self.n_models):
                 # A bootstrap sample is a weight: how often each row was drawn. One data set,
@@ -110,6 +116,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) of the predicted quantiles at ``X`` (m, f)."""
+        check_is_fitted(self)
         X, _ = validated(X)
         if not self.models_:
             return np.full(len(X), self.constant_), np.zeros(len(X))
@@ -119,8 +126,10 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         if self.form == "three_quantile":
             # Separately fitted quantiles may cross; sorting is the least change that uncrosses.
             low, median, high = np.sort(quantiles, axis=0)
-            return median, (high - low) / 2.0  # eq. 5.1
-        return quantiles.mean(axis=0), quantiles.std(axis=0)
+            mean, std = median, (high - low) / 2.0  # eq. 5.1
+        else:
+            mean, std = quantiles.mean(axis=0), quantiles.std(axis=0)
+        return self.centre_ + self.scale_ * mean, self.scale_ * std
 
     def _boost(
         self, data: lightgbm.Dataset, quantile: float, rng: np.random.Generator

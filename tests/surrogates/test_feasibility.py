@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.feasibility import Feasibility
@@ -78,8 +80,8 @@ def test_laplaces_rule_where_all_agree(n: int) -> None:
 def test_the_prior_draws_towards_the_rate() -> None:
     X, y = circle(60)
     rate = (y.sum() + 1.0) / 62.0
-    shares = Feasibility(prior=0.0, random_state=0).fit(X, y).predict(X)
-    np.testing.assert_array_equal(shares, y)  # trees that are grown out repeat the data
+    shares = Feasibility(prior=1e-12, random_state=0).fit(X, y).predict(X)
+    np.testing.assert_allclose(shares, y, atol=1e-11)  # trees that are grown out repeat the data
     for prior in (0.1, 1.0, 10.0):
         p = Feasibility(prior=prior, random_state=0).fit(X, y).predict(X)
         np.testing.assert_allclose(p, (shares + prior * rate) / (1.0 + prior))
@@ -197,3 +199,22 @@ def test_can_be_cloned_and_copied() -> None:
 def test_data_that_are_refused(X: FloatArray, y: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Feasibility().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_trees": 0}, r"n_trees must be an integer >= 1, got 0"),
+        ({"n_trees": 2.0}, r"n_trees must be an integer >= 1, got 2\.0"),
+        ({"prior": 0.0}, r"prior must be finite and > 0, got 0\.0"),
+        ({"prior": float("nan")}, r"prior must be finite and > 0, got nan"),
+    ],
+)
+def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Feasibility(**arguments).fit(*circle(5))
+
+
+def test_predict_comes_after_fit() -> None:
+    with pytest.raises(NotFittedError):
+        Feasibility().predict(GRID)

@@ -10,6 +10,7 @@ import lightgbm
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from automl_plugins.surrogates.base import FloatArray, Surrogate
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, Form, QuantileBoosting, boost
@@ -91,6 +92,7 @@ def test_ensemble_is_the_mean_and_spread_of_its_models() -> None:
     model = QuantileBoosting(n_models=4, random_state=0).fit(X, y)
     assert len(model.models_) == 4
     by_model = np.array([booster.predict(X) for booster in model.models_])
+    by_model = model.centre_ + model.scale_ * by_model
     mean, std = model.predict(X)
     np.testing.assert_allclose(mean, by_model.mean(axis=0))
     np.testing.assert_allclose(std, by_model.std(axis=0))
@@ -128,8 +130,8 @@ def test_three_quantiles_are_uncrossed(n: int) -> None:
     fresh, _ = sample(1000, seed=1)
     low, middle, high = np.sort([booster.predict(fresh) for booster in model.models_], axis=0)
     mean, std = model.predict(fresh)
-    np.testing.assert_allclose(mean, middle)
-    np.testing.assert_allclose(std, (high - low) / 2.0)
+    np.testing.assert_allclose(mean, model.centre_ + model.scale_ * middle)
+    np.testing.assert_allclose(std, model.scale_ * (high - low) / 2.0)
     assert (std >= 0).all()
     assert (std > 0).mean() > 0.95
 
@@ -272,6 +274,18 @@ def test_scaled_losses_are_scaled_predictions(form: Form, scale: float) -> None:
     np.testing.assert_allclose(two, scale * np.array(one), rtol=1e-9, atol=1e-9 * scale)
 
 
+@every_form
+@pytest.mark.parametrize("offset", [-1e8, 1e8])
+def test_an_offset_moves_the_predictions(form: Form, offset: float) -> None:
+    X, y = sample(50)  # the spread of y is about 1: in single precision 1e8 + y is 1e8
+    y = np.round(y * 1024.0) / 1024.0
+    mean, std = QuantileBoosting(form=form, random_state=0).fit(X, y).predict(X)
+    moved = QuantileBoosting(form=form, random_state=0).fit(X, offset + y).predict(X)
+    assert np.corrcoef(moved[0] - offset, mean)[0, 1] > 0.99
+    np.testing.assert_allclose(moved[0] - offset, mean, atol=1e-3)
+    np.testing.assert_allclose(moved[1], std, atol=1e-3)
+
+
 # Randomness
 
 
@@ -397,3 +411,9 @@ def test_queries_that_are_refused() -> None:
         model.predict(np.zeros(3))
     with pytest.raises(ValueError, match=r"X must not hold infinities"):
         model.predict(np.full((1, 3), np.inf))
+
+
+@every_form
+def test_predict_comes_after_fit(form: Form) -> None:
+    with pytest.raises(NotFittedError):
+        QuantileBoosting(form=form).predict(np.zeros((1, 3)))

@@ -68,6 +68,14 @@ def test_the_start_visits_every_branch_once_before_any_twice() -> None:
     assert {trial.params["arm"] for trial in study.trials} == set(arms)
 
 
+def test_an_ordinal_of_two_choices_alone() -> None:
+    study = optuna.create_study(sampler=GBQRSampler(seed=0, ordinal={"o": ["lo", "hi"]}))
+    study.optimize(
+        lambda t: float(t.suggest_categorical("o", ["lo", "hi"]) == "lo"), n_trials=3, catch=()
+    )
+    assert study.best_params == {"o": "hi"}
+
+
 def test_no_point_is_proposed_twice_while_others_are_left() -> None:
     def objective(trial: optuna.Trial) -> float:
         a = trial.suggest_int("a", 0, 4)
