@@ -33,8 +33,7 @@ def next_point(
     Returns:
         One vector (d,) of the pool.
     """
-    for column in space.branching:
-        pool, tried = _least_served(space, pool, tried, column, rng)
+    pool, tried = branch(space, pool, tried, rng)
     for column in np.flatnonzero(space.categorical).tolist():
         # Any category may prove to be a branch once its children are seen: balance them all.
         pool, _ = _least_served(space, pool, tried, column, rng)
@@ -44,6 +43,15 @@ def next_point(
         pool = pool[rng.choice(len(pool), _BEST_OF, replace=False)]
     gaps = distances(space.features(pool), space.features(tried)).min(axis=1)
     return np.asarray(pool[int(gaps.argmax())])
+
+
+def branch(
+    space: VectorSpace, pool: FloatArray, tried: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The part of ``pool`` (m, d) and of ``tried`` (n, d) in the branch that is served least."""
+    for column in space.branching:
+        pool, tried = _least_served(space, pool, tried, column, rng)
+    return pool, tried
 
 
 def _least_served(

@@ -21,6 +21,10 @@ FailedTrials = Literal["avoid", "ignore"]
 _LEAST_STD = 1e-9  # of standardised targets: only keeps an EI of 0 from becoming log 0
 
 
+# A crash costs a trial and often a machine: success must be likely enough to happen twice.
+_CAUTION = 2.0
+
+
 class SurrogateFailure(RuntimeError):
     """A surrogate could not be fitted or asked; the cause is chained."""
 
@@ -84,10 +88,10 @@ class FittedModels:
         return mean, std
 
     def log_success(self, features: FloatArray) -> FloatArray:
-        """Log P(success) (m,); 0 where nothing ever failed."""
+        """Cautious log P(success)^2 (m,); 0 where nothing ever failed."""
         if self.feasibility is None:
             return np.zeros(len(features))
-        return np.log(self.feasibility.predict(features))
+        return _CAUTION * np.log(self.feasibility.predict(features))
 
     def log_seconds(self, features: FloatArray) -> FloatArray:
         """Log of the expected seconds (m,)."""
@@ -110,10 +114,11 @@ def fit_models(
         SurrogateFailure: If a fit raises.
     """
     n = len(history)
-    losses = effective_losses(history)
+    avoid = settings.failed_trials == "avoid"
+    losses = effective_losses(history, penalise_failures=avoid)
     known = np.flatnonzero(~np.isnan(losses))
     targets = transform(losses[known], settings.target)
-    feasible = history.feasible[known]
+    feasible = (history.feasible & (history.status != Status.FAILED))[known]
     order = np.lexsort((known, targets.values, ~feasible))
     features = space.features(history.vectors)
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))

@@ -35,6 +35,7 @@ Acquisition = Literal["ei", "bound"]
 Origin = Literal["design", "random", "model"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
+_LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
 _INCUMBENTS = 5  # best observed configurations the local search sets out from
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
 
@@ -53,6 +54,9 @@ class ProposerSettings:
         cost_exponent: kappa of gain / seconds^kappa; 0 ignores the cost.
         cost_budget: Trials over which kappa falls linearly to 0; None keeps it.
         interleave: Every ``interleave``-th proposal fills the space instead; None never.
+        balance: Every ``balance``-th proposal is confined to the branch that has been served least
+            for its size, the model choosing within it; None never. What looked bad in its few
+            first trials is not given up.
         n_startup: Rows before the model is asked; None follows the size of the space.
         n_candidates: Random candidates; a space of at most that size is enumerated instead.
         uniform_start: Draw the start at random instead of filling the space.
@@ -65,6 +69,7 @@ class ProposerSettings:
     cost_exponent: float = 0.0
     cost_budget: int | None = None
     interleave: int | None = None
+    balance: int | None = None
     n_startup: int | None = None
     n_candidates: int = 1000
     uniform_start: bool = False
@@ -153,6 +158,8 @@ class Proposer:
         if starting or turn:
             pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
             return Proposal(design.next_point(space, pool, history.vectors, rng), "design")
+        if settings.balance is not None and k % settings.balance == 0 and fixed is None:
+            fixed = self._least_served(space, history, rng)
         models, fit_seconds = self._models(space, history, streams)
         return replace(self._best(space, history, models, k, fixed, rng), fit_seconds=fit_seconds)
 
@@ -161,7 +168,19 @@ class Proposer:
         if self.settings.n_startup is not None:
             return self.settings.n_startup
         options = sum(int(space.n_values[column]) for column in space.branching)
-        return max(6, 1 + options)
+        return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
+
+    def _least_served(
+        self, space: VectorSpace, history: History, rng: np.random.Generator
+    ) -> FloatArray | None:
+        """The branch whose turn it is, as fixed values (d,); None if the space has no branches."""
+        if not space.branching:
+            return None
+        pool = self._unseen(space, history, None, _DESIGN_POOL, rng).vectors
+        fixed = np.full(space.d, np.nan)
+        columns = list(space.branching)
+        fixed[columns] = design.branch(space, pool, history.vectors, rng)[0][0, columns]
+        return fixed
 
     # --- the model phase ------------------------------------------------------------------
 
@@ -257,7 +276,7 @@ class Proposer:
             seconds = float(np.exp(models.log_seconds(features)[0]))
         success = None
         if models.feasibility is not None:
-            success = float(np.exp(models.log_success(features)[0]))
+            success = float(models.feasibility.predict(features)[0])
         return Proposal(
             vector,
             "model",

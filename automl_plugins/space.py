@@ -366,6 +366,12 @@ class VectorSpace:
         }
         return tuple(sorted(c for c in parents if self.categorical[c]))
 
+    @cached_property
+    def depth(self) -> int:
+        """Largest number of hyperparameters found active together that can vary."""
+        sample = self.sample(64, np.random.default_rng(0))
+        return int((~np.isnan(sample) & (self.n_values > 1)).sum(axis=1).max())
+
     def volume_bits(self, vectors: FloatArray) -> FloatArray:
         """log2 of the number of configurations (n,) in the branch that each vector lies in.
 

@@ -69,13 +69,14 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
 
 
-def effective_losses(history: History) -> FloatArray:
+def effective_losses(history: History, *, penalise_failures: bool = False) -> FloatArray:
     """Losses (n,) with those of pruned rows made comparable; NaN = tells nothing about the loss.
 
     A pruned loss belongs to a smaller budget, where others would have looked the same, so it
     cannot stand beside complete losses. What the pruner said can: worse than the typical
     evaluation. The pruned rows, later steps first and better losses first within a step, are
-    spread evenly over the worse half of the complete losses.
+    spread evenly over the worse half of the complete losses. With ``penalise_failures`` a failed
+    row has the worst complete loss: the model then knows the region, and expects nothing of it.
     """
     losses = np.where(history.status == Status.COMPLETE, history.losses, np.nan)
     pruned = np.flatnonzero(history.status == Status.PRUNED)
@@ -86,4 +87,6 @@ def effective_losses(history: History) -> FloatArray:
         order = np.lexsort((history.number[pruned], loss, -budget))
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
         losses[pruned[order]] = np.quantile(complete, share)
+    if penalise_failures and len(complete):
+        losses[history.status == Status.FAILED] = complete.max()
     return losses

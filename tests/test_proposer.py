@@ -183,7 +183,7 @@ def test_dear_configurations_must_be_worth_it(acquisition: Any) -> None:
         assert all(point.seconds is not None and point.seconds > 0 for point in points)
         return float(np.mean([point.vector[0] for point in points]))
 
-    assert mean_x(1.0) < 0.25 < mean_x(0.0)
+    assert mean_x(1.0) < 0.7 * mean_x(0.0)
     assert mean_x(1.0, budget=60) == mean_x(0.0)  # the budget is spent: cost no longer counts
 
 

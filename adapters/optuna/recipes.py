@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+_FLOOR = 0.1  # of the losses' standard deviation; SMAC's forest has the same variance floor
+
+
 class SharedOptions(TypedDict, total=False):
     """Arguments that every sampler of this package takes, see ``SurrogateSampler``."""
 
@@ -45,7 +48,8 @@ class GBQRSampler(SurrogateSampler):
         alpha: Quantile of the loss in (0, 1) that the models predict.
         n_models: Bootstrap models.
         doubt: Standard deviation far from all trials, in that of the losses; >= 0.
-        interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
+        balance: Confine every ``balance``-th proposal to the branch of a conditional space that
+            has been served least for its size; None never does.
         **options: ``seed``, ``n_startup_trials``, ``n_candidates``, ``max_rows``,
             ``search_space``, ``ordinal``, ``independent_sampler``, ``warn_independent_sampling``,
             ``failed_trials`` and ``cost``: see ``SurrogateSampler``. With ``cost`` the gain is
@@ -66,17 +70,18 @@ class GBQRSampler(SurrogateSampler):
         alpha: float = 0.3,
         n_models: int = 5,
         doubt: float = 0.6,
-        interleave: int | None = None,
+        balance: int | None = 5,
         **options: Unpack[SharedOptions],
     ) -> None:
         models = QuantileBoosting(alpha=alpha, n_models=n_models)
         models.check_arguments()
-        surrogate = DistanceAware(models, strength=doubt)
+        floor = 0.0 if options.get("cost") is None else _FLOOR
+        surrogate = DistanceAware(models, strength=doubt, floor=floor)
         super().__init__(
             surrogate=surrogate,
             acquisition="ei" if options.get("cost") is None else "ei_per_second",
             target="normal_scores",
-            interleave=interleave,
+            balance=balance,
             **options,
         )
 
@@ -124,7 +129,7 @@ class EIPerSecondSampler(SurrogateSampler):
     ) -> None:
         options.setdefault("cost", "duration")
         super().__init__(
-            surrogate=DistanceAware(RandomForest()),
+            surrogate=DistanceAware(RandomForest(), floor=_FLOOR),
             acquisition="ei_per_second",
             cost_exponent=cost_exponent,
             cost_budget=cost_budget,

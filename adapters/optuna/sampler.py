@@ -55,6 +55,8 @@ class SurrogateSampler(BaseSampler):
         acquisition: ``"ei"``, ``"bound"`` (lower confidence bound of the loss), or either with
             ``"_per_second"``.
         interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
+        balance: Confine every ``balance``-th proposal to the branch of a conditional space that
+            has been served least for its size; None never does.
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
         target: Transform of the losses: ``"log_regret"``, ``"normal_scores"`` (only their order
@@ -62,7 +64,7 @@ class SurrogateSampler(BaseSampler):
         cost_exponent: kappa in gain / seconds^kappa, in [0, 1]; used per second only.
         cost_budget: Number of trials over which kappa falls to 0; None keeps it.
         n_startup_trials: Trials before the model is asked. None follows the space: at least 6,
-            one more than there are branches.
+            more with many branches or parameters.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
         n_candidates: Random candidates for each proposal. A space of at most that many
             configurations is searched completely.
@@ -91,6 +93,7 @@ class SurrogateSampler(BaseSampler):
         surrogate: str | Any = "quantile_boosting",
         acquisition: AcquisitionName = "ei",
         interleave: int | None = None,
+        balance: int | None = None,
         xi: float = 0.0,
         beta: float = 1.0,
         target: Target = "log_regret",
@@ -112,6 +115,7 @@ class SurrogateSampler(BaseSampler):
         _at_least("max_rows", max_rows, 2)
         _at_least("n_startup_trials", n_startup_trials, 0)
         _at_least("interleave", interleave, 2)
+        _at_least("balance", balance, 2)
         _at_least("cost_budget", cost_budget, 1)
         _at_least("xi", xi, 0)
         _at_least("beta", beta, 0)
@@ -142,6 +146,7 @@ class SurrogateSampler(BaseSampler):
                 cost_exponent=cost_exponent if timed else 0.0,
                 cost_budget=cost_budget,
                 interleave=interleave,
+                balance=balance,
                 n_startup=n_startup_trials,
                 uniform_start=startup == "random",
                 n_candidates=n_candidates,
@@ -157,7 +162,8 @@ class SurrogateSampler(BaseSampler):
         self._streams = Streams(seed)
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
-        self._surrogate_name = type(self._proposer.settings.models.surrogate).__name__
+        model = self._proposer.settings.models.surrogate
+        self._surrogate_name = type(getattr(model, "surrogate", model)).__name__
         self._warned = False
         self._forget()
 

@@ -30,6 +30,8 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
     Args:
         surrogate: Model with ``fit`` and ``predict`` returning (mean, std).
         strength: Added standard deviation far from the data, in those of the targets; >= 0.
+        floor: Smallest standard deviation, in those of the targets. A gain that is to be weighed
+            against seconds needs one: without it what is nearly certain counts as infinitely bad.
         max_rows: Observations distances are taken to at most; the best ones.
         random_state: Passed on to the surrogate.
     """
@@ -39,13 +41,13 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         surrogate: Any,
         *,
         strength: float = 0.6,
-        reach: float = 1.0,
+        floor: float = 0.0,
         max_rows: int = 500,
         random_state: int | None = None,
     ) -> None:
         self.surrogate = surrogate
         self.strength = strength
-        self.reach = reach
+        self.floor = floor
         self.max_rows = max_rows
         self.random_state = random_state
 
@@ -63,7 +65,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
             between = squared_distances(self.points_, self.points_)
             np.fill_diagonal(between, np.inf)
             gaps = np.sqrt(between.min(axis=1))
-            self.scale_ = self.reach * float(np.median(gaps)) or 1.0
+            self.scale_ = float(np.median(gaps)) or 1.0
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -72,7 +74,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         mean, std = self.surrogate_.predict(X)
         gaps = np.sqrt(squared_distances(_embed(X), self.points_).min(axis=1))
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
-        return mean, np.hypot(std, doubt)
+        return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
 
 def _embed(X: FloatArray) -> FloatArray:

@@ -272,7 +272,8 @@ def test_cheap_configurations_come_first_when_nothing_else_differs() -> None:
 
     aware = spent(EIPerSecondSampler(cost="seconds", seed=0))
     assert aware < 0.1 * spent(EIPerSecondSampler(cost_exponent=0.0, seed=0))
-    assert spent(GBQRSampler(cost=lambda t: t.user_attrs.get("seconds"), seed=0)) < 3 * aware
+    quantiles = spent(GBQRSampler(cost=lambda t: t.user_attrs.get("seconds"), seed=0))
+    assert quantiles < 0.5 * spent(GBQRSampler(seed=0))
 
 
 def test_own_time_is_no_cost_of_the_objective() -> None:
@@ -419,7 +420,7 @@ def test_a_forked_child_can_use_lightgbm() -> None:
         (lambda: GBQRSampler(n_candidates=0), ValueError, "n_candidates must be >= 1, got 0"),
         (lambda: GBQRSampler(seed=-1), ValueError, "seed must be >= 0, got -1"),
         (lambda: GBQRSampler(seed="x"), TypeError, "seed must be an integer or None, got 'x'"),
-        (lambda: GBQRSampler(interleave=1), ValueError, "interleave must be >= 2, got 1"),
+        (lambda: SurrogateSampler(interleave=1), ValueError, "interleave must be >= 2, got 1"),
         (lambda: GBQRSampler(failed_trials="x"), ValueError, "one of 'avoid', 'ignore', got 'x'"),
         (lambda: GBQRSampler(cost=3), TypeError, "cost must be None, 'duration'"),
         (lambda: GBQRSampler(nonsense=1), TypeError, "nonsense"),
