@@ -14,6 +14,7 @@ import functools
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -30,25 +31,18 @@ def objective(trial: optuna.Trial, n_splits: int) -> float:
     """Cross-validated log loss of LightGBM or extra-trees, as ``trial`` decides."""
     family = trial.suggest_categorical("family", ["lightgbm", "extra_trees"])
     if family == "lightgbm":
-        boosting = trial.suggest_categorical("boosting", ["gbdt", "dart"])
-        dropout = (
-            {"drop_rate": trial.suggest_float("drop_rate", 0.05, 0.5, step=0.05)}
-            if boosting == "dart"
-            else {}
-        )
-        model = lightgbm.LGBMClassifier(
-            boosting_type=boosting,
-            n_estimators=trial.suggest_int("n_estimators", 20, 160, step=20),
-            learning_rate=trial.suggest_float("learning_rate", 1e-2, 1.0, log=True),
-            num_leaves=trial.suggest_int("num_leaves", 2, 64, log=True),
-            min_child_samples=trial.suggest_int("min_child_samples", 1, 50),
-            extra_trees=trial.suggest_categorical("extra_trees", [False, True]),
-            class_weight=trial.suggest_categorical("lightgbm_weight", [None, "balanced"]),
-            n_jobs=1,
-            random_state=0,
-            verbose=-1,
-            **dropout,
-        )
+        parameters: dict[str, Any] = {
+            "boosting_type": trial.suggest_categorical("boosting", ["gbdt", "dart"]),
+            "n_estimators": trial.suggest_int("n_estimators", 20, 160, step=20),
+            "learning_rate": trial.suggest_float("learning_rate", 1e-2, 1.0, log=True),
+            "num_leaves": trial.suggest_int("num_leaves", 2, 64, log=True),
+            "min_child_samples": trial.suggest_int("min_child_samples", 1, 50),
+            "extra_trees": trial.suggest_categorical("extra_trees", [False, True]),
+            "class_weight": trial.suggest_categorical("lightgbm_weight", [None, "balanced"]),
+        }
+        if parameters["boosting_type"] == "dart":
+            parameters["drop_rate"] = trial.suggest_float("drop_rate", 0.05, 0.5, step=0.05)
+        model = lightgbm.LGBMClassifier(n_jobs=1, random_state=0, verbose=-1, **parameters)
     else:
         model = ExtraTreesClassifier(
             n_estimators=50,

@@ -1,0 +1,82 @@
+"""Doubt that grows with the distance from the observations."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from automl_plugins.surrogates import DistanceAware, QuantileBoosting, RandomForest
+from automl_plugins.surrogates.distance_aware import squared_distances
+
+
+def data(n: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).random((n, 3))
+    return X, X[:, 0] - X[:, 1] ** 2
+
+
+def test_the_mean_is_the_surrogates_and_the_doubt_is_added_in_squares() -> None:
+    X, y = data()
+    plain = RandomForest(random_state=1).fit(X, y)
+    aware = DistanceAware(RandomForest(), strength=0.5, random_state=1).fit(X, y)
+    far = np.full((1, 3), 9.0)
+    mean, std = plain.predict(far)
+    aware_mean, aware_std = aware.predict(far)
+    assert aware_mean == pytest.approx(mean)
+    assert aware_std[0] ** 2 == pytest.approx(std[0] ** 2 + (0.5 * y.std()) ** 2)
+
+
+def test_no_doubt_is_added_on_an_observation_and_it_grows_away_from_it() -> None:
+    X, y = data()
+    plain = RandomForest(random_state=1).fit(X, y)
+    aware = DistanceAware(RandomForest(), random_state=1).fit(X, y)
+    assert aware.predict(X)[1] == pytest.approx(plain.predict(X)[1], abs=1e-6)
+    # The median gap between neighbours is where the doubt is full.
+    steps = X[0] + np.outer(np.linspace(0.0, 1.0, 5), [0.0, 0.0, -aware.scale_])
+    added = np.sqrt(aware.predict(steps)[1] ** 2 - plain.predict(steps)[1] ** 2 + 1e-15)
+    assert added[0] < 1e-6 and added.max() <= 0.6 * y.std() + 1e-6
+
+
+def test_inactive_features_are_a_distance() -> None:
+    X = np.array([[0.5, np.nan], [0.5, 0.5]])
+    aware = DistanceAware(QuantileBoosting(), random_state=0).fit(X[:1], np.zeros(1))
+    aware.spread_ = 1.0
+    _, std = aware.predict(X)
+    assert std[0] == 0.0 < std[1]
+
+
+def test_squared_distances_against_brute_force() -> None:
+    a, b = data(7)[0], data(11)[0]
+    brute = np.array([[((x - z) ** 2).sum() for z in b] for x in a])
+    assert squared_distances(a, b) == pytest.approx(brute, abs=1e-12)
+    assert (squared_distances(a * 1e8, a * 1e8) >= 0).all()
+
+
+def test_the_floor_and_the_scale_of_the_targets() -> None:
+    X, y = data()
+    std = DistanceAware(QuantileBoosting(), floor=0.2, random_state=0).fit(X, y).predict(X)[1]
+    assert std.min() >= 0.2 * y.std()
+    larger = DistanceAware(QuantileBoosting(), floor=0.2, random_state=0).fit(X, 8 * y).predict(X)
+    assert larger[1] == pytest.approx(8 * std, rel=1e-4)
+
+
+def test_edges_one_row_constant_targets_duplicates() -> None:
+    for X, y in (
+        (np.zeros((1, 2)), np.ones(1)),
+        (np.random.default_rng(0).random((5, 2)), np.ones(5)),
+        (np.zeros((4, 2)), np.arange(4.0)),
+    ):
+        mean, std = DistanceAware(RandomForest(), random_state=0).fit(X, y).predict(X)
+        assert np.isfinite(mean).all() and (std >= 0).all()
+
+
+def test_same_seed_same_output_and_copies() -> None:
+    X, y = data()
+    model = DistanceAware(QuantileBoosting(), random_state=4)
+    first = model.fit(X, y).predict(X)
+    again = clone(model).fit(X, y).predict(X)
+    stored = pickle.loads(pickle.dumps(DistanceAware(RandomForest(), random_state=4).fit(X, y)))
+    assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
+    assert stored.predict(X)[0].shape == (30,)

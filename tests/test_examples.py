@@ -1,0 +1,42 @@
+"""Every example runs, in its quick form."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def run(tmp_path: Path, name: str, *arguments: str) -> str:
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_quickstart(tmp_path: Path) -> None:
+    output = run(tmp_path, "quickstart.py", "--quick")
+    assert "GBQRSampler" in output and "TPESampler (default)" in output
+    assert (tmp_path / "build" / "quickstart.html").stat().st_size > 0
+
+
+def test_benchmark_of_claims(tmp_path: Path) -> None:
+    assert "GBQRSampler" in run(tmp_path, "benchmark_claims.py", "failures", "--quick")
+
+
+@pytest.mark.usefixtures("recorded_runs")
+def test_benchmark_of_quality(tmp_path: Path) -> None:
+    output = run(
+        tmp_path,
+        "benchmark_quality.py",
+        *("run", "--methods", "gbqr,random", "--sources", "svm_grid", "--seeds", "1", "--quick"),
+    )
+    assert "| gbqr | 2 |" in output
