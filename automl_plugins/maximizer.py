@@ -15,7 +15,6 @@ FloatArray = npt.NDArray[np.float64]
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 _RANDOM_STARTS = 3
-_MAX_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,8 @@ def maximize(
     incumbents: FloatArray,
     fixed: FloatArray | None,
     rng: np.random.Generator,
+    *,
+    n_steps: int,
 ) -> FloatArray:
     """The best unobserved configuration found.
 
@@ -54,6 +55,7 @@ def maximize(
         incumbents: Best observed configurations (b, d).
         fixed: Values (d,) already decided, NaN where free, or None.
         rng: Source of steps and of the last tie-break.
+        n_steps: Steps of the local search at most.
 
     Returns:
         One vector (d,).
@@ -65,7 +67,7 @@ def maximize(
         points = np.concatenate([space.canonical(incumbents), top])
         points = space.complete(points, rng, fixed)
         level = -np.inf
-        for _ in range(_MAX_STEPS):
+        for _ in range(n_steps):
             moved = space.complete(space.neighbours(points, rng), rng, fixed)
             moved = moved[~space.seen(moved, first.seen)]
             if not len(moved):

@@ -43,7 +43,7 @@ class ModelSettings:
 
     surrogate: Any = field(default_factory=QuantileBoosting)
     target: Target = "log_regret"
-    max_rows: int = 1000
+    max_rows: int = 500
     failed_trials: FailedTrials = "avoid"
     timed: bool = False
 

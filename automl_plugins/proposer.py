@@ -36,6 +36,7 @@ Origin = Literal["design", "random", "model"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
+_MANY_ROWS = 256
 _INCUMBENTS = 5  # best observed configurations the local search sets out from
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
 
@@ -103,11 +104,11 @@ class Proposal:
 def refit_point(n: int) -> int:
     """Number of finished rows that the model for ``n`` finished rows is fitted on.
 
-    Every row below 128, then every 2nd, from 256 every 4th, from 512 every 8th, from 1024 every
-    16th: the model is never more than 1/64 of the rows behind, and with a capped number of rows
-    the cost of a fit is spread over ever more proposals.
+    Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
+    model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
+    a fit is spread over ever more proposals.
     """
-    step = 1 << min(4, max(0, n.bit_length() - 7))
+    step = 1 << min(5, max(0, n.bit_length() - 6))
     return n - n % step
 
 
@@ -207,7 +208,10 @@ class Proposer:
         rng: np.random.Generator,
     ) -> Proposal:
         settings = self.settings
-        first = self._unseen(space, history, fixed, settings.n_candidates, rng)
+        # With many rows every prediction is dearer and one proposal matters less.
+        many = models.n_rows >= _MANY_ROWS
+        n_candidates = min(settings.n_candidates, 300) if many else settings.n_candidates
+        first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
         unknown = space.features(history.vectors[models.n_rows :])
         exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
@@ -235,7 +239,7 @@ class Proposer:
             ), mean
 
         incumbents = history.vectors[models.best_rows[:_INCUMBENTS]]
-        vector = maximize(space, score, first, incumbents, fixed, rng)
+        vector = maximize(space, score, first, incumbents, fixed, rng, n_steps=2 if many else 5)
         return self._explained(space, models, vector)
 
     def _cost_exponent(self, k: int) -> float:

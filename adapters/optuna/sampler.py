@@ -102,7 +102,7 @@ class SurrogateSampler(BaseSampler):
         n_startup_trials: int | None = None,
         startup: Literal["design", "random"] = "design",
         n_candidates: int = 1000,
-        max_rows: int = 1000,
+        max_rows: int = 500,
         search_space: Mapping[str, BaseDistribution] | None = None,
         ordinal: Mapping[str, Sequence[Any]] | None = None,
         independent_sampler: BaseSampler | None = None,

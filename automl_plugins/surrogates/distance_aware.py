@@ -42,7 +42,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         *,
         strength: float = 0.6,
         floor: float = 0.0,
-        max_rows: int = 500,
+        max_rows: int = 200,
         random_state: int | None = None,
     ) -> None:
         self.surrogate = surrogate
@@ -58,7 +58,9 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         self.surrogate_.random_state = self.random_state
         self.surrogate_.fit(X, y)
         nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
-        self.points_ = _embed(X[nearest_best])
+        # Without conditions there are no flags, and distances cost half.
+        self.flagged_ = np.full(X.shape[1], bool(np.isnan(X).any()))
+        self.points_ = _embed(X[nearest_best], self.flagged_)
         self.spread_ = float(y.std())
         self.scale_ = 1.0
         if len(X) > 1:
@@ -72,15 +74,15 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         """Mean (m,) and standard deviation (m,) at ``X`` (m, f)."""
         X, _ = validated(X)
         mean, std = self.surrogate_.predict(X)
-        gaps = np.sqrt(squared_distances(_embed(X), self.points_).min(axis=1))
+        gaps = np.sqrt(squared_distances(_embed(X, self.flagged_), self.points_).min(axis=1))
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
 
-def _embed(X: FloatArray) -> FloatArray:
-    """Features (n, f) and their activity flags (n, 2 f), without NaN."""
+def _embed(X: FloatArray, flagged: npt.NDArray[np.bool_]) -> FloatArray:
+    """Features (n, f) without NaN, and the activity flags of the ``flagged`` ones."""
     inactive = np.isnan(X)
-    return np.hstack([np.where(inactive, _INACTIVE, X), inactive])
+    return np.hstack([np.where(inactive, _INACTIVE, X), inactive[:, flagged]])
 
 
 def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
