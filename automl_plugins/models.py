@@ -21,8 +21,8 @@ FailedTrials = Literal["avoid", "ignore"]
 _LEAST_STD = 1e-9  # of standardised targets: only keeps an EI of 0 from becoming log 0
 
 
-# A crash costs a trial and often a machine: success must be likely enough to happen twice.
-_CAUTION = 2.0
+# A crash costs a trial and often a machine: success must be likely enough to happen four times.
+_CAUTION = 4.0
 
 
 class SurrogateFailure(RuntimeError):
@@ -88,7 +88,7 @@ class FittedModels:
         return mean, std
 
     def log_success(self, features: FloatArray) -> FloatArray:
-        """Cautious log P(success)^2 (m,); 0 where nothing ever failed."""
+        """Cautious log P(success)^4 (m,); 0 where nothing ever failed."""
         if self.feasibility is None:
             return np.zeros(len(features))
         return _CAUTION * np.log(self.feasibility.predict(features))

@@ -173,7 +173,8 @@ class UnionSpace:
             return ranks[np.where(np.isnan(internal), -1, internal).astype(np.int64)]
         if _n_steps(distribution) is not None:
             assert isinstance(distribution, FloatDistribution | IntDistribution)
-            return (internal - distribution.low) / float(distribution.step or 1)
+            # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
+            return np.round((internal - distribution.low) / float(distribution.step or 1), 9)
         return internal
 
     def encode(self, name: str, internal: FloatArray) -> FloatArray:
