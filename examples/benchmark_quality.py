@@ -172,6 +172,9 @@ METHODS: dict[str, Callable[[RecordedTable, int, int], Losses]] = {
     "smac_hpo": run_smac,
     "gbqr": _own("GBQRSampler"),
     "gbqr_thesis": _own("GBQRSampler.thesis"),
+    "gbqr_no_doubt": _own("GBQRSampler", doubt=0.0),
+    "gbqr_no_balance": _own("GBQRSampler", balance=None),
+    "gbqr_one_model": _own("GBQRSampler", n_models=1),
     "ei_per_second": _own("EIPerSecondSampler"),
     "surrogate_forest": _own("SurrogateSampler", surrogate="random_forest"),
 }
