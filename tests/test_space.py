@@ -19,7 +19,7 @@ from ConfigSpace import (
     Float,
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
-    ForbiddenGreaterThanClause,
+    ForbiddenGreaterThanRelation,
     ForbiddenInClause,
     GreaterThanCondition,
     InCondition,
@@ -349,9 +349,9 @@ def test_sample_follows_the_generator() -> None:
 
 def test_sample_of_a_forbidden_space_is_an_error() -> None:
     space = ConfigurationSpace()
-    i = Integer("i", (1, 10**7), default=1)
-    space.add(i)
-    space.add(ForbiddenGreaterThanClause(i, 1))
+    i, j = Integer("i", (1, 10**7), default=1), Integer("j", (1, 2), default=1)
+    space.add([i, j])
+    space.add(ForbiddenGreaterThanRelation(i, j))
     with pytest.raises(ValueError, match=r"Only 0 of 3 configurations .* forbidden clauses"):
         VectorSpace(space).sample(3, rng())
 
