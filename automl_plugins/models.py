@@ -18,9 +18,6 @@ from automl_plugins.targets import Target, Targets, effective_losses, transform
 FloatArray = npt.NDArray[np.float64]
 FailedTrials = Literal["avoid", "ignore"]
 
-_LEAST_STD = 1e-9  # of standardised targets: only keeps an EI of 0 from becoming log 0
-
-
 # A crash costs a trial and often a machine: success must be likely enough to happen four times.
 _CAUTION = 4.0
 
