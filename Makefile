@@ -6,11 +6,12 @@ WORKERS ?= 2
 ARGS ?=
 
 # The examples that are run as they are: not the benchmarks, nor the loaders that they import.
-EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_tables.py, \
+EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_tables.py \
+	examples/compare_samplers.py examples/evidence_page.py examples/static_figures.py, \
 	$(sort $(wildcard examples/*.py)))
 PIP = bin/python -m pip install --disable-pip-version-check
 
-.PHONY: help demo test oldest examples benchmark clean
+.PHONY: help demo test oldest examples evidence clean
 .NOTPARALLEL:
 
 help:
@@ -18,7 +19,7 @@ help:
 	@echo "make test       lint, types, tests"
 	@echo "make oldest     tests with the oldest supported versions"
 	@echo "make examples   every example, in full"
-	@echo "make benchmark  the quality benchmark, resumed where it stopped: ARGS='--n-jobs 2'"
+	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
 	@echo "make clean      remove environments, builds and caches"
 
 demo: $(VENV)/.demo
@@ -38,11 +39,11 @@ examples: $(VENV)/.dev
 		echo "== $$file"; $(VENV)/bin/python $$file; \
 	done
 
-benchmark: $(VENV)/.dev
-	$(VENV)/bin/python examples/benchmark_quality.py run $(ARGS)
-	$(VENV)/bin/python examples/benchmark_quality.py report
+evidence: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(VENV)/bin/python examples/compare_samplers.py \
+		--out examples/evidence $(ARGS)
 
-# Keeps build/quality.csv: hours of benchmark.
+# Keeps the runs of the evidence page: hours of searches.
 clean:
 	rm -rf .venv .venv-oldest build/lib build/bdist.* dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -44,6 +44,7 @@ class VectorSpace:
         names: Hyperparameter names by column.
         categorical: Mask (d,) of the columns that hold unordered categories.
         n_values: Number of legal values of each column (d,), inf for real numbers.
+        scales: Largest vector entry of each numerical column (d,).
     """
 
     def __init__(self, space: ConfigurationSpace) -> None:
@@ -55,7 +56,7 @@ class VectorSpace:
             [isinstance(hp, CategoricalHyperparameter) for hp in hyperparameters], dtype=bool
         )
         self.n_values = np.array([float(hp.size) for hp in hyperparameters])
-        self._scales = np.array(
+        self.scales = np.array(
             [
                 hp.size - 1.0 if isinstance(hp, OrdinalHyperparameter) else 1.0
                 for hp in hyperparameters
@@ -231,7 +232,7 @@ class VectorSpace:
             shift = np.tile(np.arange(1, k), len(active))
             block[:, column] = (block[:, column] + shift) % k
             return [block]
-        scale = self._scales[column]
+        scale = self.scales[column]
         block = np.repeat(active, n_steps, axis=0)
         old = block[:, column].copy()
         width = 10.0 ** rng.uniform(np.log10(0.01), np.log10(0.3), size=len(block))
@@ -327,7 +328,7 @@ class VectorSpace:
                     hot[np.isnan(values)] = np.nan
                     columns.append(hot)
             else:
-                columns.append(values / self._scales[column])
+                columns.append(values / self.scales[column])
         if not columns:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
         return np.column_stack(columns)
@@ -335,7 +336,7 @@ class VectorSpace:
     def numbers(self, vectors: FloatArray) -> FloatArray:
         """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""
         numerical = ~self.categorical & (self.n_values > 1)
-        return np.asarray(vectors[:, numerical] / self._scales[numerical])
+        return np.asarray(vectors[:, numerical] / self.scales[numerical])
 
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""

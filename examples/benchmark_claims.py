@@ -12,17 +12,20 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import optuna
-from automl_plugins.adapters.optuna import EIPerSecondSampler, GBQRSampler
-from benchmark_quality import seed_of, suggest
+from automl_plugins.adapters.optuna import SECONDS, EIPerSecondSampler, GBQRSampler, optimizer
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, TPESampler
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 from recorded_tables import oboe
+
+from automl_plugins.replay import Method, replay
+
+COST_RUNS = Path("build/cost.csv")  # an interrupted run goes on there
 
 # --- overhead of a proposal ---------------------------------------------------------------
 
@@ -94,61 +97,52 @@ def failures(seeds: int, n_trials: int) -> None:
 
 # --- expected improvement per second ------------------------------------------------------
 
-COST_SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
-    "TPESampler": lambda seed: TPESampler(seed=seed),
-    "EIPerSecondSampler": lambda seed: EIPerSecondSampler(cost="seconds", seed=seed),
-    "cost-blind self": lambda seed: EIPerSecondSampler(
-        cost="seconds", cost_exponent=0.0, seed=seed
-    ),
-    "equal costs": lambda seed: EIPerSecondSampler(cost="one", seed=seed),
+
+def _one(_: FrozenTrial) -> float:
+    return 1.0
+
+
+COST_SAMPLERS: dict[str, Method] = {
+    "TPESampler": optimizer(TPESampler),
+    "EIPerSecondSampler": optimizer(EIPerSecondSampler, cost=SECONDS),
+    "cost-blind self": optimizer(EIPerSecondSampler, cost=SECONDS, cost_exponent=0.0),
+    "equal costs": optimizer(EIPerSecondSampler, cost=_one),
 }
-
-
-def _search(job: tuple[str, int, int, int, int]) -> tuple[np.ndarray, np.ndarray]:
-    name, every, position, repetition, n_trials = job
-    warnings.simplefilter("ignore")
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    table = oboe(every)[position]
-    seed = seed_of("oboe", table.name, repetition)
-    study = optuna.create_study(sampler=COST_SAMPLERS[name](seed))
-    losses, seconds = [], []
-    for _ in range(n_trials):
-        trial = study.ask()
-        loss, cost = table.evaluate(suggest(trial, table))
-        trial.set_user_attr("seconds", cost)
-        trial.set_user_attr("one", 1.0)
-        study.tell(trial, loss)
-        losses.append(loss)
-        seconds.append(cost)
-    return table.regret(np.array(losses)), np.cumsum(seconds)
 
 
 def cost(every: int, seeds: int, n_jobs: int, n_trials: int = 100) -> None:
     """Simulated time to TPE's final best on oboe, as a ratio to TPE's own time."""
-    n_tables = len(oboe(every))
-    keys = [(position, repetition) for position in range(n_tables) for repetition in range(seeds)]
-    runs = {}
-    with ProcessPoolExecutor(n_jobs) as pool:
-        for name in COST_SAMPLERS:
-            jobs = [(name, every, *key, n_trials) for key in keys]
-            runs[name] = list(pool.map(_search, jobs, chunksize=4))
+    frame = replay(
+        COST_SAMPLERS,
+        oboe(every),
+        budget=n_trials,
+        seed=range(seeds),
+        n_jobs=n_jobs,
+        path=COST_RUNS,
+    )
+    searches = {
+        name: dict(list(rows.groupby(["table", "seed"]))) for name, rows in frame.groupby("method")
+    }
     for name in ("EIPerSecondSampler", "cost-blind self"):
         ratios, early = [], 0
-        for (tpe, tpe_clock), (own, own_clock) in zip(runs["TPESampler"], runs[name], strict=True):
-            first = int(np.argmax(tpe <= tpe[-1]))
-            reached = np.flatnonzero(own <= tpe[-1])
+        for key, tpe in searches["TPESampler"].items():
+            own, target = searches[name][key], tpe["regret"].iloc[-1]
+            first = int(np.argmax(tpe["regret"] <= target))
+            reached = np.flatnonzero(own["regret"] <= target)
             # Neither start design (TPE: 10 trials, ours: 13 here) had a model to show.
             if first < 10 and len(reached) and reached[0] < 13:
                 early += 1
-                continue
-            ratio = own_clock[reached[0]] / tpe_clock[first] if len(reached) else math.inf
-            ratios.append(ratio)
+            elif len(reached):
+                ratios.append(own["seconds"].iloc[reached[0]] / tpe["seconds"].iloc[first])
+            else:
+                ratios.append(math.inf)
         print(
             f"{name}: median ratio {np.median(ratios):.3f} over {len(ratios)} pairs, never reached"
             f" {np.mean(np.isinf(ratios)):.1%}; {early} pairs decided in the start designs"
         )
     for at in (30, 50, 100):
-        means = {n: 100 * np.mean([r[at - 1] for r, _ in runs[n]]) for n in runs}
+        regrets = frame[frame["trial"] == at].groupby("method")["regret"].mean()
+        means = {name: 100 * regrets[name] for name in COST_SAMPLERS}
         text = ", ".join(f"{n} {value:.2f}" for n, value in means.items())
         print(f"percent regret at {at}: {text}")
 

@@ -1,59 +1,27 @@
-"""Recorded tuning runs as conditional tables that any optimizer can be asked about.
+"""The folder of real tuning results that the project is measured on, as tables to replay.
 
-Loaders for the folder of real tuning results the project is measured on. The folder is not part of
-the project: point ``AUTOML_PLUGINS_DATA`` at a copy, or keep it as ``../shared/data`` beside the
-checkout. Ordered grid values become integer indices, all other values stay categorical, so every
-method sees the very same search space.
+The folder is not part of the project: point ``AUTOML_PLUGINS_DATA`` at a copy, or keep it as
+``../shared/data`` beside the checkout. Values of a recorded grid stay a grid, so every method sees
+the very same search space.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import lzma
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
-Config = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One hyperparameter; active when ``parent`` (a categorical) takes ``parent_value``."""
-
-    name: str
-    choices: tuple[str, ...] | None = None
-    low: float = 0
-    high: float = 0
-    integer: bool = True
-    log: bool = False
-    parent: str | None = None
-    parent_value: str | None = None
-
-
-@dataclass(frozen=True)
-class RecordedTable:
-    """A search space whose every configuration (or nearest recorded one) has a known loss."""
-
-    source: str
-    name: str
-    parameters: tuple[Parameter, ...]
-    lookup: Callable[[Config], tuple[float, float]]
-    best: float
-    worst: float
-
-    def evaluate(self, config: Config) -> tuple[float, float]:
-        """Loss and recorded seconds (NaN where none were recorded) of one configuration."""
-        return self.lookup(config)
-
-    def regret(self, losses: np.ndarray) -> np.ndarray:
-        """Normalised regret of the best loss so far, 0 = best recorded, 1 = worst."""
-        return (np.minimum.accumulate(losses) - self.best) / (self.worst - self.best)
+from automl_plugins.replay import Table
 
 
 def data_folder() -> Path | None:
@@ -70,141 +38,184 @@ def _folder() -> Path:
     return folder
 
 
-def _grid_table(
-    source: str,
-    name: str,
-    parameters: tuple[Parameter, ...],
-    keys: list[tuple[Any, ...]],
-    losses: np.ndarray,
-    seconds: np.ndarray,
-) -> RecordedTable:
-    rows = {key: i for i, key in enumerate(keys)}
-
-    def lookup(config: Config) -> tuple[float, float]:
-        i = rows[tuple(config.get(p.name) for p in parameters)]
-        return float(losses[i]), float(seconds[i])
-
-    return RecordedTable(source, name, parameters, lookup, losses.min(), losses.max())
+def _array(path: Path) -> np.ndarray:
+    with lzma.open(path) as file:
+        return np.asarray(np.load(file))
 
 
 @cache
-def svm_grid() -> list[RecordedTable]:
+def svm_grid() -> list[Table]:
     """SVM error on the full grid of 288 configurations, one table for each data set."""
     frame = pd.read_csv(_folder() / "svm_grid" / "svm_grid.csv.gz")
-    index = {c: sorted(frame[c].dropna().unique()) for c in ("C", "degree", "gamma")}
-    parameters = (
-        Parameter("kernel", ("rbf", "poly", "linear")),
-        Parameter("C", high=len(index["C"]) - 1),
-        Parameter("degree", high=len(index["degree"]) - 1, parent="kernel", parent_value="poly"),
-        Parameter("gamma", high=len(index["gamma"]) - 1, parent="kernel", parent_value="rbf"),
-    )
-    tables = []
-    for name, rows in frame.groupby("dataset"):
-        keys = [
-            (
-                kernel,
-                index["C"].index(c),
-                None if np.isnan(degree) else index["degree"].index(degree),
-                None if np.isnan(gamma) else index["gamma"].index(gamma),
-            )
-            for kernel, c, degree, gamma in zip(
-                rows.kernel, rows.C, rows.degree, rows.gamma, strict=True
-            )
-        ]
-        losses = 1.0 - rows.accuracy.to_numpy()
-        tables.append(
-            _grid_table(
-                "svm_grid", str(name), parameters, keys, losses, np.full(len(rows), np.nan)
-            )
+    return [
+        Table.from_frame(
+            rows,
+            name=f"svm_grid/{name}",
+            loss="accuracy",
+            maximize=True,
+            parameters=["kernel", "C", "degree", "gamma"],
+            grid=["C", "degree", "gamma"],
         )
-    return tables
-
-
-def _oboe_space(configs: pd.DataFrame) -> tuple[tuple[Parameter, ...], list[tuple[Any, ...]]]:
-    """The 12 algorithms with their own small grids; parameters with one value are left out."""
-    decoded = [json.loads(text) for text in configs.hyperparameters]
-    algorithms = tuple(sorted(configs.algorithm.unique()))
-    parameters = [Parameter("algorithm", algorithms)]
-    values: dict[str, list[Any]] = {}
-    for algorithm in algorithms:
-        own = [h for a, h in zip(configs.algorithm, decoded, strict=True) if a == algorithm]
-        for key in own[0]:
-            name = f"{algorithm}.{key}"
-            seen = {h[key] for h in own}
-            if len(seen) == 1:
-                continue
-            link = {"parent": "algorithm", "parent_value": algorithm}
-            if all(isinstance(v, int | float) for v in seen):
-                values[name] = sorted(seen)
-                parameters.append(Parameter(name, high=len(seen) - 1, **link))
-            else:
-                values[name] = sorted(seen, key=str)
-                choices = tuple(str(v) for v in values[name])
-                parameters.append(Parameter(name, choices, **link))
-
-    def encode(parameter: Parameter, algorithm: str, h: dict[str, Any]) -> Any:
-        if parameter.name == "algorithm":
-            return algorithm
-        if parameter.parent_value != algorithm:
-            return None
-        value = h[parameter.name.split(".", 1)[1]]
-        return str(value) if parameter.choices else values[parameter.name].index(value)
-
-    keys = [
-        tuple(encode(p, a, h) for p in parameters)
-        for a, h in zip(configs.algorithm, decoded, strict=True)
+        for name, rows in frame.groupby("dataset")
     ]
-    return tuple(parameters), keys
 
 
 @cache
-def oboe(every: int = 1, offset: int = 0) -> list[RecordedTable]:
+def oboe(every: int = 1, offset: int = 0) -> list[Table]:
     """12 algorithms, 219 configurations with balanced error and seconds, by data set."""
     folder = _folder() / "oboe"
     configs = pd.read_csv(folder / "configs.csv").sort_values("config_id")
-    parameters, keys = _oboe_space(configs)
+    space, values = _algorithms(configs)
     frame = pd.read_csv(folder / "oboe.csv.gz")
     errors = frame.pivot(index="dataset_id", columns="config_id", values="balanced_error_rate")
     seconds = frame.pivot(index="dataset_id", columns="config_id", values="runtime_s")
+    chosen = errors.index[offset::every]
+    first = Table("oboe", space, values, errors.loc[chosen[0]].to_numpy())
     return [
-        _grid_table("oboe", str(i), parameters, keys, errors.loc[i].values, seconds.loc[i].values)
-        for i in errors.index[offset::every]
+        first.with_losses(f"oboe/{i}", errors.loc[i].to_numpy(), seconds=seconds.loc[i].to_numpy())
+        for i in chosen
+    ]
+
+
+def _algorithms(configs: pd.DataFrame) -> tuple[ConfigurationSpace, list[dict[str, Any]]]:
+    """The algorithms with their own small grids; parameters with one value are left out."""
+    decoded = [json.loads(text) for text in configs.hyperparameters]
+    choice = Categorical("algorithm", sorted(configs.algorithm.unique()))
+    space = ConfigurationSpace()
+    space.add(choice)
+    values: list[dict[str, Any]] = [{"algorithm": a} for a in configs.algorithm]
+    for algorithm in sorted(configs.algorithm.unique()):
+        own = [i for i, a in enumerate(configs.algorithm) if a == algorithm]
+        for key in decoded[own[0]]:
+            seen = {decoded[i][key] for i in own}
+            if len(seen) == 1:
+                continue
+            name = f"{algorithm}.{key}"
+            numbers = all(isinstance(v, int | float) for v in seen)
+            child = (
+                OrdinalHyperparameter(name, sorted(seen))
+                if numbers
+                else Categorical(name, sorted(map(str, seen)))
+            )
+            space.add(child, EqualsCondition(child, choice, algorithm))
+            for i in own:
+                values[i][name] = decoded[i][key] if numbers else str(decoded[i][key])
+    return space, values
+
+
+@cache
+def adaboost(every: int = 1) -> list[Table]:
+    """AdaBoost on OpenML tasks, random configurations answered by the nearest recorded one."""
+    frame = pd.read_csv(_folder() / "adaboost_openml" / "adaboost.csv.gz")
+    space = ConfigurationSpace()
+    space.add(
+        Categorical("algorithm", ["SAMME", "SAMME.R"]),
+        Categorical("imputation", ["mean", "median", "most_frequent"]),
+        Float("learning_rate", (0.01, 2.0), log=True),
+        Integer("max_depth", (1, 10)),
+        Integer("n_estimators", (50, 500)),
+    )
+    return _nearest(frame, "adaboost", "task_id", space, "accuracy", maximize=True)[::every]
+
+
+@cache
+def xgboost() -> list[Table]:
+    """XGBoost on LIBSVM data sets, 5 000 random configurations each."""
+    frame = pd.read_csv(_folder() / "xgboost_random" / "xgboost.csv.gz")
+    space = ConfigurationSpace()
+    for name in frame.columns.drop(["task", "error"]):
+        low, high = float(frame[name].min()), float(frame[name].max())
+        if name == "max_depth_index":
+            space.add(Integer(name, (int(low), int(high))))
+        else:
+            space.add(Float(name, (low, high), log=low > 0 and high > 100 * low))
+    return _nearest(frame, "xgboost", "task", space, "error")
+
+
+def _nearest(
+    frame: pd.DataFrame,
+    source: str,
+    group: str,
+    space: ConfigurationSpace,
+    loss: str,
+    *,
+    maximize: bool = False,
+) -> list[Table]:
+    return [
+        Table.from_frame(
+            rows,
+            name=f"{source}/{name}",
+            loss=loss,
+            parameters=list(space),
+            space=space,
+            maximize=maximize,
+            repeats="mean",
+        )
+        for name, rows in frame.groupby(group)
     ]
 
 
 @cache
-def adaboost() -> list[RecordedTable]:
-    """AdaBoost on OpenML tasks, random configurations answered by the nearest recorded one."""
-    frame = pd.read_csv(_folder() / "adaboost_openml" / "adaboost.csv.gz")
-    parameters = (
-        Parameter("algorithm", ("SAMME", "SAMME.R")),
-        Parameter("imputation", ("mean", "median", "most_frequent")),
-        Parameter("learning_rate", low=0.01, high=2.0, integer=False, log=True),
-        Parameter("max_depth", low=1, high=10),
-        Parameter("n_estimators", low=50, high=500),
+def hpobench_mlp() -> list[Table]:
+    """Multi-layer perceptrons on the full grid of 30 000 configurations, mean of five seeds."""
+    accuracy = _array(_folder() / "hpobench_mlp" / "accuracy_u16.npy.xz") / 10_000
+    return _product("hpobench_mlp", 1.0 - accuracy.mean(axis=2))
+
+
+@cache
+def hpolib_fcnet() -> list[Table]:
+    """Regression networks on the full grid of 62 208 configurations, log10 of the error."""
+    losses = _array(_folder() / "hpolib_fcnet" / "log10_valid_mse_f16.npy.xz").astype(float)
+    return _product("hpolib_fcnet", losses.mean(axis=2))
+
+
+def _product(source: str, losses: np.ndarray) -> list[Table]:
+    described = json.loads((_folder() / source / "space.json").read_text(encoding="utf-8"))
+    grids: dict[str, Sequence[Any]] = described["search_space"]
+    space = ConfigurationSpace()
+    for name, values in grids.items():
+        numbers = all(isinstance(v, int | float) for v in values)
+        make = OrdinalHyperparameter if numbers else Categorical
+        space.add(make(name, list(values)))
+    configs = [dict(zip(grids, v, strict=True)) for v in itertools.product(*grids.values())]
+    names = described["datasets"]
+    first = Table(source, space, configs, losses[0])
+    return [
+        first.with_losses(f"{source}/{name}", row) for name, row in zip(names, losses, strict=True)
+    ]
+
+
+@cache
+def lcdb() -> list[Table]:
+    """20 learners with their learning curves over training rows, seconds of all fits so far."""
+    frame = pd.read_csv(_folder() / "lcdb" / "learning_curves.csv.gz")
+    return [_learning_curves(f"lcdb/{name}", rows) for name, rows in frame.groupby("dataset_id")]
+
+
+def _learning_curves(name: str, rows: pd.DataFrame) -> Table:
+    wide = rows.pivot(index="learner", columns="train_size", values=["valid_acc", "fit_seconds"])
+    loss = pd.DataFrame(1.0 - wide["valid_acc"])
+    spent = pd.DataFrame(wide["fit_seconds"]).fillna(0.0).cumsum(axis=1)
+    space = ConfigurationSpace()
+    space.add(Categorical("learner", list(wide.index)))
+    return Table(
+        name,
+        space,
+        [{"learner": learner} for learner in wide.index],
+        loss.ffill(axis=1).iloc[:, -1].to_numpy(),
+        seconds=spent.iloc[:, -1].to_numpy(),
+        curves=loss.to_numpy(),
+        steps=[float(s) for s in loss.columns],
+        curve_seconds=spent.to_numpy(),
     )
-    return [_nearest_table(str(i), parameters, rows) for i, rows in frame.groupby("task_id")]
 
 
-def _nearest_table(
-    name: str, parameters: tuple[Parameter, ...], rows: pd.DataFrame
-) -> RecordedTable:
-    losses = 1.0 - rows.accuracy.to_numpy()
-
-    def unit(values: Any, p: Parameter) -> Any:
-        scale = np.log if p.log else np.asarray
-        low, high = scale(p.low), scale(p.high)
-        return (scale(values) - low) / (high - low)
-
-    numbers = [p for p in parameters if p.choices is None]
-    names = [p for p in parameters if p.choices is not None]
-    recorded = np.column_stack([unit(rows[p.name].to_numpy(), p) for p in numbers])
-    labels = rows[[p.name for p in names]].to_numpy(dtype=str)
-
-    def lookup(config: Config) -> tuple[float, float]:
-        x = np.array([unit(config[p.name], p) for p in numbers])
-        distance = np.abs(recorded - x).sum(axis=1)
-        distance += (labels != np.array([config[p.name] for p in names])).sum(axis=1)
-        return float(losses[distance.argmin()]), float("nan")
-
-    return RecordedTable("adaboost", name, parameters, lookup, losses.min(), losses.max())
+SOURCES: dict[str, Callable[[], list[Table]]] = {
+    "svm_grid": svm_grid,
+    "oboe": oboe,
+    "adaboost": adaboost,
+    "xgboost": xgboost,
+    "hpobench_mlp": hpobench_mlp,
+    "hpolib_fcnet": hpolib_fcnet,
+    "lcdb": lcdb,
+}

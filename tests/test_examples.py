@@ -33,10 +33,11 @@ def test_benchmark_of_claims(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("recorded_runs")
-def test_benchmark_of_quality(tmp_path: Path) -> None:
-    output = run(
-        tmp_path,
-        "benchmark_quality.py",
-        *("run", "--methods", "gbqr,random", "--sources", "svm_grid", "--seeds", "1", "--quick"),
-    )
-    assert "| gbqr | 2 |" in output
+def test_evidence_page(tmp_path: Path) -> None:
+    arguments = ["--methods", "GBQR,random", "--sources", "svm_grid,oboe", "--n-trials", "12"]
+    run(tmp_path, "compare_samplers.py", *arguments, "--quick", "--out", "evidence")
+    page = (tmp_path / "evidence" / "README.md").read_text(encoding="utf-8")
+    assert "random 2x" in page and "#### 3 methods on 4 tasks at 10 trials" in page
+    for line in page.splitlines():
+        if line.startswith("!["):
+            assert (tmp_path / "evidence" / line.partition("(")[2].rstrip(")")).is_file()

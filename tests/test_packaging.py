@@ -27,8 +27,15 @@ PUBLIC_NAMES = {
         "GBQRSampler",
         "NoImprovement",
         "SurrogateSampler",
+        "curves",
         "explain",
+        "optimizer",
     ],
+    "automl_plugins.adapters.hyperopt": ["curves", "optimizer"],
+    "automl_plugins.adapters.smac": ["curves", "optimizer"],
+    "automl_plugins.replay": ["Optimizer", "Table", "regret", "replay"],
+    "automl_plugins.visualization": ["plot_rank_diagram", "plot_ranks", "plot_regret"],
+    "automl_plugins.statistics": ["average_ranks", "compare", "finner", "iman_davenport"],
     "automl_plugins.surrogates": [
         "ExtraTrees",
         "Feasibility",
@@ -240,7 +247,7 @@ except ImportError as error:
 """
 
 
-@pytest.mark.parametrize("framework", ["optuna"])
+@pytest.mark.parametrize("framework", sorted(FRAMEWORKS))
 def test_missing_framework_gives_one_helpful_sentence(framework: str, tmp_path: Path) -> None:
     imported = run_python(IMPORT_WITHOUT, framework, cwd=tmp_path)
     assert imported.returncode == 0, imported.stderr

@@ -6,14 +6,20 @@ require("optuna", "optuna")
 
 from .callbacks import NoImprovement
 from .explain import Explanation, explain
+from .reading import curves, owns
 from .recipes import EIPerSecondSampler, GBQRSampler
+from .replaying import SECONDS, optimizer
 from .sampler import SurrogateSampler
 
 __all__ = [
+    "SECONDS",
     "EIPerSecondSampler",
     "Explanation",
     "GBQRSampler",
     "NoImprovement",
     "SurrogateSampler",
+    "curves",
     "explain",
+    "optimizer",
+    "owns",
 ]

@@ -12,12 +12,13 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.conditions import Rule
 from automl_plugins.history import History, Status
 from automl_plugins.proposer import refit_point
 
 from . import _private
 from ._columns import Columns, Cost, Row, read_trial
-from ._space import Rule, UnionSpace, infer_rules
+from ._space import UnionSpace, infer_rules
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,14 +8,17 @@ loudly when one of these changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from optuna.samplers import PartialFixedSampler
+from optuna.storages import InMemoryStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 _PREFIX = "automl_plugins"
+_OVERHEAD = f"{_PREFIX}:overhead"
 _CHUNK = 2045  # relational storages keep 2048 characters of a value
 
 
@@ -52,12 +55,12 @@ def read_proposal(trial: FrozenTrial) -> dict[str, float]:
 
 def write_overhead(study: Study, trial: FrozenTrial, seconds: float) -> None:
     """Store the sampler's own time within the trial's duration."""
-    study._storage.set_trial_system_attr(trial._trial_id, f"{_PREFIX}:overhead", seconds)
+    study._storage.set_trial_system_attr(trial._trial_id, _OVERHEAD, seconds)
 
 
 def read_overhead(trial: FrozenTrial) -> float:
     """The sampler's own seconds within the trial's duration."""
-    return float(trial.system_attrs.get(f"{_PREFIX}:overhead", 0.0))
+    return float(trial.system_attrs.get(_OVERHEAD, 0.0))
 
 
 def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
@@ -79,3 +82,33 @@ def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     held.update(trial.system_attrs.get("fixed_params", {}))
     held.update(trial.params)
     return held
+
+
+class SimulatedStorage(InMemoryStorage):
+    """In-memory storage whose trials begin and end when a simulated clock says so.
+
+    Samplers that weigh durations then see the simulated ones.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._moments: dict[int, tuple[datetime, datetime]] = {}
+
+    def schedule(self, trial: Trial, started: datetime, finished: datetime) -> None:
+        """Set the moments that a running trial will have once it is told."""
+        self._moments[trial._trial_id] = started, finished
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        """As in the base class; simulated durations hold no overhead that could be taken off."""
+        if key != _OVERHEAD:
+            super().set_trial_system_attr(trial_id, key, value)
+
+    def set_trial_state_values(
+        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
+    ) -> bool:
+        """As in the base class; a scheduled trial gets its moments."""
+        updated = super().set_trial_state_values(trial_id, state, values)
+        if state.is_finished() and trial_id in self._moments:
+            stored = self._get_trial(trial_id)
+            stored.datetime_start, stored.datetime_complete = self._moments.pop(trial_id)
+        return updated

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,26 +25,11 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from automl_plugins import conditions
+from automl_plugins.conditions import Rule
 from automl_plugins.space import VectorSpace
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """``child`` is asked for exactly when ``parent`` takes one of ``values``, or passes them.
-
-    Attributes:
-        child: Name of the conditional parameter.
-        parent: Name of the parameter that decides.
-        relation: ``"in"`` a set of values, ``"above"`` or ``"below"`` a threshold.
-        values: The set, or the threshold alone, in internal representation.
-    """
-
-    child: str
-    parent: str
-    relation: str
-    values: tuple[float, ...]
 
 
 def infer_rules(
@@ -53,55 +37,15 @@ def infer_rules(
 ) -> list[Rule]:
     """Conditions that explain which parameters complete trials asked for.
 
-    A rule holds if one categorical or integer parent separates the trials with the child from
-    those without it, without exception. Of several parents the one asked for least often is the
-    nearest. What no rule explains stays unconditional.
-
     Args:
         values: Internal values (n,) by name, NaN where a trial did not ask.
         distributions: Distribution of each name.
     """
-    present = {name: ~np.isnan(column) for name, column in values.items()}
-    counts = {name: int(mask.sum()) for name, mask in present.items()}
-    rules = []
-    for child in sorted(values):
-        if not 0 < counts[child] < len(present[child]):
-            continue
-        parents = [
-            name
-            for name in values
-            if counts[name] > counts[child]
-            and _can_decide(distributions[name])
-            and not np.any(present[child] & ~present[name])
-        ]
-        is_category = {n: isinstance(distributions[n], CategoricalDistribution) for n in parents}
-        for parent in sorted(parents, key=lambda n: (counts[n], not is_category[n], n)):
-            with_child = values[parent][present[child]]
-            without = values[parent][present[parent] & ~present[child]]
-            rule = _separate(child, parent, with_child, without, is_category[parent])
-            if rule is not None:
-                rules.append(rule)
-                break
-    return rules
-
-
-def _can_decide(distribution: BaseDistribution) -> bool:
-    return isinstance(distribution, CategoricalDistribution | IntDistribution)
-
-
-def _separate(
-    child: str, parent: str, with_child: FloatArray, without: FloatArray, is_category: bool
-) -> Rule | None:
-    if is_category:
-        inside = np.unique(with_child)
-        if np.isin(without, inside).any():
-            return None
-        return Rule(child, parent, "in", tuple(inside.tolist()))
-    if with_child.min() > without.max():
-        return Rule(child, parent, "above", (float(without.max()),))
-    if with_child.max() < without.min():
-        return Rule(child, parent, "below", (float(without.min()),))
-    return None
+    return conditions.infer_rules(
+        values,
+        categories=[n for n in values if isinstance(distributions[n], CategoricalDistribution)],
+        integers=[n for n in values if isinstance(distributions[n], IntDistribution)],
+    )
 
 
 class UnionSpace:

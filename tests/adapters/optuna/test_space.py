@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.optuna._space import Rule, UnionSpace, infer_rules
+from automl_plugins.adapters.optuna._space import UnionSpace, infer_rules
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
 )
+
+from automl_plugins.conditions import Rule
 
 NAN = math.nan
 

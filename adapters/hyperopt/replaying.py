@@ -1,0 +1,162 @@
+"""Any Hyperopt suggest function as a method of ``automl_plugins.replay``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from hyperopt import (
+    JOB_STATE_DONE,
+    JOB_STATE_RUNNING,
+    STATUS_FAIL,
+    STATUS_OK,
+    Domain,
+    Trials,
+)
+
+from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.space import VectorSpace
+
+from ._expression import configuration, expression, is_forbidden
+
+#: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
+Suggest = Callable[..., list[dict[str, Any]]]
+
+_EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
+_MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
+
+
+def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -> HyperoptMethod:
+    """A suggest function of Hyperopt to be replayed.
+
+    Every search is what ``fmin`` with ``rstate=np.random.default_rng(seed)`` makes of it, on the
+    simulated clock: ``book_time`` and ``refresh_time`` of a trial are a recorded duration apart.
+    A forbidden configuration is told as a failure at once, without an evaluation.
+
+    Args:
+        algo: A suggest function such as ``hyperopt.tpe.suggest``, or its name: ``"tpe"``,
+            ``"rand"``, ``"anneal"``, ``"atpe"``, or ``"package.module:attribute"``.
+        name: Label in the results.
+        **options: Keyword arguments of ``algo``.
+
+    Raises:
+        ValueError: For an unknown name.
+        TypeError: For an option that ``algo`` does not take.
+    """
+    suggest = _named(algo) if isinstance(algo, str) else algo
+    label = name if name is not None else _label(suggest)
+    try:
+        inspect.signature(suggest).bind([], None, None, 0, **options)
+    except TypeError as error:
+        raise TypeError(f"{label} does not take these options: {error}.") from None
+    return HyperoptMethod(partial(suggest, **options) if options else suggest, label)
+
+
+def _named(name: str) -> Suggest:
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        module, _, attribute = name.removeprefix("hyperopt.").partition(".")
+        module, attribute = f"hyperopt.{module}", attribute or "suggest"
+    try:
+        found: Any = getattr(import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there; something that it needs is not
+        found = None
+    if not callable(found):
+        raise ValueError(
+            f"No suggest function {name!r}: name one of Hyperopt's, such as 'tpe', 'rand' or"
+            " 'anneal', or any other as 'package.module:attribute'."
+        )
+    suggest: Suggest = found
+    return suggest
+
+
+def _label(suggest: Any) -> str:
+    while isinstance(suggest, partial):
+        suggest = suggest.func
+    module: str = suggest.__module__
+    attribute = getattr(suggest, "__qualname__", type(suggest).__qualname__)
+    return module if attribute == "suggest" else f"{module}.{attribute}"
+
+
+@dataclass(frozen=True)
+class HyperoptMethod:
+    """A suggest function with its options, see ``optimizer``."""
+
+    algo: Suggest
+    name: str
+
+    def start(self, problem: Problem) -> HyperoptSearch:
+        """Trials of its own."""
+        return HyperoptSearch(self.algo, problem)
+
+
+class HyperoptSearch:
+    """``fmin`` under way, step by step.
+
+    Args:
+        algo: Suggest function.
+        problem: What is searched.
+
+    Attributes:
+        trials: All that was proposed so far.
+    """
+
+    def __init__(self, algo: Suggest, problem: Problem) -> None:
+        self._algo = algo
+        self._vectors = VectorSpace(problem.space)
+        self._domain = Domain(_no_objective, expression(problem.space))
+        self._rstate = np.random.default_rng(problem.seed)
+        self.trials = Trials()
+
+    def ask(self) -> Proposal | None:
+        """The next configuration; None when ``algo`` has none, or only forbidden ones."""
+        for _ in range(_MAX_FORBIDDEN):
+            document = self._suggest()
+            if document is None:
+                return None
+            config = configuration(self._vectors.space, document["misc"]["vals"])
+            if not is_forbidden(self._vectors, config):
+                return Proposal(config, token=document)
+            self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
+        return None
+
+    def _suggest(self) -> dict[str, Any] | None:
+        """What ``FMinIter.run`` does for one trial."""
+        ids = self.trials.new_trial_ids(1)
+        self.trials.refresh()
+        documents = self._algo(ids, self._domain, self.trials, self._rstate.integers(2**31 - 1))
+        if not documents:
+            return None
+        self.trials.insert_trial_docs(documents)
+        self.trials.refresh()
+        document: dict[str, Any] = self.trials.trials[-1]  # as inserted: a copy
+        document["state"] = JOB_STATE_RUNNING
+        return document
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Finish the trial, at its moment of the simulated clock."""
+        result: dict[str, Any] = {"status": STATUS_FAIL}
+        if outcome.status == TrialStatus.COMPLETE:
+            result = {"status": STATUS_OK, "loss": outcome.loss, "seconds": outcome.seconds}
+        self._finish(proposal.token, result, outcome.started, outcome.finished)
+
+    def _finish(
+        self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
+    ) -> None:
+        document["result"] = result
+        document["book_time"] = _EPOCH + timedelta(seconds=started)
+        document["refresh_time"] = _EPOCH + timedelta(seconds=finished)
+        document["state"] = JOB_STATE_DONE
+        self.trials.refresh()
+
+
+def _no_objective(values: Any) -> float:
+    raise NotImplementedError("A replay looks losses up.")

@@ -1,0 +1,239 @@
+"""Optuna studies and storages as ``Search`` objects, for comparisons and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Float,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    LessThanCondition,
+)
+from ConfigSpace.hyperparameters import Constant, Hyperparameter, OrdinalHyperparameter
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.storages import BaseStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.conditions import Rule
+from automl_plugins.replay.protocol import TrialStatus
+from automl_plugins.replay.search import RecordedTrial, Search
+
+from ._columns import cost_of
+from ._space import infer_rules
+
+_STATUS = {
+    TrialState.COMPLETE: TrialStatus.COMPLETE,
+    TrialState.PRUNED: TrialStatus.PRUNED,
+    TrialState.FAIL: TrialStatus.FAILED,
+}
+_GRID = 1000  # stepped parameters with more values count as continuous
+
+
+def owns(source: str) -> bool:
+    """Whether ``curves`` can read a source: a storage address or a journal file."""
+    return "://" in source or (source.endswith(".log") and Path(source).is_file())
+
+
+def curves(
+    source: Study | BaseStorage | str,
+    *,
+    table: str | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+) -> list[Search]:
+    """The searches that studies record.
+
+    Args:
+        source: A study; or a storage, its address or its journal file, for all studies in it.
+        table: What was tuned. None reads the study's user attribute ``"table"``, else its name:
+            ``"<table>/<method>"`` or ``"<table>/<method>/<seed>"``.
+        method: What tuned it; None as above.
+        seed: Number of the repetition; None as above, 0 where there is none.
+
+    Returns:
+        One search for each study. Losses are minimised: those of a maximising study change sign.
+        Running and waiting trials are left out, which the search says.
+
+    Raises:
+        ValueError: For a study of several objectives, or one that does not say what was tuned.
+    """
+    if isinstance(source, Study):
+        studies = [source]
+    else:
+        storage = _open(source) if isinstance(source, str) else source
+        names = optuna.get_all_study_names(storage)
+        studies = [optuna.load_study(study_name=name, storage=storage) for name in sorted(names)]
+    return [_search(study, table, method, seed) for study in studies]
+
+
+def _open(source: str) -> BaseStorage | str:
+    if "://" not in source:
+        return optuna.storages.JournalStorage(JournalFileBackend(source))
+    return source
+
+
+def _search(study: Study, table: str | None, method: str | None, seed: int | None) -> Search:
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"Study {study.study_name!r} has {len(study.directions)} objectives; a search has one."
+        )
+    table, method, seed = _labels(study, table, method, seed)
+    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    trials = study.get_trials(deepcopy=False)
+    done = [t for t in trials if t.state.is_finished() and t.datetime_complete is not None]
+    done.sort(key=lambda t: (t.datetime_complete or datetime.max, t.number))
+    begin = min((t.datetime_start for t in done if t.datetime_start is not None), default=None)
+    return Search(
+        table,
+        method,
+        seed,
+        [_trial(t, sign, begin) for t in done],
+        _space(done),
+        _left_out(study.study_name, trials),
+    )
+
+
+def _labels(
+    study: Study, table: str | None, method: str | None, seed: int | None
+) -> tuple[str, str, int]:
+    attributes: dict[str, Any] = study.user_attrs
+    parts = study.study_name.split("/")
+    named = dict(zip(("table", "method", "seed"), parts, strict=False)) if len(parts) > 1 else {}
+    found = {
+        key: given if given is not None else attributes.get(key, named.get(key))
+        for key, given in (("table", table), ("method", method), ("seed", seed))
+    }
+    if absent := [key for key in ("table", "method") if found[key] is None]:
+        raise ValueError(
+            f"Study {study.study_name!r} does not say its {' and '.join(absent)}: name it"
+            " '<table>/<method>/<seed>', set these user attributes, or pass them."
+        )
+    try:
+        number = int(found["seed"] or 0)
+    except ValueError:
+        raise ValueError(
+            f"Study {study.study_name!r}: the seed {found['seed']!r} is no whole number."
+        ) from None
+    return str(found["table"]), str(found["method"]), number
+
+
+def _left_out(name: str, trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
+    counts = {
+        state: sum(t.state == state for t in trials)
+        for state in (TrialState.RUNNING, TrialState.WAITING)
+    }
+    return tuple(
+        f"Study {name!r}: {n} {state.name.lower()} trial{'s' if n > 1 else ''} left out."
+        for state, n in counts.items()
+        if n
+    )
+
+
+def _trial(trial: FrozenTrial, sign: float, begin: datetime | None) -> RecordedTrial:
+    loss = math.nan
+    if trial.state == TrialState.COMPLETE and trial.value is not None:
+        loss = sign * trial.value
+    elif trial.state == TrialState.PRUNED and trial.last_step is not None:
+        loss = sign * trial.intermediate_values[trial.last_step]
+    finished = math.nan
+    if begin is not None and trial.datetime_complete is not None:
+        finished = (trial.datetime_complete - begin).total_seconds()
+    curve = {float(s): sign * v for s, v in sorted(trial.intermediate_values.items())}
+    status = _STATUS[trial.state]
+    params = {name: _snapped(trial.distributions[name], v) for name, v in trial.params.items()}
+    return RecordedTrial(params, status, loss, cost_of(trial, "duration"), finished, curve)
+
+
+# --- the search space -----------------------------------------------------------------------
+
+
+def _space(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
+    """The union of all parameters, conditions inferred; None if ConfigSpace cannot express it."""
+    distributions: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        distributions.update(trial.distributions)
+    if not distributions:
+        return None
+    space = ConfigurationSpace()
+    try:
+        space.add([_hyperparameter(name, d) for name, d in distributions.items()])
+    except (TypeError, ValueError):  # choices such as [None, 1] or [True, 1]
+        return None
+    complete = [t for t in trials if t.state == TrialState.COMPLETE]
+    values = {
+        name: np.array(
+            [
+                d.to_internal_repr(t.params[name]) if name in t.params else math.nan
+                for t in complete
+            ],
+            dtype=np.float64,
+        )
+        for name, d in distributions.items()
+    }
+    for rule in infer_rules(values, distributions):
+        space.add(_condition(space, rule, distributions[rule.parent]))
+    return space
+
+
+def _condition(
+    space: ConfigurationSpace, rule: Rule, parent: BaseDistribution
+) -> InCondition | GreaterThanCondition | LessThanCondition:
+    if isinstance(parent, CategoricalDistribution):
+        chosen = [parent.choices[int(i)] for i in rule.values]
+        return InCondition(space[rule.child], space[rule.parent], chosen)
+    kind = GreaterThanCondition if rule.relation == "above" else LessThanCondition
+    return kind(space[rule.child], space[rule.parent], int(rule.values[0]))
+
+
+def _hyperparameter(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    if isinstance(distribution, CategoricalDistribution):
+        if distribution.single():
+            return Constant(name, distribution.choices[0])
+        return Categorical(name, list(distribution.choices))
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if distribution.single():
+        return Constant(name, distribution.low)
+    if (n := _n_values(distribution)) is not None:
+        return OrdinalHyperparameter(name, [_grid_value(distribution, i) for i in range(n)])
+    low, high = distribution.low, distribution.high
+    log = distribution.log
+    if isinstance(distribution, IntDistribution):
+        return Integer(name, (distribution.low, distribution.high), log=log)
+    return Float(name, (low, high), log=log)
+
+
+def _n_values(distribution: FloatDistribution | IntDistribution) -> int | None:
+    """Number of values of a parameter with steps, None if it counts as a range."""
+    step = distribution.step
+    if step is None or (isinstance(distribution, IntDistribution) and step == 1):
+        return None
+    n = round((distribution.high - distribution.low) / step) + 1
+    return n if n <= _GRID else None
+
+
+def _grid_value(distribution: FloatDistribution | IntDistribution, i: int) -> float:
+    return distribution.low + i * (distribution.step or 1)
+
+
+def _snapped(distribution: BaseDistribution, value: Any) -> Any:
+    """A value as the grid has it: 0.3 is 0.30000000000000004 in steps of 0.1."""
+    if isinstance(distribution, FloatDistribution) and _n_values(distribution) is not None:
+        return _grid_value(distribution, round((value - distribution.low) / distribution.step))
+    return value

@@ -1,0 +1,223 @@
+"""Any SMAC facade as a method of ``automl_plugins.replay``."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import smac
+from ConfigSpace import Configuration
+from smac import HyperparameterOptimizationFacade, Scenario
+from smac.facade.abstract_facade import AbstractFacade
+from smac.runhistory import StatusType, TrialInfo, TrialValue
+
+from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.space import VectorSpace
+
+from ._private import next_trial, quiet, uses_budgets
+
+_UNLIMITED = 10**6  # trials of a search whose budget is in seconds
+_SMALL = 10_000  # configurations that a search may come to the end of
+
+# What the replay decides, and what has no meaning in one.
+_SCENARIO_OF_THE_REPLAY = ("configspace", "n_trials", "n_workers", "output_directory", "seed")
+_PARTS_OF_THE_REPLAY = ("dask_client", "overwrite", "scenario", "target_function")
+
+
+def optimizer(
+    facade: type[AbstractFacade] | str = HyperparameterOptimizationFacade,
+    *,
+    name: str | None = None,
+    scenario: Mapping[str, Any] | None = None,
+    **parts: Any,
+) -> SMACMethod:
+    """A SMAC facade to be replayed.
+
+    Facades of several fidelities evaluate at steps of the learning curves, from the first to the
+    last. SMAC cannot fit its model to the infinite cost of a failure: a failed trial costs as
+    much as the worst one so far, and is told after the first that succeeds. In a small finite
+    space SMAC gives up when 16 random draws (``retries`` of its config selector) bring nothing
+    new; the search then ends, sometimes before everything was tried.
+
+    Args:
+        facade: A facade class, or its name in ``smac`` with or without "Facade".
+        name: Label in the results.
+        scenario: Further arguments of ``Scenario``; those of the replay are deterministic=True,
+            min_budget and max_budget the first and the last step.
+        **parts: Further arguments of the facade. A function, method or ``functools.partial`` is
+            called with the scenario of each search and returns the part, for example
+            ``config_selector=partial(Facade.get_config_selector, retrain_after=1)``; of any
+            other object every search uses a deep copy.
+
+    Raises:
+        ValueError: For an unknown name, or arguments that the replay decides.
+        TypeError: For a part that the facade does not take.
+    """
+    if isinstance(facade, str):
+        facade = _named(facade)
+    extra = dict(scenario or {})
+    if taken := sorted({*extra} & {*_SCENARIO_OF_THE_REPLAY} | {*parts} & {*_PARTS_OF_THE_REPLAY}):
+        raise ValueError(f"{', '.join(taken)} cannot be given: the replay decides.")
+    try:
+        inspect.signature(facade).bind(None, **parts)
+    except TypeError as error:
+        raise TypeError(f"{facade.__name__} does not take these parts: {error}.") from None
+    return SMACMethod(facade, name if name is not None else label(facade.__name__), extra, parts)
+
+
+def _named(name: str) -> type[AbstractFacade]:
+    for candidate in (name, f"{name}Facade"):
+        found = getattr(smac, candidate, None)
+        if isinstance(found, type) and issubclass(found, AbstractFacade):
+            return found
+    known = ", ".join(sorted(key for key in vars(smac) if key.endswith("Facade")))
+    raise ValueError(f"No facade {name!r} in smac, which has {known}.")
+
+
+def label(facade: str) -> str:
+    """What results of a facade are labelled with, from the name of its class."""
+    return f"smac.{facade.removesuffix('Facade')}"
+
+
+@dataclass(frozen=True)
+class SMACMethod:
+    """A facade class with its arguments, see ``optimizer``."""
+
+    facade: type[AbstractFacade]
+    name: str
+    scenario: Mapping[str, Any] = field(hash=False)
+    parts: Mapping[str, Any] = field(hash=False)
+
+    def start(self, problem: Problem) -> SMACSearch:
+        """A facade of its own.
+
+        Raises:
+            ValueError: If the facade has several fidelities, but the problem has no steps.
+        """
+        with tempfile.TemporaryDirectory() as folder, quiet():
+            # The facade writes its scenario; ask and tell write nothing.
+            facade = self._facade(problem, Path(folder))
+        if uses_budgets(facade) and not any(step > 0 for step in problem.steps):
+            raise ValueError(
+                f"{self.facade.__name__} evaluates at several fidelities, so it needs steps > 0:"
+                " replay a table with learning curves, or use another facade."
+            )
+        return SMACSearch(facade, problem)
+
+    def _facade(self, problem: Problem, folder: Path) -> AbstractFacade:
+        arguments: dict[str, Any] = {"deterministic": True}
+        if budgets := [step for step in problem.steps if step > 0]:
+            arguments |= {"min_budget": budgets[0], "max_budget": budgets[-1]}
+        scenario = Scenario(
+            problem.space,
+            seed=problem.seed,
+            n_trials=_UNLIMITED if problem.n_trials is None else problem.n_trials,
+            output_directory=folder,
+            **(arguments | dict(self.scenario)),
+        )
+        parts = {key: _part(part, scenario) for key, part in self.parts.items()}
+        return self.facade(scenario, **({"logging_level": False, "overwrite": True} | parts))
+
+
+def _part(part: Any, scenario: Scenario) -> Any:
+    # Not every callable is a factory: acquisition functions are callable themselves.
+    if inspect.isroutine(part) or isinstance(part, partial):
+        return part(scenario)
+    return copy.deepcopy(part)
+
+
+class SMACSearch:
+    """A facade under way.
+
+    Args:
+        facade: What is asked and told.
+        problem: What is searched.
+
+    Attributes:
+        facade: As given.
+    """
+
+    def __init__(self, facade: AbstractFacade, problem: Problem) -> None:
+        self.facade = facade
+        self._steps = problem.steps
+        self._vectors = VectorSpace(problem.space)
+        everything = self._vectors.enumerate(_SMALL)
+        self._size = math.inf if everything is None else len(everything)
+        self._asked: set[int] = set()  # keys of configurations
+        self._under_way = 0
+        self._worst: float | None = None  # the largest loss told so far
+        self._failed: list[tuple[Proposal, Outcome]] = []  # until there is one
+
+    def ask(self) -> Proposal | None:
+        """The next configuration; None when there is none before a further result, or at all."""
+        if self._must_wait():
+            return None
+        with quiet():
+            info = next_trial(self.facade)
+        if info is None:
+            return None
+        self._under_way += 1
+        self._asked.add(self._key(info.config))
+        return Proposal(values_of(info.config), self._step(info.budget), token=info)
+
+    def _must_wait(self) -> bool:
+        """Whether everything was asked for and a result is missing.
+
+        SMAC then repeats itself until there is a first result - for ever, inside ``ask`` - and
+        later on ends the search, although a result could still promote a configuration.
+        """
+        if not self._under_way and self._worst is not None:
+            return False
+        return len(self._asked) >= self._size
+
+    def _key(self, config: Configuration) -> int:
+        vector = self._vectors.canonical(np.array(config.get_array())[None])
+        return int(self._vectors.keys(vector)[0])
+
+    def _step(self, budget: float | None) -> float | None:
+        """The step at which to stop. Budgets are powers of eta, off a step by rounding errors."""
+        if budget is None:
+            return None
+        near = [step for step in self._steps if math.isclose(step, budget)]
+        step = near[0] if near else budget
+        return step if step < self._steps[-1] else None
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Take the result of an earlier proposal."""
+        self._under_way -= 1
+        if outcome.status != TrialStatus.COMPLETE:
+            self._failed.append((proposal, outcome))
+        else:
+            self._worst = max(outcome.loss, -math.inf if self._worst is None else self._worst)
+            self._record(proposal.token, StatusType.SUCCESS, outcome.loss, outcome)
+        if self._worst is not None:
+            for failure, end in self._failed:
+                self._record(failure.token, StatusType.CRASHED, self._worst, end)
+            self._failed.clear()
+
+    def _record(self, info: TrialInfo, status: StatusType, cost: float, outcome: Outcome) -> None:
+        value = TrialValue(
+            cost=cost,
+            time=outcome.seconds,
+            status=status,
+            starttime=outcome.started,
+            endtime=outcome.finished,
+        )
+        with quiet():
+            self.facade.tell(info, value, save=False)
+
+
+def values_of(config: Configuration) -> dict[str, Any]:
+    """Active values by name, of Python's own types."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in config.items()
+    }

@@ -1,0 +1,138 @@
+"""Command line: ``python -m automl_plugins compare FILE_OR_STORAGE...``, ``... replay CONFIG``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .statistics import Comparison
+
+_EPILOG = """\
+A FILE is a CSV file: runs as `replay` writes them (table, method, seed, trial, loss, ...), or a
+row for each task and a column for each method. A STORAGE is what an installed framework can read,
+such as sqlite:///studies.db, an Optuna journal file or a folder of SMAC runs; its studies are
+named <table>/<method>/<seed>."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    args = _parser().parse_args(arguments)
+    try:
+        if args.command == "compare":
+            _compare(args)
+        else:
+            _replay(args)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        print(f"automl_plugins {args.command}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m automl_plugins")
+    commands = parser.add_subparsers(dest="command", required=True)
+    compare = commands.add_parser(
+        "compare",
+        help="which method is better, and is the difference real",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    compare.add_argument("sources", nargs="+", metavar="FILE_OR_STORAGE")
+    compare.add_argument("--control", metavar="NAME", help="compare with this method only")
+    compare.add_argument(
+        "--budget",
+        type=float,
+        action="append",
+        metavar="N",
+        help="trials or seconds; may be repeated. Default: what every search has reached",
+    )
+    compare.add_argument("--unit", choices=["trials", "seconds"], default="trials")
+    compare.add_argument("--format", choices=["text", "markdown", "latex"], default="text")
+    compare.add_argument(
+        "--maximize", action="store_true", help="the numbers of a task x method file are scores"
+    )
+    compare.add_argument("--alpha", type=float, default=0.05, help="level of the tests")
+    compare.add_argument("--zeros", choices=["zsplit", "pratt", "wilcox"], default="zsplit")
+    replay = commands.add_parser("replay", help="run methods on recorded tables")
+    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file, see the README")
+    return parser
+
+
+def _compare(args: argparse.Namespace) -> None:
+    from .statistics import compare
+
+    comparison = compare(
+        _read(args.sources),
+        control=args.control,
+        budgets=args.budget,
+        unit=args.unit,
+        higher_is_better=args.maximize,
+        zero_method=args.zeros,
+        alpha=args.alpha,
+    )
+    print(_rendered(comparison, args.format))
+
+
+def _rendered(comparison: Comparison, form: str) -> str:
+    if form == "markdown":
+        return comparison.to_markdown()
+    return comparison.to_latex() if form == "latex" else comparison.to_text()
+
+
+def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
+    """One frame, or the searches of all sources."""
+    from ._frameworks import reader_of
+
+    files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
+    if len(files) == len(sources):
+        return _frames(files)
+    if files:
+        raise ValueError("Files and storages cannot be mixed: compare one kind at a time.")
+    searches: list[object] = []
+    for source in sources:
+        reader = reader_of(source)
+        if reader is None:
+            raise ValueError(
+                f"Cannot read {source!r}: it is no .csv file, and no installed framework knows it."
+            )
+        searches += reader(source)
+    return searches
+
+
+def _frames(files: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    from .replay.journal import read_csv
+
+    frames = [read_csv(file, comment="#") for file in files]
+    tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]
+    if all(tidy):
+        runs = pd.concat(frames, ignore_index=True)
+        return runs.astype({"table": str, "method": str})
+    if len(frames) > 1:
+        raise ValueError(
+            "Only files of runs can be compared together, and"
+            f" {files[tidy.index(False)]} has no columns table, method and trial."
+        )
+    return frames[0].set_index(frames[0].columns[0])
+
+
+def _replay(args: argparse.Namespace) -> None:
+    from .replay.config import replay_config
+    from .statistics import compare
+
+    runs = replay_config(args.config)
+    if runs["method"].nunique() > 1:
+        print(compare(runs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

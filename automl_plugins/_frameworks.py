@@ -1,0 +1,96 @@
+"""Finds the adapter of a framework's object at run time, by name: the core imports none."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .replay.protocol import Method
+    from .replay.search import Search
+
+_ADAPTERS = "automl_plugins.adapters"
+
+
+def adapter(name: str) -> ModuleType:
+    """The adapter of a framework.
+
+    Raises:
+        ValueError: If there is no adapter of that name.
+        ModuleNotFoundError: If its framework is not installed.
+    """
+    if name not in _names():
+        raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
+    return import_module(f"{_ADAPTERS}.{name}")
+
+
+def adapter_of(thing: Any) -> ModuleType | None:
+    """The adapter of the framework that an object, class or function comes from, if any."""
+    while isinstance(thing, partial):
+        thing = thing.func
+    owners = thing.__mro__ if isinstance(thing, type) else type(thing).__mro__
+    modules = [getattr(thing, "__module__", ""), *(owner.__module__ for owner in owners)]
+    for module in modules:
+        parts = (module or "").split(".")
+        # our own samplers live in automl_plugins.adapters.<framework>
+        name = parts[2] if ".".join(parts[:2]) == _ADAPTERS and len(parts) > 2 else parts[0]
+        if name in _names():
+            return adapter(name)
+    return None
+
+
+def method_of(thing: Any) -> Method:
+    """``optimizer(thing)`` of the adapter that knows it.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    found = adapter_of(thing)
+    if found is None:
+        raise TypeError(
+            f"Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask() and"
+            " tell(), or a callable propose(space, records, rng)."
+        )
+    method: Method = found.optimizer(thing)
+    return method
+
+
+def curves_of(thing: Any, **labels: Any) -> list[Search]:
+    """``curves(thing)`` of the adapter that knows it; ``labels`` are table, method and seed.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    found = adapter_of(thing)
+    if found is None:
+        raise TypeError(
+            f"Cannot read the searches of a {type(thing).__name__}: pass studies, run histories or"
+            f" trials of {', '.join(_names())}, or a data frame."
+        )
+    searches: list[Search] = found.curves(thing, **labels)
+    return searches
+
+
+def reader_of(source: str) -> Callable[..., list[Search]] | None:
+    """``curves`` of the first installed adapter that can read a path or address, if any."""
+    for module in _installed():
+        if module.owns(source):
+            reader: Callable[..., list[Search]] = module.curves
+            return reader
+    return None
+
+
+def _installed() -> Iterator[ModuleType]:
+    for name in _names():
+        if find_spec(name) is not None:
+            yield adapter(name)
+
+
+def _names() -> list[str]:
+    folder = import_module(_ADAPTERS)
+    return sorted(m.name for m in pkgutil.iter_modules(folder.__path__) if m.ispkg)

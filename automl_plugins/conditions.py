@@ -1,0 +1,97 @@
+"""Conditions: inferred from what was recorded, and checked on plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import AndConjunction, Condition, ConditionLike, Conjunction
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``child`` is asked for exactly when ``parent`` takes one of ``values``, or passes them.
+
+    Attributes:
+        child: Name of the conditional parameter.
+        parent: Name of the parameter that decides.
+        relation: ``"in"`` a set of values, ``"above"`` or ``"below"`` a threshold.
+        values: The set, or the threshold alone, as numbers.
+    """
+
+    child: str
+    parent: str
+    relation: str
+    values: tuple[float, ...]
+
+
+def infer_rules(
+    values: Mapping[str, FloatArray], *, categories: Collection[str], integers: Collection[str]
+) -> list[Rule]:
+    """Conditions that explain in which rows a parameter has a value.
+
+    A rule holds if one categorical or integer parent separates the rows with the child from
+    those without it, without exception. Of several parents the one asked for least often is the
+    nearest. What no rule explains stays unconditional.
+
+    Args:
+        values: Numbers (n,) by name (categories as index), NaN where a row has no value.
+        categories: Names of the categorical parameters.
+        integers: Names of the integer parameters.
+    """
+    present = {name: ~np.isnan(column) for name, column in values.items()}
+    counts = {name: int(mask.sum()) for name, mask in present.items()}
+    rules = []
+    for child in sorted(values):
+        if not 0 < counts[child] < len(present[child]):
+            continue
+        parents = [
+            name
+            for name in values
+            if counts[name] > counts[child]
+            and (name in categories or name in integers)
+            and not np.any(present[child] & ~present[name])
+        ]
+        for parent in sorted(parents, key=lambda n: (counts[n], n not in categories, n)):
+            with_child = values[parent][present[child]]
+            without = values[parent][present[parent] & ~present[child]]
+            rule = _separate(child, parent, with_child, without, parent in categories)
+            if rule is not None:
+                rules.append(rule)
+                break
+    return rules
+
+
+def _separate(
+    child: str, parent: str, with_child: FloatArray, without: FloatArray, is_category: bool
+) -> Rule | None:
+    if is_category:
+        inside = np.unique(with_child)
+        if np.isin(without, inside).any():
+            return None
+        return Rule(child, parent, "in", tuple(inside.tolist()))
+    if with_child.min() > without.max():
+        return Rule(child, parent, "above", (float(without.max()),))
+    if with_child.max() < without.min():
+        return Rule(child, parent, "below", (float(without.min()),))
+    return None
+
+
+def is_active(space: ConfigurationSpace, name: str, values: Mapping[str, Any]) -> bool:
+    """Whether a hyperparameter is active, given the values of its active parents."""
+    return all(_holds(condition, values) for condition in space.parent_conditions_of[name])
+
+
+def _holds(condition: ConditionLike, values: Mapping[str, Any]) -> bool:
+    if isinstance(condition, Conjunction):
+        parts = [_holds(part, values) for part in condition.components]
+        return all(parts) if isinstance(condition, AndConjunction) else any(parts)
+    assert isinstance(condition, Condition)
+    # An inactive parent never satisfies.
+    return condition.parent.name in values and bool(condition.satisfied_by_value(dict(values)))

@@ -1,0 +1,93 @@
+"""A replay described by a TOML file, for the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from automl_plugins._frameworks import adapter
+
+from .journal import read_csv
+from .protocol import Method
+from .runs import replay
+from .table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "n_jobs", "path")
+
+
+def replay_config(path: Path) -> pd.DataFrame:
+    """Run the replay that a TOML file describes.
+
+    At the top stand the arguments of ``replay`` (``seeds`` is a list); ``[tables.<name>]`` has
+    ``file`` and the arguments of ``Table.from_frame``, and ``group`` for a column that splits one
+    file into several tables; ``[methods.<name>]`` has ``adapter``, ``optimizer`` and arguments of
+    that adapter's ``optimizer``. Relative paths start at the folder of the TOML file.
+
+    Raises:
+        ValueError: For entries that are missing, unknown or illegal; the message names them.
+        OSError: If a file cannot be read.
+    """
+    with path.open("rb") as file:
+        try:
+            config = tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{path} is no TOML file: {error}") from error
+    tables = _section(config, "tables", path)
+    methods = _section(config, "methods", path)
+    if unknown := sorted(set(config) - set(_SETTINGS)):
+        raise ValueError(
+            f"{path} has the unknown entries {', '.join(unknown)}; it may have"
+            f" {', '.join(_SETTINGS)}, [tables.<name>] and [methods.<name>]."
+        )
+    if "budget" not in config:
+        raise ValueError(f"{path} has no budget.")
+    if "path" in config:
+        config["path"] = path.parent / config["path"]
+    seeds = config.pop("seeds", [0])
+    return replay(
+        {name: _method(name, entry) for name, entry in methods.items()},
+        [t for name, entry in tables.items() for t in _tables(name, entry, path.parent)],
+        seed=seeds,
+        **config,
+    )
+
+
+def _section(config: dict[str, Any], name: str, path: Path) -> dict[str, dict[str, Any]]:
+    section = config.pop(name, {})
+    if not section or not all(isinstance(entry, Mapping) for entry in section.values()):
+        raise ValueError(f"{path} needs at least one [{name}.<name>].")
+    return {key: dict(entry) for key, entry in section.items()}
+
+
+def _method(name: str, entry: dict[str, Any]) -> Method:
+    if absent := [key for key in ("adapter", "optimizer") if key not in entry]:
+        raise ValueError(f"[methods.{name}] has no {' and no '.join(absent)}.")
+    make = adapter(entry.pop("adapter")).optimizer
+    method: Method = make(entry.pop("optimizer"), name=name, **entry)
+    return method
+
+
+def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
+    if "file" not in entry or "loss" not in entry:
+        raise ValueError(f"[tables.{name}] needs file and loss.")
+    frame = read_csv(folder / entry.pop("file"), comment="#")
+    group = entry.pop("group", None)
+    for key in ("curves", "curve_seconds"):  # TOML's keys are text
+        if key in entry:
+            entry[key] = {float(step): column for step, column in entry[key].items()}
+    try:
+        if group is None:
+            return [Table.from_frame(frame, name=name, **entry)]
+        if group not in frame.columns:
+            raise ValueError(f"there is no column {group!r} to group by.")
+        return [
+            Table.from_frame(rows.drop(columns=group), name=f"{name}/{value}", **entry)
+            for value, rows in frame.groupby(group)
+        ]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"[tables.{name}]: {error}") from error

@@ -1,0 +1,271 @@
+"""Many searches: methods x tables x seeds, side by side, resumable, as one tidy data frame."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .callables import as_method
+from .journal import Journal, Key
+from .protocol import Method, Problem
+from .search import COLUMNS
+from .simulation import Budget, Evaluation, Simulation, regret
+from .table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LOG = logging.getLogger(__name__)
+
+#: Columns of the data frame that ``replay`` returns, in order.
+REPLAY_COLUMNS = (*COLUMNS, "regret", "step", "row", "distance")
+
+
+@dataclass(frozen=True)
+class _Job:
+    table: Table
+    label: str
+    method: Method
+    seed: int
+    budget: Budget
+    in_seconds: bool
+
+    @property
+    def key(self) -> Key:
+        return self.table.name, self.label, self.seed
+
+
+def replay(
+    optimizer: Any,
+    table: Table | Iterable[Table],
+    *,
+    budget: float,
+    unit: Literal["trials", "seconds"] = "trials",
+    seed: int | Iterable[int] = 0,
+    n_workers: int = 1,
+    overhead: bool = False,
+    max_trials: int = 10_000,
+    n_jobs: int = 1,
+    path: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Run optimizers on recorded tables, by a simulated clock.
+
+    Every search has its own seed, derived from ``seed`` and the table's name: one seed for all
+    tables would make them repeat one start. The same arguments give the same frame.
+
+    Args:
+        optimizer: One method, or several by the names they get in the result. A method is
+            ``optimizer(...)`` of an adapter; a sampler, algo or facade that an adapter knows; an
+            object with ``ask`` and ``tell``, see ``Optimizer``; or a callable
+            ``propose(space, records, rng) -> configuration``.
+        table: One table or several.
+        budget: Evaluations, or simulated seconds. What ends after the last second does not count.
+        unit: Unit of ``budget``.
+        seed: One seed or several.
+        n_workers: Simulated workers. Results come when they are due on the simulated clock.
+            Tables without seconds count every evaluation as equally long.
+        overhead: Let the real seconds that the optimizer takes to propose pass on the simulated
+            clock. A column has them, with those of reports and results; the frame then is no
+            longer the same every time.
+        max_trials: End of a search by seconds that never stops; reaching it is warned of.
+        n_jobs: Searches that run at the same time, in processes of their own; -1 for all cores.
+        path: CSV file to which every finished search is appended. Searches found there are not
+            run again.
+        progress: Whether to show a progress bar; None does on a terminal.
+
+    Returns:
+        A row for each finished evaluation with the columns table, method, seed, trial (from 1, in
+        order of finishing), seconds (simulated, since the start; NaN where the table has none),
+        loss (NaN if failed), best (least loss of the complete ones so far), status, regret
+        (normalised, see ``regret``), step (where an evaluation stopped on purpose), row (of the
+        table) and distance (0 where the table has that very configuration, else how far the
+        recorded one is that answered). A search that ends before its budget, since its optimizer
+        has nothing more to propose, has fewer rows.
+
+    Raises:
+        ValueError: For an illegal budget, names that occur twice, a budget in seconds for a table
+            without them, or a proposal outside the search space.
+        TypeError: For an optimizer of an unknown kind.
+    """
+    tables = [table] if isinstance(table, Table) else list(table)
+    seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(s) for s in seed]
+    methods = _methods(optimizer)
+    _check(tables, seeds, budget, unit, n_workers)
+    in_seconds = unit == "seconds"
+    limit = (
+        Budget(max_trials, float(budget), n_workers, overhead)
+        if in_seconds
+        else Budget(int(budget), math.inf, n_workers, overhead)
+    )
+    jobs = [
+        _Job(t, label, method, s, limit, in_seconds)
+        for s in seeds
+        for t in tables
+        for label, method in methods.items()
+    ]
+    wanted = [job.key for job in jobs]
+    settings = {
+        "budget": limit.seconds if in_seconds else limit.n_trials,
+        "unit": unit,
+        "n_workers": n_workers,
+        "overhead": overhead,
+        "max_trials": max_trials if in_seconds else None,
+        "version": 1,
+    }
+    journal = None if path is None else Journal(path, settings)
+    open_jobs = [job for job in jobs if journal is None or job.key not in journal.done]
+    frames: dict[Key, pd.DataFrame] = {}
+    for key, frame in _bar(_run_all(open_jobs, n_jobs), len(open_jobs), progress):
+        if journal is None:
+            frames[key] = frame
+        else:
+            journal.write(key, frame)
+    return _collect(wanted, frames, journal)
+
+
+def _methods(optimizer: Any) -> dict[str, Method]:
+    if isinstance(optimizer, Mapping):
+        return {str(label): as_method(thing) for label, thing in optimizer.items()}
+    things = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
+    methods = [as_method(thing) for thing in things]
+    labels = [method.name for method in methods]
+    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+        raise ValueError(
+            f"Two methods are called {', '.join(twice)}: pass a dictionary of names and methods."
+        )
+    return dict(zip(labels, methods, strict=True))
+
+
+def _check(
+    tables: Sequence[Table], seeds: Sequence[int], budget: float, unit: str, n_workers: int
+) -> None:
+    if unit not in ("trials", "seconds"):
+        raise ValueError(f"unit must be 'trials' or 'seconds', got {unit!r}.")
+    if not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
+        what = "a whole number of trials" if unit == "trials" else "seconds"
+        raise ValueError(f"budget must be {what} > 0, got {budget!r} (unit={unit!r}).")
+    if n_workers < 1:
+        raise ValueError(f"n_workers must be >= 1, got {n_workers}.")
+    if not tables or not seeds:
+        raise ValueError("replay needs at least one table and one seed.")
+    for what, values in (("table", [t.name for t in tables]), ("seed", list(map(str, seeds)))):
+        if twice := sorted({v for v in values if values.count(v) > 1}):
+            raise ValueError(f"The {what} {', '.join(twice)} occurs twice.")
+    if unit == "seconds" and (bare := [t.name for t in tables if t.seconds is None]):
+        raise ValueError(
+            f"A budget in seconds, but table {', '.join(bare)} has no seconds: budget in trials,"
+            " or build the table with seconds=1.0."
+        )
+
+
+def _run_all(jobs: list[_Job], n_jobs: int) -> Iterator[tuple[Key, pd.DataFrame]]:
+    if n_jobs == 1 or len(jobs) < 2:
+        yield from map(_run, jobs)
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    yield from pool(delayed(_run)(job) for job in jobs)
+
+
+def _bar(
+    results: Iterator[tuple[Key, pd.DataFrame]], total: int, progress: bool | None
+) -> Iterable[tuple[Key, pd.DataFrame]]:
+    from tqdm.auto import tqdm
+
+    hidden = None if progress is None else not progress  # None: hidden unless on a terminal
+    bar: Iterable[tuple[Key, pd.DataFrame]] = tqdm(
+        results, total=total, unit="search", disable=hidden
+    )
+    return bar
+
+
+def search_seed(seed: int, table: str) -> int:
+    """Seed of the search on one table."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(table.encode()),))
+    return int(sequence.generate_state(1)[0])
+
+
+def _run(job: _Job) -> tuple[Key, pd.DataFrame]:
+    seed = search_seed(job.seed, job.table.name)
+    space = copy.deepcopy(job.table.space)
+    space.seed(seed)
+    problem = Problem(
+        space,
+        seed,
+        None if job.in_seconds else job.budget.n_trials,
+        job.budget.n_workers,
+        job.table.steps,
+    )
+    optimizer = job.method.start(problem)
+    try:
+        simulation = Simulation(job.table, optimizer, job.budget)
+        evaluations = simulation.run()
+    finally:
+        if (close := getattr(optimizer, "close", None)) is not None:
+            close()
+    if job.in_seconds and simulation.started >= job.budget.n_trials:
+        _LOG.warning("%s stopped at max_trials=%d.", job.key, job.budget.n_trials)
+    return job.key, _frame(job, evaluations)
+
+
+def _frame(job: _Job, evaluations: Sequence[Evaluation]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = job.table
+    final = np.array([e.outcome.loss if e.full else math.nan for e in evaluations], dtype=float)
+    clock = np.array([e.outcome.finished for e in evaluations], dtype=float)
+    columns = {
+        "table": table.name,
+        "method": job.label,
+        "seed": job.seed,
+        "trial": np.arange(1, len(evaluations) + 1),
+        "seconds": np.full(len(clock), math.nan) if table.seconds is None else clock,
+        "loss": np.array([e.outcome.loss for e in evaluations], dtype=float),
+        "best": np.fmin.accumulate(final) if len(final) else final,
+        "status": [str(e.outcome.status) for e in evaluations],
+        "regret": regret(final, best=table.best, worst=table.worst),
+        "step": np.array([_step(e) for e in evaluations], dtype=float),
+        "row": np.array([e.answer.row for e in evaluations], dtype=np.int64),
+        "distance": np.array([e.answer.distance for e in evaluations], dtype=float),
+    }
+    names = list(REPLAY_COLUMNS)
+    if job.budget.overhead:
+        columns["overhead"] = np.array([e.overhead for e in evaluations], dtype=float)
+        names.append("overhead")
+    return pd.DataFrame(columns, columns=names)
+
+
+def _step(evaluation: Evaluation) -> float:
+    step = evaluation.proposal.step
+    return math.nan if step is None else step
+
+
+def _collect(
+    wanted: Sequence[Key], frames: Mapping[Key, pd.DataFrame], journal: Journal | None
+) -> pd.DataFrame:
+    """The wanted runs in the order in which they were asked for, whoever finished first."""
+    import pandas as pd
+
+    if journal is not None:
+        stored = journal.read()
+        if stored is None:
+            return pd.DataFrame(columns=list(REPLAY_COLUMNS))
+        keys = zip(stored["table"], stored["method"], stored["seed"].astype(int), strict=True)
+        rows: dict[Key, list[int]] = {}
+        for i, key in enumerate(keys):
+            rows.setdefault(key, []).append(i)
+        frames = {key: stored.iloc[rows[key]] for key in wanted if key in rows}
+    chosen = [frames[key] for key in wanted if key in frames and len(frames[key])]
+    if not chosen:
+        return pd.DataFrame(columns=list(REPLAY_COLUMNS))
+    return pd.concat(chosen, ignore_index=True)

@@ -1,0 +1,374 @@
+"""A table of recorded runs that answers what a configuration would have come to."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import Configuration, ConfigurationSpace
+from scipy.spatial.distance import cdist
+
+from automl_plugins.conditions import is_active
+from automl_plugins.space import VectorSpace
+
+from .scales import Scales
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The recorded run that stands for a configuration.
+
+    Attributes:
+        row: Its row in the table.
+        distance: 0 for the configuration itself; else the sum over hyperparameters of the
+            difference on their own scale in [0, 1], 1 for another category.
+    """
+
+    row: int
+    distance: float
+
+
+class Table:
+    """Recorded losses of configurations, and their seconds and learning curves where known.
+
+    A configuration that was not recorded is answered by the nearest one that was.
+
+    Args:
+        name: What was tuned: the data set, the task.
+        space: The search space. Its defaults and seed do not matter.
+        configs: The n recorded configurations: values by name; inactive hyperparameters are
+            absent, None or NaN.
+        losses: Losses (n,), to be minimised; NaN for a run that failed.
+        seconds: Duration of each run (n,), or one number for all; None where unknown.
+        curves: Losses (n, s) along each run, NaN from where a run has ended.
+        steps: The steps (s,) of ``curves``, ascending: epochs, rows, rungs.
+        curve_seconds: Seconds (n, s) from the start of a run to each step; None spreads
+            ``seconds`` evenly over the steps.
+
+    Raises:
+        ValueError: For shapes that do not fit, configurations outside the space or recorded
+            twice, negative seconds, or no finite loss at all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        space: ConfigurationSpace,
+        configs: Sequence[Mapping[str, Any]],
+        losses: npt.ArrayLike,
+        *,
+        seconds: npt.ArrayLike | None = None,
+        curves: npt.ArrayLike | None = None,
+        steps: Sequence[float] = (),
+        curve_seconds: npt.ArrayLike | None = None,
+    ) -> None:
+        self.name = str(name)
+        self.space = space
+        self._vectors = VectorSpace(space)
+        self._scales = Scales(space)
+        self._conditional = {name for name in space if space.parent_conditions_of[name]}
+        self._values = [self._clean(row, config) for row, config in enumerate(configs)]
+        self._measure(losses, seconds)
+        self.steps, self.curves, self.curve_seconds = self._read_curves(
+            curves, steps, curve_seconds
+        )
+        self._rows = self._index()
+        self._embedded: FloatArray | None = None
+
+    # --- how it is built ----------------------------------------------------------------------
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        name: str,
+        loss: str,
+        parameters: Sequence[str] | None = None,
+        space: ConfigurationSpace | None = None,
+        seconds: str | None = None,
+        curves: Mapping[float, str] | None = None,
+        curve_seconds: Mapping[float, str] | None = None,
+        maximize: bool = False,
+        log: Iterable[str] = (),
+        grid: Iterable[str] = (),
+        repeats: str | None = None,
+    ) -> Table:
+        """A table from a data frame with a row for each recorded run.
+
+        Args:
+            frame: The recorded runs.
+            name: Name of the table.
+            loss: Column of the loss; NaN for a run that failed.
+            parameters: Columns of the hyperparameters; None takes all that nothing else names.
+            space: The search space; None infers it, see ``infer_space``.
+            seconds: Column of the durations.
+            curves: Column of the loss at each step of the learning curve.
+            curve_seconds: Column of the seconds from the start of the run to each step.
+            maximize: Whether ``loss`` and ``curves`` are scores, larger is better.
+            log: Numerical parameters on a log scale (for the inferred space).
+            grid: Numerical parameters that take their recorded values only.
+            repeats: What to do with a configuration that was recorded more than once: None
+                refuses, ``"mean"`` averages its loss, seconds and curve.
+
+        Raises:
+            ValueError: For unknown columns, or what ``Table`` refuses.
+        """
+        from .frames import table_arguments
+
+        arguments = table_arguments(
+            frame,
+            loss=loss,
+            parameters=parameters,
+            space=space,
+            seconds=seconds,
+            curves=curves or {},
+            curve_seconds=curve_seconds or {},
+            maximize=maximize,
+            log=tuple(log),
+            grid=tuple(grid),
+            repeats=repeats,
+        )
+        return cls(name, **arguments)
+
+    @classmethod
+    def from_studies(
+        cls,
+        studies: Any,
+        *,
+        name: str,
+        space: ConfigurationSpace | None = None,
+        repeats: str | None = "mean",
+    ) -> Table:
+        """A table from the finished trials of studies, run histories or trials of one problem.
+
+        Pruned trials are left out (they have no final loss), failed ones are kept as failed.
+
+        Args:
+            studies: One study or several, of any framework an adapter knows.
+            name: Name of the table.
+            space: The search space; None takes the one the adapter reads, else infers it.
+            repeats: As in ``from_frame``.
+
+        Raises:
+            ValueError: If there is no complete trial, or for what ``Table`` refuses.
+        """
+        from .frames import arguments_of_searches
+
+        return cls(name, **arguments_of_searches(studies, space=space, repeats=repeats))
+
+    def with_losses(
+        self, name: str, losses: npt.ArrayLike, *, seconds: npt.ArrayLike | None = None
+    ) -> Table:
+        """The same configurations on another data set, without checking them again.
+
+        Args:
+            name: Name of the new table.
+            losses: As for ``Table``.
+            seconds: As for ``Table``.
+
+        Raises:
+            ValueError: As for ``Table``.
+        """
+        other = copy.copy(self)
+        other.name = str(name)
+        other.steps, other.curves, other.curve_seconds = (), None, None
+        other._measure(losses, seconds)
+        return other
+
+    def _measure(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
+        n = len(self._values)
+        self.losses = self._column("losses", losses, n)
+        self.seconds = None
+        if seconds is not None:
+            filled = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
+            self.seconds = self._nonnegative("seconds", filled)
+        if not np.isfinite(self.losses).any():
+            raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
+
+    def _column(self, what: str, values: npt.ArrayLike, n: int) -> FloatArray:
+        column = np.array(values, dtype=np.float64)
+        if column.shape != (n,):
+            raise ValueError(
+                f"Table {self.name!r}: {what} has shape {column.shape} for {n} configurations."
+            )
+        return column
+
+    def _nonnegative(self, what: str, values: FloatArray) -> FloatArray:
+        wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
+        if len(wrong):
+            place = tuple(int(i) for i in wrong[0])
+            raise ValueError(
+                f"Table {self.name!r}: {what} must be finite and >= 0, row {place[0]} has"
+                f" {values[place]}."
+            )
+        return np.array(values)
+
+    def _read_curves(
+        self,
+        curves: npt.ArrayLike | None,
+        steps: Sequence[float],
+        curve_seconds: npt.ArrayLike | None,
+    ) -> tuple[tuple[float, ...], FloatArray | None, FloatArray | None]:
+        if curves is None:
+            if len(steps) or curve_seconds is not None:
+                raise ValueError(f"Table {self.name!r} has steps or curve_seconds but no curves.")
+            return (), None, None
+        ascending = tuple(float(s) for s in steps)
+        losses = np.array(curves, dtype=np.float64)
+        shape = (len(self.losses), len(ascending))
+        if losses.shape != shape or not ascending:
+            raise ValueError(
+                f"Table {self.name!r}: curves has shape {losses.shape} for {shape[0]} runs and"
+                f" {shape[1]} steps."
+            )
+        if any(b <= a for a, b in pairwise(ascending)):
+            raise ValueError(f"Table {self.name!r}: steps must ascend, got {ascending}.")
+        if curve_seconds is not None:
+            spent = self._nonnegative("curve_seconds", np.array(curve_seconds, dtype=np.float64))
+            if spent.shape != shape:
+                raise ValueError(f"Table {self.name!r}: curve_seconds has shape {spent.shape}.")
+        elif self.seconds is not None:
+            spent = self.seconds[:, None] * np.array(ascending) / ascending[-1]
+        else:
+            spent = None
+        return ascending, losses, spent
+
+    def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
+        known = {k: v for k, v in config.items() if not _missing(v)}
+        if foreign := sorted(set(known) - set(self._vectors.names)):
+            raise ValueError(
+                f"Table {self.name!r}, row {row}: {', '.join(foreign)} not in the search space,"
+                f" which has {', '.join(self._vectors.names)}."
+            )
+        for key, value in known.items():
+            if not self._scales.legal(key, value):
+                raise ValueError(
+                    f"Table {self.name!r}, row {row}: {key}={value!r} is not a value of"
+                    f" {self.space[key]}."
+                )
+        active: dict[str, Any] = {}
+        for name in self._vectors.names:  # parents first
+            if name in known and (
+                name not in self._conditional or is_active(self.space, name, active)
+            ):
+                active[name] = known[name]
+        return tuple(active.get(name) for name in self._vectors.names)
+
+    def _index(self) -> dict[tuple[Any, ...], int]:
+        rows: dict[tuple[Any, ...], int] = {}
+        for row, values in enumerate(self._values):
+            first = rows.setdefault(values, row)
+            if first != row:
+                raise ValueError(
+                    f"Table {self.name!r}: rows {first} and {row} record one configuration,"
+                    f" {self.config(row)}. Build it with repeats='mean' to average them."
+                )
+        return rows
+
+    # --- what it knows ------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self)} configurations of {len(self.space)} parameters)"
+
+    @property
+    def best(self) -> float:
+        """The least recorded loss."""
+        return float(np.nanmin(np.where(np.isinf(self.losses), np.nan, self.losses)))
+
+    @property
+    def worst(self) -> float:
+        """The largest recorded loss that is finite."""
+        return float(np.nanmax(np.where(np.isinf(self.losses), np.nan, self.losses)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every configuration of the space was recorded, so that no answer is a guess."""
+        # What forbidden clauses rule out is enumerated first.
+        everything = self._vectors.enumerate(10 * len(self))
+        if everything is None or len(everything) > len(self):
+            return False
+        return len(everything) == sum(self._is_configuration(v) for v in self._values)
+
+    def _is_configuration(self, values: tuple[Any, ...]) -> bool:
+        """Whether recorded values are all that is active, and not forbidden."""
+        names = self._vectors.names
+        config = {n: v for n, v in zip(names, values, strict=True) if v is not None}
+        active = [
+            n for n in names if n not in self._conditional or is_active(self.space, n, config)
+        ]
+        if len(active) != len(config):
+            return False
+        return not any(
+            clause.is_forbidden_value(config) for clause in self.space.forbidden_clauses
+        )
+
+    def config(self, row: int) -> dict[str, Any]:
+        """The active values recorded in a row."""
+        pairs = zip(self._vectors.names, self._values[row], strict=True)
+        return {name: value for name, value in pairs if value is not None}
+
+    # --- what it answers ----------------------------------------------------------------------
+
+    def find(self, config: Mapping[str, Any]) -> Answer:
+        """The recorded run that stands for a configuration.
+
+        Inactive values are ignored.
+
+        Raises:
+            ValueError: If an active hyperparameter has no value, or one outside its range.
+        """
+        names = self._vectors.names
+        if isinstance(config, Configuration):
+            config = dict(config)
+        row = self._rows.get(tuple(config.get(name) for name in names))
+        if row is not None:
+            return Answer(row, 0.0)
+        active = self._active(config)
+        row = self._rows.get(tuple(active.get(name) for name in names))
+        if row is not None:
+            return Answer(row, 0.0)
+        distances = cdist([self._scales.point(active)], self._points(), metric="cityblock")[0]
+        row = int(distances.argmin())
+        return Answer(row, float(distances[row]))
+
+    def _active(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The active values of a configuration, checked."""
+        active: dict[str, Any] = {}
+        for name in self._vectors.names:  # parents first
+            if name in self._conditional and not is_active(self.space, name, active):
+                continue
+            value = config.get(name)
+            if _missing(value):
+                raise ValueError(
+                    f"The configuration {dict(config)} has no value for {name}, active there."
+                )
+            if not self._scales.legal(name, value):
+                raise ValueError(f"{name}={value!r} is not a value of {self.space[name]}.")
+            active[name] = value
+        return active
+
+    def _points(self) -> FloatArray:
+        """Recorded configurations as points (n, f)."""
+        if self._embedded is None:
+            points = [self._scales.point(self.config(row)) for row in range(len(self))]
+            self._embedded = np.array(points)
+        return self._embedded
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

@@ -1,0 +1,239 @@
+"""``compare``: from any data with methods and tasks to a ``Comparison``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from automl_plugins.statistics._optional import require
+from automl_plugins.statistics.adtm import distance_to_minimum
+from automl_plugins.statistics.budgets import SHORT_RUNS, ShortRuns, tidy_scores
+from automl_plugins.statistics.omnibus import iman_davenport
+from automl_plugins.statistics.pairwise import (
+    ZERO_METHODS,
+    ZeroMethod,
+    differences,
+    finner,
+    wilcoxon_pairs,
+)
+from automl_plugins.statistics.ranks import FloatArray, average_ranks
+from automl_plugins.statistics.reading import Label, searches_frame
+from automl_plugins.statistics.results import BudgetComparison, Comparison
+from automl_plugins.statistics.runs import UNITS, Unit
+from automl_plugins.statistics.scores import Scores, listed, number, wide_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ZEROS: dict[ZeroMethod, str] = {
+    "zsplit": "are ranked and give each side half of their ranks",
+    "pratt": "are ranked, then dropped",
+    "wilcox": "are dropped before the ranking",
+}
+
+
+def compare(
+    data: pd.DataFrame | Mapping[Label, Any] | Iterable[Any],
+    *,
+    control: Hashable | None = None,
+    budgets: float | Iterable[float] | None = None,
+    unit: Unit = "trials",
+    higher_is_better: bool = False,
+    zero_method: ZeroMethod = "zsplit",
+    alpha: float = 0.05,
+    short_runs: ShortRuns = "carry",
+    label: Callable[[Any], Label] | None = None,
+) -> Comparison:
+    """Compare methods over tasks: ranks, Iman-Davenport, and Wilcoxon adjusted by Finner.
+
+    Nothing is left out silently: ``notes`` of the result says what was, and why.
+
+    Args:
+        data: What to compare, one of
+
+            * a frame of numbers with a row for each task and a column for each method;
+            * a tidy frame of searches with the columns table, method, seed, trial and one of
+              regret, best and loss, as ``replay`` returns it;
+            * searches or the objects of a framework, such as Optuna studies: a sequence of them,
+              or a mapping from (task, method) or (task, method, seed) to them.
+        control: Method that all others are compared with; None compares all pairs.
+        budgets: One budget or several at which searches are compared; None is the largest number
+            of trials that every method has reached on every task.
+        unit: Unit of the budgets. The length of a run in seconds is the time at which its last
+            evaluation finished.
+        higher_is_better: Whether the numbers of a frame of tasks x methods are to be maximised;
+            losses of searches never are.
+        zero_method: How Wilcoxon's test treats tasks on which a pair ties, see
+            ``wilcoxon_pairs``.
+        alpha: A pair is different if its adjusted p-value is at most this.
+        short_runs: What to do with runs that end before a budget: ``"carry"`` lets their last
+            regret count on, ``"leave_out"`` leaves them out, ``"raise"`` raises a ``ValueError``.
+        label: Gives (task, method) or (task, method, seed) of an object in a sequence.
+
+    Raises:
+        ValueError: For data that cannot be compared, or arguments that do not fit them.
+        TypeError: For objects of a framework that is not known.
+    """
+    options = _Options(control, higher_is_better, zero_method, alpha)
+    _check_choice("unit", unit, UNITS)
+    _check_choice("short_runs", short_runs, SHORT_RUNS)
+    frame, notes = _frame(data, label)
+    wide = not {"table", "method"} <= set(frame.columns)
+    if wide and (budgets is not None or unit != "trials"):
+        raise ValueError("A frame of tasks x methods has no budgets: leave out budgets and unit.")
+    if higher_is_better and not wide:
+        raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
+    scores = (
+        wide_scores(frame)
+        if wide
+        else tidy_scores(frame, budgets=budgets, unit=unit, short_runs=short_runs)
+    )
+    methods = _checked_methods(scores, control)
+    results = tuple(
+        _compare_at(budget, matrix, options, normalised=scores.normalised)
+        for budget, matrix in scores.matrices.items()
+    )
+    notes = (*notes, *scores.notes, _adtm_note(scores, options))
+    if len(methods) == 2:
+        notes += ("Friedman's test needs three methods; two have Wilcoxon's alone.",)
+    for result in results:
+        where = "" if result.budget is None else f"At {number(result.budget)} {unit}: "
+        notes += tuple(where + sentence for sentence in _remarks(result.scores))
+    notes += (
+        f"Wilcoxon's test, {zero_method}: tasks on which a pair ties {_ZEROS[zero_method]}.",
+    )
+    return Comparison(
+        methods=methods,
+        control=control,
+        unit=None if wide else unit,
+        zero_method=zero_method,
+        alpha=alpha,
+        notes=notes,
+        budgets=results,
+    )
+
+
+@dataclass(frozen=True)
+class _Options:
+    control: Hashable | None
+    higher_is_better: bool
+    zero_method: ZeroMethod
+    alpha: float
+
+    def __post_init__(self) -> None:
+        _check_choice("zero_method", self.zero_method, ZERO_METHODS)
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha must be in (0, 1), got {self.alpha!r}.")
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {listed(choices)}, got {value!r}.")
+
+
+def _frame(
+    data: Any, label: Callable[[Any], Label] | None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    require("pandas")
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        return searches_frame(data, label)
+    if label is not None:
+        raise ValueError("label names the objects of a sequence; a frame has names already.")
+    return data, ()
+
+
+def _checked_methods(scores: Scores, control: Hashable | None) -> tuple[Hashable, ...]:
+    methods = tuple(next(iter(scores.matrices.values())).columns)
+    if len(methods) < 2:
+        raise ValueError(f"compare needs two methods, got {listed(methods) or 'none'}.")
+    if control is not None and control not in methods:
+        raise ValueError(f"control {control!r} is none of the methods: {listed(methods)}.")
+    return methods
+
+
+def _compare_at(
+    budget: float | None, scores: pd.DataFrame, options: _Options, *, normalised: bool
+) -> BudgetComparison:
+    import pandas as pd
+
+    values = scores.to_numpy(dtype=np.float64)
+    losses = -values if options.higher_is_better else values
+    ranks = average_ranks(losses)
+    order = sorted(range(len(ranks)), key=lambda i: (ranks[i], str(scores.columns[i])))
+    names = scores.columns[order]
+    distance = losses if normalised else distance_to_minimum(losses)
+    testable = losses.shape[0] >= 2 and losses.shape[1] >= 3
+    return BudgetComparison(
+        budget=budget,
+        scores=scores,
+        ranks=pd.Series(ranks[order], index=names, name="rank"),
+        adtm=pd.Series(distance.mean(axis=0)[order], index=names, name="adtm"),
+        iman_davenport=iman_davenport(losses) if testable else None,
+        pairs=_pairs(scores, losses, order, options),
+    )
+
+
+def _pairs(
+    scores: pd.DataFrame, losses: FloatArray, order: Sequence[int], options: _Options
+) -> pd.DataFrame:
+    """The table of pairs, see ``BudgetComparison``; ``order`` has the best method first."""
+    import pandas as pd
+
+    names: list[Hashable] = list(scores.columns)
+    pairs = list(combinations(order, 2))
+    if options.control is not None:
+        control = names.index(options.control)
+        pairs = [(control, other) for other in order if other != control]
+    a, b = np.array(pairs).T
+    difference = differences(losses[:, a], losses[:, b])
+    with np.errstate(invalid="ignore"):  # the median between inf and -inf is NaN
+        median = np.median(difference, axis=0)
+    p = adjusted = np.full(len(pairs), np.nan)
+    if len(losses) >= 2:
+        p = wilcoxon_pairs(losses, pairs, zero_method=options.zero_method)
+        adjusted = finner(p)
+    return pd.DataFrame(
+        {
+            "method_a": [names[i] for i in a],
+            "method_b": [names[i] for i in b],
+            "wins": (difference < 0).sum(axis=0),
+            "ties": (difference == 0).sum(axis=0),
+            "losses": (difference > 0).sum(axis=0),
+            "median_difference": -median if options.higher_is_better else median,
+            "p_wilcoxon": p,
+            "p_finner": adjusted,
+            "different": adjusted <= options.alpha,
+        }
+    )
+
+
+def _adtm_note(scores: Scores, options: _Options) -> str:
+    if scores.normalised:
+        return "ADTM: mean of the scores over the tasks."
+    distance = "(max - score)" if options.higher_is_better else "(score - min)"
+    return (
+        f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the finite"
+        " scores of the compared methods; 0 where they are equal."
+    )
+
+
+def _remarks(scores: pd.DataFrame) -> list[str]:
+    """What is unusual in the scores."""
+    values = scores.to_numpy(dtype=np.float64)
+    remarks = []
+    if len(values) == 1:
+        remarks.append("There is one task only, so nothing can be tested and no p-value is given.")
+    elif len(same := scores.columns[(values == values[0]).all(axis=0)]):
+        remarks.append(f"The score is the same on every task, and is kept, of: {listed(same)}.")
+    if len(odd := scores.columns[np.isinf(values).any(axis=0)]):
+        remarks.append(
+            f"Infinite scores rank as they are; in the ADTM the worse infinity has distance 1 and"
+            f" the better one 0. Methods that have some: {listed(odd)}."
+        )
+    return remarks

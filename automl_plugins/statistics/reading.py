@@ -1,0 +1,115 @@
+"""From searches and the objects of frameworks to a tidy frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from automl_plugins.statistics.scores import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from automl_plugins.replay.search import Search
+
+#: (task, method) or (task, method, seed)
+Label = tuple[Any, ...]
+
+
+def searches_frame(
+    data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None = None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A tidy frame of searches, and sentences on what was left out of it.
+
+    Args:
+        data: ``Search`` objects or objects of a framework, such as Optuna studies: a sequence of
+            them, or a mapping from (task, method) or (task, method, seed) to them.
+        label: Gives (task, method) or (task, method, seed) of an object in a sequence; without it
+            the searches keep the labels that the framework knows. Searches that get the same
+            task and method but no seed are numbered in their order.
+
+    Raises:
+        ValueError: For a label that is no such tuple, two searches with the same labels, or none
+            with a finished trial.
+        TypeError: If an object belongs to no framework that is known.
+    """
+    from automl_plugins.replay.search import search_frame
+
+    searches, notes = _labelled_searches(data, label)
+    places = Counter(map(_place, searches))
+    if twice := [place for place, count in places.items() if count > 1]:
+        raise ValueError(
+            f"Several searches have the same task, method and seed: {'; '.join(twice[:3])}. Name"
+            " them by label=... or by a mapping {(task, method, seed): search}."
+        )
+    notes += _left_out(searches)
+    if empty := [_place(search) for search in searches if not len(search.trials)]:
+        notes.append(f"Left out, since they have no finished trial: {'; '.join(empty)}.")
+    if len(empty) == len(searches):
+        raise ValueError("There are no searches with finished trials.")
+    return search_frame(s for s in searches if len(s.trials)), tuple(notes)
+
+
+def _labelled_searches(
+    data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
+) -> tuple[list[Search], list[str]]:
+    searches: list[Search] = []
+    unseeded: dict[Label, list[int]] = {}
+    for name, thing in _labelled(data, label):
+        found = _searches(thing, name)
+        if len(name) == 2:
+            positions = range(len(searches), len(searches) + len(found))
+            unseeded.setdefault(name, []).extend(positions)
+        searches += found
+    numbered = []
+    for (task, method), members in unseeded.items():
+        if len({searches[i].seed for i in members}) < len(members):
+            for seed, i in enumerate(members):
+                searches[i] = replace(searches[i], seed=seed)
+            numbered.append(f"{method} on {task} ({len(members)})")
+    if not numbered:
+        return searches, []
+    return searches, [f"Without seeds, so numbered in the order given: {listed(numbered)}."]
+
+
+def _labelled(
+    data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
+) -> list[tuple[Label, Any]]:
+    """Each object with its label, () where it has none."""
+    if isinstance(data, Mapping):
+        if label is not None:
+            raise ValueError("label names the objects of a sequence; a mapping has names already.")
+        return [(_checked(name), thing) for name, thing in data.items()]
+    things = data if isinstance(data, Iterable) else [data]
+    return [(_checked(label(thing)) if label else (), thing) for thing in things]
+
+
+def _checked(name: Label) -> Label:
+    if not isinstance(name, tuple) or len(name) not in (2, 3):
+        raise ValueError(f"A label is (task, method) or (task, method, seed), got {name!r}.")
+    return name
+
+
+def _searches(thing: Any, name: Label) -> list[Search]:
+    from automl_plugins._frameworks import curves_of
+    from automl_plugins.replay.search import Search
+
+    labels = dict(zip(("table", "method", "seed"), name, strict=False))
+    if isinstance(thing, Search):
+        return [replace(thing, **labels)]
+    return curves_of(thing, **{"table": None, "method": None, "seed": None, **labels})
+
+
+def _left_out(searches: Iterable[Search]) -> list[str]:
+    """What readers left out, each sentence once, with the searches it is about."""
+    about: dict[str, list[str]] = {}
+    for search in searches:
+        for sentence in search.left_out:
+            about.setdefault(sentence, []).append(_place(search))
+    return [f"{'; '.join(places)}: {sentence}" for sentence, places in about.items()]
+
+
+def _place(search: Search) -> str:
+    return listed((search.table, search.method, f"seed {search.seed}"))

@@ -1,0 +1,237 @@
+"""Runs of searches as arrays, sorted so that budgets and means need no loop over runs.
+
+Notation of this module::
+
+    n  rows: finished evaluations, sorted by table, method, seed and trial
+    r  runs: searches, each a slice of the rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.statistics.adtm import scaled
+from automl_plugins.statistics.ranks import BoolArray, FloatArray
+from automl_plugins.statistics.scores import listed, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Unit = Literal["trials", "seconds"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+IntArray = npt.NDArray[np.int64]
+Labels = tuple[Hashable, ...]
+
+_KEYS = ("table", "method", "seed", "trial")
+_VALUES = ("regret", "best", "loss")
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Searches with the regret of each after every evaluation.
+
+    Attributes:
+        tables: Names of the tables.
+        methods: Names of the methods.
+        table: Number of the table of each run (r,), ascending.
+        method: The same of its method (r,).
+        seed: The same of its seed (r,).
+        first: First row of each run (r,).
+        spent: Trials or seconds at each row (n,), ascending within a run.
+        regret: Regret after each row (n,), NaN where there is no result yet.
+        notes: How the regret came about.
+    """
+
+    tables: Labels
+    methods: Labels
+    table: IntArray
+    method: IntArray
+    seed: IntArray
+    first: IntArray
+    spent: FloatArray
+    regret: FloatArray
+    notes: tuple[str, ...]
+
+    @property
+    def length(self) -> FloatArray:
+        """Trials or seconds at the end of each run (r,)."""
+        last = np.append(self.first[1:], len(self.spent)) - 1
+        return np.asarray(self.spent[last], dtype=np.float64)
+
+    def regret_at(self, budget: float) -> FloatArray:
+        """Regret of each run (r,) at a budget; NaN where it has no result by then."""
+        known = (self.spent <= budget) & ~np.isnan(self.regret)
+        row = np.maximum.reduceat(np.where(known, np.arange(len(known)), -1), self.first)
+        return np.where(row >= 0, self.regret[row], np.nan)
+
+
+def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
+    """The runs of a tidy frame, see ``automl_plugins.replay.search.COLUMNS``.
+
+    The regret is the column of that name. Without one it is the best loss so far, scaled to
+    [0, 1] by the least and the largest finite loss that any method has met on the table.
+
+    Raises:
+        ValueError: If a column is missing or not numeric, a label or trial is missing, a trial
+            occurs twice, or the trials do not count or the seconds do not ascend.
+    """
+    value = _checked_columns(frame, unit)
+    codes, labels = _codes(frame)
+    trial = frame["trial"].to_numpy(dtype=np.float64, na_value=np.nan)
+    if not (trial >= 1).all():
+        raise ValueError("The column trial must count finished evaluations from 1.")
+    shape = [len(names) for names in labels]
+    run = np.ravel_multi_index(codes, shape)
+    order = np.lexsort((trial, run))
+    rows, run, trial = frame.iloc[order], run[order], trial[order]
+    new = np.diff(run, prepend=-1) != 0
+    first = np.flatnonzero(new)
+    _check_unique(rows, (np.diff(trial, prepend=np.nan) == 0) & ~new)
+    if value == "regret":
+        regret, notes = _given(rows)
+    else:
+        regret, notes = _normalised(rows, run, codes[0][order], labels[0])
+    table, method, seed = np.unravel_index(run[first], shape)
+    return Runs(
+        tables=labels[0],
+        methods=labels[1],
+        table=table,
+        method=method,
+        seed=seed,
+        first=first,
+        spent=trial if unit == "trials" else _seconds(rows, new),
+        regret=regret,
+        notes=notes,
+    )
+
+
+def _checked_columns(frame: pd.DataFrame, unit: Unit) -> str:
+    """The column from which the regret comes."""
+    from pandas.api.types import is_numeric_dtype
+
+    needed = (*_KEYS, "seconds") if unit == "seconds" else _KEYS
+    values = [name for name in _VALUES if name in frame]
+    missing = [name for name in needed if name not in frame]
+    if missing or not values:
+        missing += [] if values else ["one of regret, best and loss"]
+        raise ValueError(f"A tidy frame of searches lacks: {listed(missing)}.")
+    if not len(frame):
+        raise ValueError("The tidy frame of searches has no rows.")
+    numeric = ["trial", *values] + ["seconds"] * (unit == "seconds")
+    if strange := [name for name in numeric if not is_numeric_dtype(frame[name])]:
+        raise ValueError(f"Columns that are not numeric: {listed(strange)}.")
+    return values[0]
+
+
+def _codes(frame: pd.DataFrame) -> tuple[list[IntArray], list[Labels]]:
+    """Numbers of tables, methods and seeds in the order in which they first occur."""
+    import pandas as pd
+
+    codes, labels = [], []
+    for name in _KEYS[:3]:
+        code, unique = pd.factorize(frame[name])
+        if (code < 0).any():
+            raise ValueError(f"The column {name} is empty in {(code < 0).sum()} rows.")
+        codes.append(np.asarray(code, dtype=np.int64))
+        labels.append(tuple(unique))
+    return codes, labels
+
+
+def _check_unique(rows: pd.DataFrame, twice: BoolArray) -> None:
+    if twice.any():
+        cases = [_place(row) for row in rows[twice].head(3).to_dict("records")]
+        raise ValueError(
+            f"{twice.sum()} rows repeat a trial of the same table, method and seed; first:"
+            f" {'; '.join(cases)}. Give repeated searches seeds of their own."
+        )
+
+
+def _place(row: dict[Hashable, Any]) -> str:
+    return ", ".join(f"{name} {row[name]}" for name in _KEYS)
+
+
+def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
+    seconds = rows["seconds"].to_numpy(dtype=np.float64, na_value=np.nan)
+    if (unknown := np.isnan(seconds)).any():
+        counts = rows["table"].groupby(rows["table"], sort=False).size()
+        gaps = rows["table"][unknown].groupby(rows["table"], sort=False).size()
+        cases = [f"{table} (in {n} of {counts[table]} rows)" for table, n in gaps.items()]
+        raise ValueError(f"A budget in seconds, but no seconds on table {', '.join(cases)}.")
+    back = (np.diff(seconds, prepend=-np.inf) < 0) & ~new
+    if back.any():
+        case = _place(rows[back].iloc[0].to_dict())
+        raise ValueError(f"seconds must not fall from trial to trial; they do at {case}.")
+    return seconds
+
+
+def _given(rows: pd.DataFrame) -> tuple[FloatArray, tuple[str, ...]]:
+    regret = rows["regret"].to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(regret).any():
+        raise ValueError(f"The column regret is infinite in {np.isinf(regret).sum()} rows.")
+    notes = [
+        "Scores: the column regret at the budget, 1 before the first result; mean over seeds."
+    ]
+    notes += _lost_note(rows, np.isnan(regret), "regret")
+    return regret, tuple(notes)
+
+
+def _normalised(
+    rows: pd.DataFrame, run: IntArray, table: IntArray, tables: Labels
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Regret after each row, from its loss and the numbers of its run and table (n,)."""
+    import pandas as pd
+
+    losses, found = _finite_losses(rows)
+    best = np.asarray(pd.Series(found).groupby(run).cummin(), dtype=np.float64)
+    start = np.flatnonzero(np.diff(table, prepend=-1))
+    low = np.fmin.reduceat(best, start)
+    high = np.fmax.reduceat(losses, start)
+    regret = scaled(best, low[table], high[table])
+    notes = [
+        "Scores: best loss so far, scaled on each table from 0, the least, to 1, the largest"
+        " finite loss of any method there; 1 before the first result; mean over seeds."
+    ]
+    notes += _lost_note(rows, np.isnan(losses), "complete and finite loss")
+    if constant := [tables[i] for i in np.flatnonzero(high == low)]:
+        notes.append(f"All losses are equal, so their regret is 0, on: {listed(constant)}.")
+    if empty := [tables[i] for i in np.flatnonzero(np.isnan(low))]:
+        notes.append(f"No method has a result, so all have regret 1, on: {listed(empty)}.")
+    return regret, tuple(notes)
+
+
+def _finite_losses(rows: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """Losses (n,) and best losses so far (n,), NaN where not complete or not finite.
+
+    Where the frame has one of the columns only, it stands for both.
+    """
+    names = [name for name in ("loss", "best") if name in rows]
+    columns = [rows[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in names]
+    if "status" in rows and names[0] == "loss":
+        columns[0] = np.where(_complete(rows), columns[0], np.nan)
+    finite = [np.where(np.isfinite(column), column, np.nan) for column in columns]
+    return finite[0], finite[-1]
+
+
+def _complete(rows: pd.DataFrame) -> BoolArray:
+    from automl_plugins.replay.protocol import TrialStatus
+
+    known = list(TrialStatus)
+    if strange := [s for s in rows["status"].unique() if s not in known]:
+        raise ValueError(f"status must be one of {listed(known)}, got {listed(strange)}.")
+    return (rows["status"] == TrialStatus.COMPLETE).to_numpy(dtype=np.bool_)
+
+
+def _lost_note(rows: pd.DataFrame, lost: BoolArray, what: str) -> list[str]:
+    if not lost.any():
+        return []
+    counts = rows["method"][lost].value_counts()
+    cases = ", ".join(f"{method} {n}" for method, n in counts.items())
+    return [
+        f"{number(lost.sum())} of {len(rows)} evaluations have no {what} ({cases}): they count"
+        " against the budget and improve nothing."
+    ]

@@ -1,0 +1,224 @@
+"""ConfigSpace in Hyperopt's language and back."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import pytest
+from automl_plugins.adapters.hyperopt import optimizer
+from automl_plugins.adapters.hyperopt._expression import expression
+from ConfigSpace import (
+    AndConjunction,
+    BetaFloatHyperparameter,
+    BetaIntegerHyperparameter,
+    Categorical,
+    CategoricalHyperparameter,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
+    NotEqualsCondition,
+    OrConjunction,
+    OrdinalHyperparameter,
+)
+from hyperopt import Domain, anneal, pyll, rand, tpe
+
+from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
+
+ALGOS = [rand.suggest, partial(tpe.suggest, n_startup_jobs=5), anneal.suggest]
+
+
+def draw(space: ConfigurationSpace, n: int, algo: Any = rand.suggest) -> list[dict[str, Any]]:
+    """Configurations that a search proposes, told losses that prefer late values."""
+    search = optimizer(algo).start(Problem(space, seed=0))
+    configs = []
+    for k in range(n):
+        proposal = search.ask()
+        assert proposal is not None
+        configs.append(dict(proposal.config))
+        loss = -float(len(str(proposal.config)))
+        search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, k, k + 1.0))
+    return configs
+
+
+def all_kinds() -> ConfigurationSpace:
+    space = ConfigurationSpace(seed=0)
+    space.add(
+        Float("float", (-1.0, 2.0)),
+        Float("log:float", (1e-4, 1.0), log=True),
+        Integer("integer.1", (-3, 4)),
+        Integer("log:integer", (1, 1000), log=True),
+        NormalFloatHyperparameter("normal", mu=0.0, sigma=1.0, lower=-2.0, upper=3.0),
+        NormalFloatHyperparameter("cut", mu=0.0, sigma=1.0, lower=-0.5, upper=0.5),
+        NormalFloatHyperparameter("lognormal", mu=1.0, sigma=1.0, lower=0.1, upper=9, log=True),
+        NormalIntegerHyperparameter("normal:integer", mu=5, sigma=2, lower=0, upper=10),
+        BetaFloatHyperparameter("beta", alpha=2, beta=3, lower=0.0, upper=1.0),
+        BetaIntegerHyperparameter("beta:integer", alpha=2, beta=3, lower=0, upper=5),
+        OrdinalHyperparameter("ordinal", ["low", "mid", "high"]),
+        Categorical("category", ["a", "b", "c"]),
+        Categorical("number", [1, 2.5]),
+        CategoricalHyperparameter("weighted", ["x", "y"], weights=[9, 1]),
+        CategoricalHyperparameter("single", ["only"]),
+        Constant("constant", "fixed"),
+    )
+    return space
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_all_kinds_of_hyperparameters_come_back_as_legal_builtins(algo: Any) -> None:
+    space = all_kinds()
+    for config in draw(space, 30, algo):
+        assert set(config) == set(space)
+        Configuration(space, values=config).check_valid_configuration()
+        for name, value in config.items():
+            assert type(value) in (int, float, str), (name, value)
+
+
+def test_values_are_drawn_as_configspace_draws_them() -> None:
+    configs = draw(all_kinds(), 400)
+    assert set(Counter(c["integer.1"] for c in configs).values()) <= set(range(30, 75))
+    assert Counter(c["ordinal"] for c in configs).keys() == {"low", "mid", "high"}
+    assert 340 <= sum(c["weighted"] == "x" for c in configs) <= 380
+    assert 75 <= sum(c["log:float"] < 1e-3 for c in configs) <= 125  # one of four decades
+    # 400 log(9.5 / 0.5) / log(1000.5 / 0.5) = 155
+    assert 130 <= sum(c["log:integer"] < 10 for c in configs) <= 180
+    assert abs(sum(c["normal"] for c in configs)) / 400 < 0.2
+    assert sum(c["cut"] in (-0.5, 0.5) for c in configs) == 0  # uniform, not clipped
+
+
+def test_integers_of_any_size_cost_nothing() -> None:
+    space = ConfigurationSpace({"n": (0, 10**12)})
+    for config in draw(space, 12, partial(tpe.suggest, n_startup_jobs=5)):
+        assert 0 <= config["n"] <= 10**12
+
+
+def nested() -> ConfigurationSpace:
+    """Two levels, a child shared by two values, and what Hyperopt cannot nest."""
+    space = ConfigurationSpace(seed=0)
+    model, kernel = (
+        Categorical("model", ["svm", "rf", "nb"]),
+        Categorical("kernel", ["lin", "rbf"]),
+    )
+    gamma, c, trees = Float("gamma", (0.0, 1.0)), Float("C", (0.0, 1.0)), Integer("trees", (1, 9))
+    depth, both, seldom = Float("depth", (0, 1)), Float("both", (0.0, 1.0)), Float("s", (0.0, 1.0))
+    other = Float("not nb", (0.0, 1.0))
+    space.add(model, kernel, gamma, c, trees, depth, both, seldom, other)
+    space.add(
+        EqualsCondition(kernel, model, "svm"),
+        EqualsCondition(gamma, kernel, "rbf"),
+        InCondition(c, model, ["svm", "nb"]),
+        EqualsCondition(trees, model, "rf"),
+        GreaterThanCondition(depth, trees, 4),
+        OrConjunction(EqualsCondition(both, model, "rf"), EqualsCondition(both, model, "nb")),
+        AndConjunction(
+            EqualsCondition(seldom, kernel, "rbf"), GreaterThanCondition(seldom, c, 0.5)
+        ),
+        NotEqualsCondition(other, model, "nb"),
+    )
+    return space
+
+
+def labels(expr: Any) -> set[str]:
+    nodes = pyll.dfs(pyll.as_apply(expr))
+    return {node.arg["label"].obj for node in nodes if node.name == "hyperopt_param"}
+
+
+def test_children_of_one_categorical_are_nested_others_always_drawn() -> None:
+    space = nested()
+    expr = expression(space)
+    assert set(expr) == {"model", "depth", "s"}
+    assert labels(expr) == set(space)
+    svm, rf, nb = (labels(option) for option in expr["model"].pos_args[1:])
+    assert svm == {"kernel", "gamma", "C", "not nb"}
+    assert rf == {"trees", "both", "not nb"}
+    assert nb == {"C", "both"}
+    Domain(None, expr)  # shared nodes are no duplicates
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_conditional_proposals_hold_exactly_the_active_values(algo: Any) -> None:
+    space = nested()
+    configs = draw(space, 60, algo)
+    assert {c["model"] for c in configs} == {"svm", "rf", "nb"}
+    for config in configs:
+        # ConfigSpace refuses inactive and missing values alike.
+        Configuration(space, values=config).check_valid_configuration()
+
+
+def test_a_value_that_no_branch_reaches_is_left_out() -> None:
+    space = ConfigurationSpace(seed=0)
+    model, x = Categorical("m", ["a", "b"]), Float("x", (0.0, 1.0))
+    space.add(model, x)
+    never = AndConjunction(EqualsCondition(x, model, "a"), EqualsCondition(x, model, "b"))
+    space.add(never)
+    assert labels(expression(space)) == {"m"}
+    assert all(set(config) == {"m"} for config in draw(space, 5))
+
+
+def test_conditions_on_constants_and_ordinals_are_left_to_configspace() -> None:
+    space = ConfigurationSpace(seed=0)
+    size = OrdinalHyperparameter("size", [1, 2, 4])
+    fixed, x, y = Constant("fixed", 3), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    space.add(size, fixed, x, y)
+    space.add(EqualsCondition(x, size, 4), EqualsCondition(y, fixed, 3))
+    for config in draw(space, 20):
+        assert ("x" in config) == (config["size"] == 4)
+        assert "y" in config and config["fixed"] == 3
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_a_space_without_a_choice_is_searched_all_the_same(algo: Any) -> None:
+    space = ConfigurationSpace(seed=0)
+    space.add(Constant("a", 1))
+    assert draw(space, 8, algo) == [{"a": 1}] * 8
+
+
+def test_forbidden_configurations_are_not_proposed() -> None:
+    space = ConfigurationSpace({"a": ["x", "y"], "b": ["y", "x"]}, seed=0)
+    space.add(
+        ForbiddenAndConjunction(
+            ForbiddenEqualsClause(space["a"], "x"), ForbiddenEqualsClause(space["b"], "x")
+        )
+    )
+    drawn = Counter((c["a"], c["b"]) for c in draw(space, 60, ALGOS[1]))
+    assert drawn.keys() == {("x", "y"), ("y", "x"), ("y", "y")}
+
+
+def test_a_search_that_meets_only_forbidden_configurations_ends() -> None:
+    space = ConfigurationSpace({"a": (1, 9)}, seed=0)
+    space.add(ForbiddenEqualsClause(space["a"], 1))
+    assert optimizer(_always_one).start(Problem(space, seed=0)).ask() is None
+
+
+def _always_one(ids: list[int], domain: Any, trials: Any, seed: int) -> list[dict[str, Any]]:
+    documents: list[dict[str, Any]] = rand.suggest(ids, domain, trials, seed)
+    documents[0]["misc"]["vals"]["a"] = [1]
+    return documents
+
+
+def test_bounds_survive_exponentials() -> None:
+    low, high = 1e-7, 0.1
+    space = ConfigurationSpace(seed=0)
+    space.add(Float("x", (low, high), log=True))
+
+    def corner(ids: list[int], domain: Any, trials: Any, seed: int) -> list[dict[str, Any]]:
+        documents: list[dict[str, Any]] = rand.suggest(ids, domain, trials, seed)
+        end = low if ids[0] % 2 else high
+        documents[0]["misc"]["vals"]["x"] = [math.exp(math.log(end)) * (1 + (ids[0] - 0.5) / 1e9)]
+        return documents
+
+    search = optimizer(corner).start(Problem(space, seed=0))
+    for _ in range(4):
+        proposal = search.ask()
+        assert proposal is not None and low <= proposal.config["x"] <= high

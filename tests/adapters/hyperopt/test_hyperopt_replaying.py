@@ -1,0 +1,168 @@
+"""Hyperopt's searches step by step are those of ``fmin``."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import optimizer
+from automl_plugins.adapters.hyperopt.replaying import HyperoptSearch
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from hyperopt import Trials, anneal, fmin, hp, rand, tpe
+
+from automl_plugins.replay.protocol import Method, Optimizer, Outcome, Problem, TrialStatus
+
+FAST_TPE = partial(tpe.suggest, n_startup_jobs=5)
+
+
+def space() -> ConfigurationSpace:
+    made = ConfigurationSpace(seed=0)
+    model, c, k = (
+        Categorical("model", ["svm", "rf"]),
+        Float("C", (-1.0, 1.0)),
+        Integer("k", (1, 9)),
+    )
+    made.add(Float("x", (0.0, 1.0)), Float("lr", (1e-4, 1.0), log=True), model, c, k)
+    made.add(EqualsCondition(c, model, "svm"), EqualsCondition(k, model, "rf"))
+    return made
+
+
+def loss_of(config: dict[str, Any]) -> float:
+    inner = config["C"] if config["model"] == "svm" else 0.1 * (config["k"] - 4)
+    return float((config["x"] - 0.3) ** 2 + math.log10(config["lr"]) ** 2 / 10 + inner**2)
+
+
+def by_hand() -> dict[str, Any]:
+    """The same space as a user of Hyperopt writes it, with values in place of indices."""
+    return {
+        "x": hp.uniform("x", 0.0, 1.0),
+        "lr": hp.loguniform("lr", math.log(1e-4), math.log(1.0)),
+        "rest": hp.choice(
+            "model",
+            [
+                {"model": "svm", "C": hp.uniform("C", -1.0, 1.0)},
+                {"model": "rf", "k": hp.quniform("k", 0.50001, 9.49999, 1)},
+            ],
+        ),
+    }
+
+
+def search_with(algo: Any, n: int, *, seed: int = 3, q: int = 1) -> list[tuple[Any, float]]:
+    """Configurations and losses of a replayed search with ``q`` workers, in order of asking."""
+    search = optimizer(algo).start(Problem(space(), seed=seed, n_trials=n, n_workers=q))
+    done, running = [], []
+    for i in range(n):
+        proposal = search.ask()
+        assert proposal is not None
+        done.append((dict(proposal.config), loss_of(dict(proposal.config))))
+        running.append((i, proposal, done[-1][1]))
+        if len(running) == q:
+            start, oldest, loss = running.pop(0)
+            search.tell(oldest, Outcome(TrialStatus.COMPLETE, loss, start, start + 1.5))
+    return done
+
+
+@pytest.mark.parametrize("algo", [rand.suggest, FAST_TPE, anneal.suggest])
+def test_a_search_is_that_of_fmin(algo: Any) -> None:
+    expected: list[tuple[Any, float]] = []
+
+    def objective(drawn: dict[str, Any]) -> float:
+        config = {"x": drawn["x"], "lr": drawn["lr"], **drawn["rest"]}
+        expected.append((config, loss_of(config)))
+        return expected[-1][1]
+
+    fmin(
+        objective,
+        by_hand(),
+        algo=algo,
+        max_evals=25,
+        rstate=np.random.default_rng(3),
+        show_progressbar=False,
+    )
+    assert search_with(algo, 25) == expected
+
+
+def test_the_seed_decides() -> None:
+    first = search_with(FAST_TPE, 12, seed=0)
+    assert search_with(FAST_TPE, 12, seed=0) == first
+    assert search_with(FAST_TPE, 12, seed=1) != first
+
+
+@pytest.mark.parametrize("algo", [rand.suggest, FAST_TPE, anneal.suggest])
+def test_several_workers_ask_before_they_tell(algo: Any) -> None:
+    configs = [config for config, _ in search_with(algo, 20, q=4)]
+    assert len({c["x"] for c in configs}) == 20
+
+
+def test_failures_are_lived_with() -> None:
+    search = optimizer(FAST_TPE).start(Problem(space(), seed=0))
+    for i in range(15):
+        proposal = search.ask()
+        assert proposal is not None
+        failed = i < 3 or i % 2 == 1
+        status = TrialStatus.FAILED if failed else TrialStatus.COMPLETE
+        loss = math.nan if failed else loss_of(dict(proposal.config))
+        search.tell(proposal, Outcome(status, loss, i, i + 1.0))
+    statuses = search.trials.statuses()
+    assert statuses.count("fail") == 9 and statuses.count("ok") == 6
+
+
+def test_trials_carry_the_simulated_clock() -> None:
+    search = optimizer("rand").start(Problem(space(), seed=0))
+    first, second = search.ask(), search.ask()
+    assert first is not None and second is not None
+    search.tell(second, Outcome(TrialStatus.COMPLETE, 0.5, 1.0, 3.25))
+    search.tell(first, Outcome(TrialStatus.FAILED, math.nan, 0.0, 4.0))
+    documents = search.trials.trials
+    took = [(d["refresh_time"] - d["book_time"]).total_seconds() for d in documents]
+    assert took == [4.0, 2.25]
+    assert [d["result"] for d in documents] == [
+        {"status": "fail"},
+        {"status": "ok", "loss": 0.5, "seconds": 2.25},
+    ]
+
+
+def test_an_algorithm_that_has_nothing_more_ends_the_search() -> None:
+    def at_most_two(ids: list[int], domain: Any, trials: Trials, seed: int) -> Any:
+        return rand.suggest(ids, domain, trials, seed) if len(trials) < 2 else []
+
+    search = optimizer(at_most_two).start(Problem(space(), seed=0))
+    assert [search.ask() is None for _ in range(4)] == [False, False, True, True]
+
+
+def test_methods_are_named_compared_and_pickled() -> None:
+    method = optimizer("tpe.suggest", n_startup_jobs=5)
+    assert isinstance(method, Method)
+    assert isinstance(method.start(Problem(space(), seed=0)), Optimizer)
+    assert method.name == "hyperopt.tpe"
+    assert optimizer(partial(tpe.suggest, gamma=0.5)).name == "hyperopt.tpe"
+    assert optimizer(FAST_TPE, name="mine").name == "mine"
+    assert optimizer("rand") == optimizer(rand.suggest)
+    copied = pickle.loads(pickle.dumps(method))
+    assert copied.name == method.name
+    problem = Problem(space(), seed=1)
+    assert _first(copied.start(problem)) == _first(method.start(problem))
+
+
+def _first(search: HyperoptSearch) -> Any:
+    return [search.ask() for _ in range(3)]
+
+
+@pytest.mark.parametrize("name", ["tpe", "hyperopt.tpe.suggest", "hyperopt.tpe:suggest", "atpe"])
+def test_algorithms_are_found_by_name(name: str) -> None:
+    assert optimizer(name).name in ("hyperopt.tpe", "hyperopt.atpe")
+
+
+@pytest.mark.parametrize("name", ["tpee", "tpe.sugest", "no.such:thing", "hyperopt.no:x"])
+def test_unknown_names_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"No suggest function .*'package\.module:attribute'"):
+        optimizer(name)
+
+
+def test_options_are_checked_before_a_search_starts() -> None:
+    with pytest.raises(TypeError, match=r"hyperopt\.tpe does not take .*gama"):
+        optimizer("tpe", gama=0.5)

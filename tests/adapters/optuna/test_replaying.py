@@ -1,0 +1,388 @@
+"""Optuna samplers and pruners replayed: the very study that a user would have run."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import pickle
+import warnings
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import (
+    SECONDS,
+    EIPerSecondSampler,
+    GBQRSampler,
+    SurrogateSampler,
+    optimizer,
+)
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    Integer,
+    OrdinalHyperparameter,
+)
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, replay
+
+NAN = math.nan
+
+
+def mixed_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kernel, gamma = Categorical("kernel", ["linear", "rbf"]), Float("gamma", (1e-3, 1), log=True)
+    space.add(
+        kernel,
+        gamma,
+        OrdinalHyperparameter("size", [16, 64, 256]),
+        Integer("n", (1, 1000), log=True),
+        Float("x", (-1.0, 1.0)),
+        Constant("solver", "adam"),
+    )
+    space.add(EqualsCondition(gamma, kernel, "rbf"))
+    return space
+
+
+def mixed_table(n: int = 200) -> Table:
+    space = mixed_space()
+    space.seed(0)
+    configs = [dict(c) for c in space.sample_configuration(n)]
+    losses = np.random.default_rng(0).normal(size=n)
+    return Table("mixed", space, configs, losses, seconds=np.linspace(1, 2, n))
+
+
+def by_hand(trial: optuna.Trial, names: Sequence[str]) -> dict[str, Any]:
+    """The define-by-run objective that a user would write for ``mixed_space``."""
+    config: dict[str, Any] = {}
+    for name in names:
+        match name:
+            case "kernel":
+                config[name] = trial.suggest_categorical("kernel", ["linear", "rbf"])
+            case "gamma":
+                if config["kernel"] == "rbf":
+                    config[name] = trial.suggest_float("gamma", 1e-3, 1, log=True)
+            case "size":
+                config[name] = [16, 64, 256][trial.suggest_int("size", 0, 2)]
+            case "n":
+                config[name] = trial.suggest_int("n", 1, 1000, log=True)
+            case "x":
+                config[name] = trial.suggest_float("x", -1, 1)
+            case "solver":
+                config[name] = "adam"
+    return config
+
+
+class Keeping(RandomSampler):
+    """Keeps the study it was used in, as each search has a copy or an instance of its own."""
+
+    studies: list[optuna.Study]
+
+    def after_trial(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        if study not in self.studies:
+            self.studies.append(study)
+
+
+def keeping() -> type[Keeping]:
+    return type("Keeping", (Keeping,), {"studies": []})
+
+
+def study_of(table: Table, budget: int = 10, pruner: Any = None, **arguments: Any) -> Any:
+    """The study of one search by random, and its frame."""
+    sampler = keeping()
+    method = optimizer(sampler, pruner=pruner)
+    frame = replay(method, table, budget=budget, progress=False, **arguments)
+    (study,) = sampler.studies
+    return study, frame
+
+
+# --- what is asked --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("multivariate", [False, True])
+def test_the_search_is_that_of_a_loop_written_by_hand(multivariate: bool) -> None:
+    table, seed = mixed_table(), 5
+    arguments: dict[str, Any] = {"n_startup_trials": 5, "multivariate": multivariate}
+    if multivariate:
+        arguments["group"] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        method = optimizer(TPESampler, **arguments)
+        search = method.start(Problem(mixed_space(), seed))
+        study = optuna.create_study(sampler=TPESampler(seed=seed, **arguments))
+    for moment in range(30):
+        proposal = search.ask()
+        trial = study.ask()
+        config = by_hand(trial, list(table.space.at))
+        assert proposal.config == config
+        loss = float(table.losses[table.find(config).row])
+        study.tell(trial, loss)
+        search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, moment, moment + 1))
+    assert [t.params for t in search.study.trials] == [t.params for t in study.trials]
+    assert [t.value for t in search.study.trials] == [t.value for t in study.trials]
+
+
+def test_a_replay_drives_that_search() -> None:
+    table = mixed_table()
+    frame = replay(optimizer(TPESampler), table, budget=20, seed=2, progress=False)
+    assert_rows = frame["row"].tolist()
+    again = replay(optimizer("TPESampler"), table, budget=20, seed=2, progress=False)
+    assert again["row"].tolist() == assert_rows
+    other = replay(TPESampler, table, budget=20, seed=3, progress=False)
+    assert other["row"].tolist() != assert_rows
+    np.testing.assert_array_equal(frame["loss"], table.losses[frame["row"]])
+    assert set(frame["method"]) == {"TPESampler"}
+
+
+def test_truth_values_are_asked_for_as_such() -> None:
+    space = ConfigurationSpace({"flag": [True, False]})
+    search = optimizer(RandomSampler).start(Problem(space, 0))
+    values = [search.ask().config["flag"] for _ in range(10)]
+    assert {type(v) for v in values} == {bool}
+    assert set(values) == {True, False}
+
+
+# --- samplers and their names ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sampler", "arguments", "name", "kind"),
+    [
+        ("RandomSampler", {}, "RandomSampler", RandomSampler),
+        ("TPESampler", {"n_startup_trials": 3}, "TPESampler", TPESampler),
+        (TPESampler, {"n_startup_trials": 3}, "TPESampler", TPESampler),
+        ("GBQRSampler", {}, "GBQRSampler", GBQRSampler),
+        ("GBQRSampler.thesis", {}, "GBQRSampler.thesis", SurrogateSampler),
+        (GBQRSampler.thesis, {}, "GBQRSampler.thesis", SurrogateSampler),
+        (RandomSampler(seed=0), {}, "RandomSampler", RandomSampler),
+    ],
+)
+def test_samplers_come_by_class_name_factory_and_instance(
+    sampler: Any, arguments: dict[str, Any], name: str, kind: type[BaseSampler]
+) -> None:
+    method = optimizer(sampler, **arguments)
+    assert method.name == name
+    search = method.start(Problem(mixed_space(), 1))
+    assert isinstance(search.study.sampler, kind)
+    assert optimizer(sampler, name="mine", **arguments).name == "mine"
+
+
+def test_arguments_reach_the_factory() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def factory(**arguments: Any) -> BaseSampler:
+        seen.append(arguments)
+        return RandomSampler(seed=arguments["seed"])
+
+    optimizer(factory, colour="red").start(Problem(mixed_space(), 11))
+    assert seen == [{"colour": "red", "seed": 11}]
+
+
+def test_what_cannot_be_a_method_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"No sampler 'NoSampler' in optuna.samplers or"):
+        optimizer("NoSampler")
+    with pytest.raises(ValueError, match=r"No sampler 'GBQRSampler.nope'"):
+        optimizer("GBQRSampler.nope")
+    with pytest.raises(ValueError, match=r"a, b cannot be given beside an instance: pass Random"):
+        optimizer(RandomSampler(), b=1, a=2)
+    with pytest.raises(ValueError, match=r"No pruner 'NoPruner' in optuna.pruners"):
+        optimizer("RandomSampler", pruner="NoPruner")
+
+
+def test_the_seed_of_an_instance_rules() -> None:
+    sampler = RandomSampler(seed=4)
+    frame = replay(sampler, mixed_table(), budget=5, seed=[0, 1], progress=False)
+    rows = frame.groupby("seed")["row"].apply(list)
+    assert rows[0] == rows[1]
+    # Every search had a copy: the instance still is at its beginning.
+    study = optuna.create_study(sampler=sampler)
+    fresh = optuna.create_study(sampler=RandomSampler(seed=4))
+    assert study.ask().suggest_float("x", 0, 1) == fresh.ask().suggest_float("x", 0, 1)
+
+
+def test_methods_can_be_pickled() -> None:
+    table = mixed_table()
+    pruner = optuna.pruners.MedianPruner()
+    for method in (
+        optimizer("TPESampler", pruner=pruner, n_startup_trials=3),
+        optimizer("GBQRSampler.thesis"),
+        optimizer(RandomSampler(seed=1)),
+    ):
+        other = pickle.loads(pickle.dumps(method))
+        assert other.name == method.name
+        proposals = [m.start(Problem(table.space, 3)).ask().config for m in (method, other)]
+        assert proposals[0] == proposals[1]
+
+
+# --- what is told ---------------------------------------------------------------------------
+
+
+def line(losses: Sequence[float], **arguments: Any) -> Table:
+    n = len(losses)
+    space = ConfigurationSpace({"n": (0, n - 1)})
+    return Table("line", space, [{"n": i} for i in range(n)], losses, **arguments)
+
+
+def test_durations_are_the_simulated_seconds() -> None:
+    table = line(range(6), seconds=[1.0, 2.5, 10.0, 0.125, 7200.0, 3.0])
+    study, frame = study_of(table, budget=12, n_workers=3)
+    clock = 0.0
+    for trial in study.trials:
+        seconds = table.seconds[trial.params["n"]]  # type: ignore[index]
+        assert trial.duration == timedelta(seconds=seconds)
+        assert trial.user_attrs[SECONDS] == pytest.approx(seconds, abs=1e-9)
+        assert trial.value == trial.params["n"]
+        clock = max(clock, (trial.datetime_complete - datetime(2000, 1, 1)).total_seconds())
+    assert clock == pytest.approx(frame["seconds"].max())
+    begin = [t.datetime_start for t in study.trials]
+    assert begin == sorted(begin)
+
+
+def test_a_sampler_that_weighs_durations_sees_the_simulated_ones() -> None:
+    seen: list[timedelta | None] = []
+
+    class Weighing(EIPerSecondSampler):  # type: ignore[misc]
+        def sample_relative(self, study: optuna.Study, *arguments: Any) -> Any:
+            states = (TrialState.COMPLETE,)
+            seen[:] = [t.duration for t in study.get_trials(deepcopy=False, states=states)]
+            return super().sample_relative(study, *arguments)
+
+    table = line(range(6), seconds=[100.0, 200.0, 300.0, 400.0, 500.0, 600.0])
+    frame = replay(optimizer(Weighing, n_startup_trials=4), table, budget=8, progress=False)
+    expected = [timedelta(seconds=100.0 * (row + 1)) for row in frame["row"]]
+    assert seen == expected[: len(seen)]
+    assert len(seen) == 7
+
+
+def test_failed_runs_are_failed_trials() -> None:
+    study, frame = study_of(line([NAN, 1.0, NAN, 2.0], seconds=1.0), budget=20)
+    failed = {"failed": TrialState.FAIL, "complete": TrialState.COMPLETE}
+    assert [t.state for t in study.trials] == [failed[s] for s in frame["status"]]
+    assert {t.state for t in study.trials} == set(failed.values())
+    assert all(t.duration == timedelta(seconds=1) for t in study.trials)
+
+
+# --- pruners --------------------------------------------------------------------------------
+
+
+def curved(n: int = 30, steps: Sequence[float] = (1, 2, 4, 8)) -> Table:
+    quality = np.random.default_rng(0).permutation(n).astype(float)
+    curves = quality[:, None] + 10 / np.arange(1, len(steps) + 1)
+    return line(quality.tolist(), seconds=8.0, curves=curves, steps=steps)
+
+
+@pytest.mark.parametrize(
+    "pruner",
+    [
+        optuna.pruners.MedianPruner(n_startup_trials=3),
+        optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2),
+        "MedianPruner",
+    ],
+)
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_pruned_trials_end_at_the_second_of_their_step(pruner: Any, n_workers: int) -> None:
+    table = curved()
+    study, frame = study_of(table, 60, pruner, n_workers=n_workers)
+    pruned = [t for t in study.trials if t.state == TrialState.PRUNED]
+    assert 0 < len(pruned) < 60
+    for trial in study.trials:
+        last = trial.last_step
+        assert trial.duration == timedelta(seconds=last)
+        column = table.steps.index(last)
+        assert table.curves is not None
+        row = trial.params["n"]
+        expected = dict(zip((1, 2, 4, 8), table.curves[row, : column + 1], strict=False))
+        assert trial.intermediate_values == expected
+    assert (frame["status"] == "pruned").sum() == len(pruned)
+    assert frame["seconds"].max() < 60 * 8 / n_workers
+    # The last report of a pruned evaluation is its loss, but never the best one.
+    complete = frame["loss"].where(frame["status"] == "complete")
+    np.testing.assert_array_equal(frame["best"], complete.cummin().ffill())
+
+
+def test_a_median_pruner_by_hand() -> None:
+    table = line([1.0, 5.0], curves=[[1.0, 1.0], [5.0, 5.0]], steps=(1, 2), seconds=[4.0, 8.0])
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=1, n_warmup_steps=0)
+    search = optimizer("RandomSampler", pruner=pruner).start(Problem(table.space, 0))
+    first, second = search.ask(), search.ask()
+    assert not search.report(first, 1.0, 1.0)
+    assert not search.report(first, 2.0, 1.0)
+    search.tell(first, Outcome(TrialStatus.COMPLETE, 1.0, 0.0, 4.0))
+    assert search.report(second, 1.0, 5.0)
+    search.tell(second, Outcome(TrialStatus.PRUNED, 5.0, 0.0, 4.0))
+    states = [t.state for t in search.study.trials]
+    assert states == [TrialState.COMPLETE, TrialState.PRUNED]
+
+
+def test_without_a_pruner_nothing_is_pruned() -> None:
+    study, _ = study_of(curved(), 10)
+    assert {t.state for t in study.trials} == {TrialState.COMPLETE}
+    assert all(len(t.intermediate_values) == 4 for t in study.trials)
+
+
+@pytest.mark.parametrize("steps", [(0.25, 0.5, 0.75), (0.5, 1.0, 1.5)])
+def test_steps_that_are_no_whole_numbers_are_counted(steps: tuple[float, ...]) -> None:
+    table = curved(steps=steps)
+    study, _ = study_of(table, 5)
+    assert table.curves is not None
+    for trial in study.trials:
+        reported = [v for _, v in sorted(trial.intermediate_values.items())]
+        assert reported == table.curves[trial.params["n"]].tolist()
+
+
+def test_a_pruner_is_copied_for_every_search() -> None:
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=8)
+    before = copy.deepcopy(pruner.__dict__)
+    replay(optimizer("RandomSampler", pruner=pruner), curved(), budget=10, progress=False)
+    assert pruner.__dict__ == before
+
+
+# --- the log --------------------------------------------------------------------------------
+
+
+def test_the_level_of_the_log_is_as_it_was() -> None:
+    logger = logging.getLogger("optuna")
+    before = logger.level
+    try:
+        for level in (logging.INFO, logging.DEBUG):
+            logger.setLevel(level)
+            replay(RandomSampler, line([1.0, 2.0]), budget=3, progress=False)
+            assert logger.level == level
+            with pytest.raises(ValueError, match="nope"):
+                _fail_quietly()
+            assert logger.level == level
+    finally:
+        logger.setLevel(before)
+
+
+class Failing(RandomSampler):
+    def sample_independent(self, *arguments: Any, **named: Any) -> Any:
+        raise ValueError("nope")
+
+
+def _fail_quietly() -> None:
+    replay(Failing, line([1.0, 2.0]), budget=3, progress=False)
+
+
+def test_a_search_writes_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    optuna.logging.enable_propagation()
+    try:
+        replay(RandomSampler, line([1.0, NAN]), budget=5, progress=False)
+    finally:
+        optuna.logging.disable_propagation()
+    assert not [r for r in caplog.records if r.name.startswith("optuna")]

@@ -1,0 +1,447 @@
+"""Tables and spaces inferred from data frames, studies and searches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Constant,
+    Float,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    LessThanCondition,
+    OrdinalHyperparameter,
+)
+
+from automl_plugins.replay import (
+    Answer,
+    RecordedTrial,
+    Search,
+    Table,
+    TrialStatus,
+    replay,
+    search_frame,
+)
+from automl_plugins.replay.frames import infer_space
+from automl_plugins.replay.search import COLUMNS
+
+NAN = math.nan
+COMPLETE, FAILED, PRUNED = TrialStatus.COMPLETE, TrialStatus.FAILED, TrialStatus.PRUNED
+
+
+# --- infer_space ----------------------------------------------------------------------------
+
+
+def test_types_are_those_of_the_columns() -> None:
+    frame = pd.DataFrame(
+        {
+            "rate": [1e-3, 1.0, 0.1],
+            "n": [1, 5, 9],
+            "gaps": [1.0, NAN, 8.0],
+            "size": [64, 16, 32],
+            "kind": ["b", "a", "b"],
+            "flag": [True, False, True],
+            "only": ["x", "x", "x"],
+            "one": [7, 7, 7],
+            "group": pd.Categorical(["u", "v", "u"]),
+        }
+    )
+    space = infer_space(frame, log=["rate"], grid=["size"])
+    assert dict(space) == {
+        "rate": Float("rate", (1e-3, 1.0), log=True),
+        "n": Integer("n", (1, 9)),
+        "gaps": Integer("gaps", (1, 8)),
+        "size": OrdinalHyperparameter("size", [16, 32, 64]),
+        "kind": Categorical("kind", ["a", "b"]),
+        "flag": Categorical("flag", [False, True]),
+        "only": Constant("only", "x"),
+        "one": Constant("one", 7),
+        "group": Categorical("group", ["u", "v"]),
+    }
+
+
+def test_an_integer_on_a_log_scale_and_a_grid_of_real_numbers() -> None:
+    frame = pd.DataFrame({"n": [1, 100], "x": [0.5, 0.25]})
+    space = infer_space(frame, log=["n"], grid=["x"])
+    assert space["n"] == Integer("n", (1, 100), log=True)
+    assert space["x"] == OrdinalHyperparameter("x", [0.25, 0.5])
+
+
+def test_whole_numbers_with_missing_values_of_pandas() -> None:
+    frame = pd.DataFrame({"n": pd.array([1, None, 3], dtype="Int64"), "kind": ["a", "b", "a"]})
+    space = infer_space(frame)
+    assert dict(space)["n"] == Integer("n", (1, 3))
+    (condition,) = space.conditions
+    assert isinstance(condition, InCondition)
+    assert list(condition.values) == ["a"]
+
+
+def test_gaps_explained_by_a_category_are_a_condition() -> None:
+    frame = pd.DataFrame(
+        {"kernel": ["rbf", "linear", "poly", "rbf"], "gamma": [0.1, NAN, 0.5, 0.9]}
+    )
+    (condition,) = infer_space(frame).conditions
+    assert isinstance(condition, InCondition)
+    assert (condition.child.name, condition.parent.name) == ("gamma", "kernel")
+    assert set(condition.values) == {"poly", "rbf"}
+
+
+@pytest.mark.parametrize(
+    ("width", "kind", "threshold"),
+    [
+        ([NAN, NAN, 0.5, 0.7], GreaterThanCondition, 2),
+        ([0.5, 0.7, NAN, NAN], LessThanCondition, 3),
+    ],
+)
+def test_gaps_explained_by_a_whole_number_are_a_threshold(
+    width: list[float], kind: type, threshold: int
+) -> None:
+    frame = pd.DataFrame({"layers": [1, 2, 3, 4], "width": width})
+    space = infer_space(frame)
+    (condition,) = space.conditions
+    assert isinstance(condition, kind)
+    assert isinstance(condition, GreaterThanCondition | LessThanCondition)
+    assert condition.value == threshold
+
+
+@pytest.mark.parametrize(
+    ("parent", "values"), [([1, 2, 3], [1, 3]), ([True, False, True], [True])]
+)
+def test_gaps_explained_by_a_grid_or_a_truth_value(parent: list[Any], values: list[Any]) -> None:
+    frame = pd.DataFrame({"parent": parent, "x": [0.5, NAN, 0.7]})
+    grid = [] if isinstance(parent[0], bool) else ["parent"]
+    (condition,) = infer_space(frame, grid=grid).conditions
+    assert isinstance(condition, InCondition)
+    assert list(condition.values) == values
+
+
+def test_gaps_that_nothing_explains_stay_unconditional() -> None:
+    frame = pd.DataFrame({"kind": ["a", "a", "b"], "x": [0.5, NAN, 1.0]})
+    assert not infer_space(frame).conditions
+
+
+def test_columns_that_cannot_be_inferred_are_refused() -> None:
+    frame = pd.DataFrame({"kind": ["a", "b"], "x": [0.5, 1.0], "empty": [None, None]})
+    with pytest.raises(ValueError, match=r"take numerical columns \(x\), got kind, y"):
+        infer_space(frame[["kind", "x"]], log=["y"], grid=["kind"])
+    with pytest.raises(ValueError, match=r"none here"):
+        infer_space(frame[["kind"]], log=["kind"])
+    with pytest.raises(ValueError, match=r"'empty' has no value in any row: leave it out"):
+        infer_space(frame)
+    with pytest.raises(ValueError, match="x"):
+        infer_space(pd.DataFrame({"x": [0.0, 1.0]}), log=["x"])
+
+
+# --- from_frame -----------------------------------------------------------------------------
+
+
+def runs() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "kernel": ["rbf", "rbf", "linear"],
+            "gamma": [1.0, 4.0, NAN],
+            "accuracy": [0.9, 0.5, NAN],
+            "time": [3.0, 1.0, 2.0],
+            "at1": [0.2, 0.1, NAN],
+            "at2": [0.8, 0.4, NAN],
+        }
+    )
+
+
+def test_scores_change_sign() -> None:
+    table = Table.from_frame(
+        runs(),
+        name="t",
+        loss="accuracy",
+        seconds="time",
+        curves={2: "at2", 1: "at1"},
+        maximize=True,
+    )
+    np.testing.assert_array_equal(table.losses, [-0.9, -0.5, NAN])
+    np.testing.assert_array_equal(table.seconds, [3, 1, 2])
+    assert table.steps == (1, 2)
+    assert table.curves is not None
+    np.testing.assert_array_equal(table.curves[:2], [[-0.2, -0.8], [-0.1, -0.4]])
+    assert table.config(0) == {"kernel": "rbf", "gamma": 1}
+    assert isinstance(table.config(0)["gamma"], int)
+    assert table.config(2) == {"kernel": "linear"}
+    assert table.find({"kernel": "linear"}) == Answer(2, 0.0)
+    assert table.find({"kernel": "rbf", "gamma": 2}).distance == pytest.approx(1 / 3)
+
+
+def test_seconds_of_the_curves_are_read_by_step() -> None:
+    frame = runs().fillna(0.0)
+    frame["s1"], frame["s2"] = [1.0, 2, 3], [4.0, 5, 6]
+    table = Table.from_frame(
+        frame,
+        name="t",
+        loss="accuracy",
+        parameters=["kernel", "gamma"],
+        curves={1: "at1", 2: "at2"},
+        curve_seconds={2: "s2", 1: "s1"},
+    )
+    assert table.curve_seconds is not None
+    np.testing.assert_array_equal(table.curve_seconds, [[1, 4], [2, 5], [3, 6]])
+    with pytest.raises(ValueError, match="same steps"):
+        Table.from_frame(
+            frame, name="t", loss="accuracy", curves={1: "at1"}, curve_seconds={2: "s2"}
+        )
+
+
+@pytest.mark.parametrize("parameters", [["kernel", "gamma"], ("kernel", "gamma")])
+def test_parameters_may_be_any_sequence(parameters: Any) -> None:
+    table = Table.from_frame(runs(), name="t", loss="accuracy", parameters=parameters)
+    assert set(table.space) == {"kernel", "gamma"}
+
+
+def test_unknown_columns_are_named() -> None:
+    with pytest.raises(ValueError, match=r"no column 'loss'; it has kernel, gamma, accuracy"):
+        Table.from_frame(runs(), name="t", loss="loss")
+    with pytest.raises(ValueError, match=r"no column 'c', 'duration'"):
+        Table.from_frame(
+            runs(), name="t", loss="accuracy", parameters=["c", "kernel"], seconds="duration"
+        )
+
+
+def test_a_given_space_is_used() -> None:
+    space = ConfigurationSpace({"x": (0.0, 8.0)})
+    frame = pd.DataFrame({"x": [1.0, 2.0], "loss": [0.0, 1.0]})
+    table = Table.from_frame(frame, name="t", loss="loss", space=space)
+    assert table.space is space
+    assert table.find({"x": 8.0}) == Answer(1, 0.75)
+
+
+def test_a_column_that_a_given_space_does_not_have_is_refused() -> None:
+    space = ConfigurationSpace({"x": (0.0, 8.0)})
+    frame = pd.DataFrame({"x": [1.0, 2.0], "fold": [0, 1], "loss": [0.0, 1.0]})
+    with pytest.raises(ValueError, match="fold"):
+        Table.from_frame(frame, name="t", loss="loss", space=space)
+
+
+def test_repeats_are_refused_or_averaged() -> None:
+    frame = pd.DataFrame(
+        {
+            "kind": ["a", "b", "a", "b"],
+            "x": [1.5, NAN, 1.5, NAN],
+            "y": [1, 2, 1, 3],
+            "loss": [1.0, 5.0, 3.0, 7.0],
+            "time": [2.0, 1.0, 6.0, 1.0],
+            "at1": [10.0, 0.0, 30.0, 0.0],
+        }
+    )
+    arguments: Any = {"name": "t", "loss": "loss", "seconds": "time", "curves": {1: "at1"}}
+    with pytest.raises(ValueError, match=r"rows 0 and 2 record one configuration"):
+        Table.from_frame(frame, **arguments)
+    table = Table.from_frame(frame, repeats="mean", **arguments)
+    assert len(table) == 3
+    assert table.losses.tolist() == [2.0, 5.0, 7.0]
+    assert table.seconds is not None and table.curves is not None
+    assert table.seconds.tolist() == [4.0, 1.0, 1.0]
+    assert table.curves[:, 0].tolist() == [20.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match="repeats must be None or 'mean', got 'median'"):
+        Table.from_frame(frame, repeats="median", **arguments)
+
+
+def test_a_repeat_that_failed_does_not_count() -> None:
+    frame = pd.DataFrame({"x": [1, 1, 2], "loss": [NAN, 3.0, 4.0]})
+    table = Table.from_frame(frame, name="t", loss="loss", repeats="mean")
+    assert table.losses.tolist() == [3.0, 4.0]
+
+
+def test_a_full_factorial_frame_is_a_complete_table() -> None:
+    frame = pd.DataFrame(
+        [(n, k, n + len(k)) for n in (1, 2, 3) for k in ("a", "bb")], columns=["n", "k", "loss"]
+    )
+    table = Table.from_frame(frame, name="t", loss="loss")
+    assert table.complete
+    for row, (n, k) in enumerate(zip(frame["n"], frame["k"], strict=True)):
+        assert table.find({"n": n, "k": k}) == Answer(row, 0.0)
+
+
+# --- from_studies ---------------------------------------------------------------------------
+
+
+def study_of(objective: Any, n_trials: int = 10, seed: int = 0) -> optuna.Study:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
+    study.optimize(objective, n_trials=n_trials, catch=(ArithmeticError,))
+    return study
+
+
+def test_complete_trials_are_kept_pruned_ones_left_out_failed_ones_failed() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number == 3:
+            raise optuna.TrialPruned
+        if trial.number == 5:
+            raise ArithmeticError
+        return x**2
+
+    study = study_of(objective)
+    table = Table.from_studies(study, name="t")
+    assert (table.name, len(table)) == ("t", 9)
+    for trial in study.trials:
+        if trial.number == 3:
+            continue
+        answer = table.find(trial.params)
+        assert answer.distance == 0
+        expected = NAN if trial.number == 5 else trial.value
+        np.testing.assert_equal(table.losses[answer.row], expected)
+    assert table.space["x"] == Float("x", (0.0, 1.0))
+
+
+def test_a_trial_that_failed_before_it_was_asked_for_is_no_configuration() -> None:
+    study = optuna.create_study()
+    study.tell(study.ask(), state=optuna.trial.TrialState.FAIL)
+    for x in (0.25, 0.75):
+        study.enqueue_trial({"x": x})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    table = Table.from_studies(study, name="t")
+    assert table.losses[table.find({"x": 0.01}).row] == 0.25
+
+
+def test_conditions_of_a_study_are_inferred() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("kernel", ["linear", "rbf"]) == "linear":
+            return 1.0
+        return trial.suggest_float("gamma", 1e-3, 1, log=True)
+
+    table = Table.from_studies(study_of(objective, 20), name="t")
+    (condition,) = table.space.conditions
+    assert isinstance(condition, InCondition)
+    assert (condition.child.name, list(condition.values)) == ("gamma", ["rbf"])
+    # The linear kernel has but one configuration: its repeats are averaged.
+    assert table.find({"kernel": "linear"}).distance == 0
+    assert (table.losses == 1.0).sum() == 1
+
+
+def test_an_integer_that_decides_is_a_condition_of_a_study_too() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if (layers := trial.suggest_int("layers", 1, 4)) > 2:
+            return trial.suggest_float("dropout", 0, 1)
+        return float(layers)
+
+    table = Table.from_studies(study_of(objective, 30), name="t")
+    assert table.find({"layers": 1, "dropout": 0.9}).distance == 0
+    assert table.find({"layers": 1}).distance == 0
+
+
+def test_several_studies_make_one_table() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return float(trial.suggest_int("n", 1, 3)) + trial.number
+
+    studies = [study_of(objective, 12, seed) for seed in (0, 1)]
+    table = Table.from_studies(studies, name="t")
+    assert table.complete
+    rows = [(t.params["n"], t.value) for s in studies for t in s.trials]
+    for n in (1, 2, 3):
+        mean = np.mean([value for m, value in rows if m == n])
+        assert table.losses[table.find({"n": n}).row] == pytest.approx(mean)
+    with pytest.raises(ValueError, match="record one configuration"):
+        Table.from_studies(studies, name="t", repeats=None)
+
+
+def test_steps_that_every_complete_trial_reported_are_the_learning_curves() -> None:
+    study = optuna.create_study()
+    for number, steps in enumerate([(1, 2, 3), (1, 3), (1,)]):
+        trial = study.ask()
+        trial.suggest_float("x", 0, 1)
+        for step in steps:
+            trial.report(10 * number + step, step)
+        if number == 2:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(trial, float(number))
+    table = Table.from_studies(study, name="t")
+    assert table.steps == (1.0, 3.0)
+    assert table.curves is not None
+    np.testing.assert_array_equal(table.curves, [[1, 3], [11, 13], [21, NAN]])
+
+
+def test_trials_that_reported_different_steps_have_no_curves() -> None:
+    trials = [
+        RecordedTrial({"x": 0.0}, COMPLETE, 1.0, curve={1.0: 2.0}),
+        RecordedTrial({"x": 0.5}, COMPLETE, 2.0, curve={2.0: 2.0}),
+    ]
+    table = Table.from_studies(Search("t", "m", 0, trials), name="t")
+    assert (table.steps, table.curves) == ((), None)
+
+
+def test_a_search_makes_a_table() -> None:
+    trials = [
+        RecordedTrial({"x": 0.0, "k": "a"}, COMPLETE, 1.0, 4.0),
+        RecordedTrial({"x": 0.5, "k": "b"}, PRUNED, 0.1, 1.0),
+        RecordedTrial({"x": 0.25, "k": "b"}, FAILED, NAN, 2.0),
+        RecordedTrial({"x": 1.0, "k": "b"}, COMPLETE, 3.0, 5.0, step=3.0),
+        RecordedTrial({"x": 0.75, "k": "b"}, COMPLETE, 2.0, 5.0),
+    ]
+    search = Search("t", "m", 0, trials)
+    table = Table.from_studies([search], name="t")
+    np.testing.assert_array_equal(table.losses, [1.0, NAN, 2.0])
+    np.testing.assert_array_equal(table.seconds, [4.0, 2.0, 5.0])
+    space = ConfigurationSpace({"x": (0.0, 2.0), "k": ["a", "b"]})
+    assert Table.from_studies(search, name="t", space=space).space is space
+
+
+def test_unknown_seconds_of_one_trial_leave_the_table_without() -> None:
+    trials = [
+        RecordedTrial({"x": 0.0}, COMPLETE, 1.0, 4.0),
+        RecordedTrial({"x": 0.5}, COMPLETE, 2),
+    ]
+    assert Table.from_studies(Search("t", "m", 0, trials), name="t").seconds is None
+
+
+def test_a_study_without_a_complete_trial_makes_no_table() -> None:
+    trials = [RecordedTrial({"x": 0.0}, PRUNED, 1.0), RecordedTrial({"x": 0.5}, FAILED, NAN)]
+    with pytest.raises(ValueError, match="no complete trial"):
+        Table.from_studies(Search("t", "m", 0, trials), name="t")
+    with pytest.raises(ValueError, match="no complete trial"):
+        Table.from_studies(optuna.create_study(), name="t")
+    with pytest.raises(TypeError, match="Cannot read the searches of a int"):
+        Table.from_studies([3], name="t")
+
+
+def test_a_study_replayed_on_its_own_table_finds_its_best() -> None:
+    study = study_of(lambda trial: (trial.suggest_int("n", 0, 4) - 3) ** 2, 40)
+    table = Table.from_studies(study, name="t")
+    frame = replay(optuna.samplers.RandomSampler, table, budget=40, progress=False)
+    assert (frame["distance"] == 0).all()
+    assert frame["best"].iloc[-1] == study.best_value
+
+
+# --- search_frame ---------------------------------------------------------------------------
+
+
+def test_the_frame_of_searches_by_hand() -> None:
+    one = [
+        RecordedTrial({}, FAILED, NAN, 1.0, 1.0),
+        RecordedTrial({}, COMPLETE, 5.0, 1.0, 2.0),
+        RecordedTrial({}, PRUNED, 1.0, 1.0, 3.0),
+        RecordedTrial({}, COMPLETE, 2.0, 1.0, 4.0, step=1.0),
+        RecordedTrial({}, COMPLETE, 4.0, 1.0, NAN),
+        RecordedTrial({}, COMPLETE, 6.0, 1.0, 9.0),
+    ]
+    two = [RecordedTrial({}, COMPLETE, -1.0)]
+    frame = search_frame([Search("t", "m", 3, one), Search("u", "n", 0, two)])
+    assert frame.columns.tolist() == list(COLUMNS)
+    assert frame["table"].tolist() == ["t"] * 6 + ["u"]
+    assert frame["method"].tolist() == ["m"] * 6 + ["n"]
+    assert frame["seed"].tolist() == [3] * 6 + [0]
+    assert frame["trial"].tolist() == [1, 2, 3, 4, 5, 6, 1]
+    np.testing.assert_array_equal(frame["seconds"], [1, 2, 3, 4, NAN, 9, NAN])
+    np.testing.assert_array_equal(frame["loss"], [NAN, 5, 1, 2, 4, 6, -1])
+    np.testing.assert_array_equal(frame["best"], [NAN, 5, 5, 5, 4, 4, -1])
+    words = ["failed", "complete", "pruned", "complete", "complete", "complete", "complete"]
+    assert frame["status"].tolist() == words
+
+
+def test_no_searches_are_an_empty_frame() -> None:
+    assert search_frame([]).columns.tolist() == list(COLUMNS)
+    assert len(search_frame([Search("t", "m", 0, [])])) == 0

@@ -1,0 +1,547 @@
+"""One search by the simulated clock: who is told what, when, and what it cost."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.replay import (
+    Outcome,
+    Problem,
+    Proposal,
+    Table,
+    TrialStatus,
+    regret,
+    replay,
+)
+from automl_plugins.replay.simulation import Budget, Simulation
+
+NAN = math.nan
+FAILED, PRUNED, COMPLETE = TrialStatus.FAILED, TrialStatus.PRUNED, TrialStatus.COMPLETE
+
+
+def table_of(losses: Sequence[float], **arguments: Any) -> Table:
+    """Configurations {"n": 0}, {"n": 1}, ...: the row is the value."""
+    n = len(losses)
+    space = ConfigurationSpace({"n": (0, n - 1)})
+    return Table("t", space, [{"n": i} for i in range(n)], losses, **arguments)
+
+
+@dataclass
+class Listed:
+    """Proposes rows of a list in turn and writes down all that happens, in order."""
+
+    rows: Sequence[int | tuple[int, float] | None]
+    events: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._next = iter(self.rows)
+
+    def ask(self) -> Proposal | None:
+        row = next(self._next, None)
+        self.events.append(("ask", row))
+        if row is None:
+            return None
+        if isinstance(row, tuple):
+            return Proposal({"n": row[0]}, step=row[1], token=row)
+        return Proposal({"n": row}, token=row)
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        self.events.append(("tell", proposal.token, outcome))
+
+    @property
+    def told(self) -> list[tuple[Any, Outcome]]:
+        return [(e[1], e[2]) for e in self.events if e[0] == "tell"]
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{e[0]} {e[1]}" for e in self.events]
+
+
+@dataclass
+class Watching(Listed):
+    """Stops the evaluations named in ``stops`` at their step."""
+
+    stops: frozenset[tuple[int, float]] = frozenset()
+
+    def report(self, proposal: Proposal, step: float, loss: float) -> bool:
+        self.events.append(("report", proposal.token, step, loss))
+        return (proposal.token, step) in self.stops
+
+
+def run(table: Table, optimizer: Listed, n_trials: int = 100, **budget: Any) -> Simulation:
+    simulation = Simulation(table, optimizer, Budget(n_trials, **budget))
+    simulation.run()
+    return simulation
+
+
+# --- losses and the clock -------------------------------------------------------------------
+
+
+def test_every_proposal_is_told_its_recorded_loss() -> None:
+    losses = np.random.default_rng(0).normal(size=30)
+    order = np.random.default_rng(1).permutation(30).tolist()
+    optimizer = Listed(order)
+    simulation = run(table_of(losses.tolist()), optimizer)
+    assert [(row, o.loss) for row, o in optimizer.told] == [(r, losses[r]) for r in order]
+    assert all(e.answer.distance == 0 and e.full for e in simulation.evaluations)
+    assert [e.answer.row for e in simulation.evaluations] == order
+
+
+def test_one_worker_asks_and_is_told_in_turn() -> None:
+    optimizer = Listed([2, 0])
+    run(table_of([1.0, 2.0, 3.0]), optimizer)
+    assert optimizer.names == ["ask 2", "tell 2", "ask 0", "tell 0", "ask None"]
+
+
+def test_the_clock_adds_up_the_seconds() -> None:
+    optimizer = Listed([0, 1, 2])
+    simulation = run(table_of([1, 2, 3], seconds=[5.0, 0.0, 2.5]), optimizer)
+    times = [(o.started, o.finished, o.seconds) for _, o in optimizer.told]
+    assert times == [(0, 5, 5), (5, 5, 0), (5, 7.5, 2.5)]
+    assert simulation.clock == 7.5
+
+
+def test_a_table_without_seconds_counts_every_evaluation_as_one() -> None:
+    optimizer = Listed([0, 1, 2])
+    run(table_of([1, 2, 3]), optimizer, n_workers=2)
+    assert [o.finished for _, o in optimizer.told] == [1, 1, 2]
+
+
+def test_unknown_seconds_pass_in_no_time() -> None:
+    optimizer = Listed([0, 1])
+    run(table_of([1, 2], seconds=[NAN, 3.0]), optimizer)
+    assert [o.finished for _, o in optimizer.told] == [0, 3]
+
+
+def test_failed_runs_are_told_as_failed() -> None:
+    optimizer = Listed([0, 1, 2, 3])
+    simulation = run(table_of([NAN, math.inf, 3.0, -math.inf], seconds=1.0), optimizer)
+    assert [o.status for _, o in optimizer.told] == [FAILED, FAILED, COMPLETE, FAILED]
+    assert [math.isnan(o.loss) for _, o in optimizer.told] == [True, True, False, True]
+    assert [e.full for e in simulation.evaluations] == [False, False, True, False]
+
+
+# --- workers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_trials", [4, 12, 20])
+def test_four_workers_take_a_quarter_of_the_time_for_equal_costs(n_trials: int) -> None:
+    table = table_of(list(range(20)), seconds=1.0)
+    one = run(table, Listed(range(20)), n_trials)
+    four = run(table, Listed(range(20)), n_trials, n_workers=4)
+    assert one.clock == n_trials
+    assert four.clock == n_trials / 4
+    assert len(four.evaluations) == len(one.evaluations) == n_trials
+
+
+def test_results_come_in_the_order_of_finishing() -> None:
+    # Worker A: 0 (5 s), then 3 (1 s). Worker B: 1 (2 s), 2 (2 s), 4 (9 s).
+    optimizer = Listed([0, 1, 2, 3, 4])
+    run(table_of([0, 1, 2, 3, 4], seconds=[5.0, 2, 2, 1, 9]), optimizer, n_workers=2)
+    assert [(row, o.started, o.finished) for row, o in optimizer.told] == [
+        (1, 0, 2),
+        (2, 2, 4),
+        (0, 0, 5),
+        (3, 4, 5),
+        (4, 5, 14),
+    ]
+
+
+def test_all_that_ends_at_one_moment_is_told_before_the_next_question() -> None:
+    optimizer = Listed([0, 1, 2, 3])
+    run(table_of([0, 1, 2, 3], seconds=[2.0, 1.0, 1.0, 1.0]), optimizer, 4, n_workers=2)
+    # 0 and 2 both end at second 2.
+    assert optimizer.names == [
+        *("ask 0", "ask 1", "tell 1", "ask 2"),
+        *("tell 0", "tell 2", "ask 3", "tell 3"),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_workers", [1, 3, 7])
+def test_the_clock_is_that_of_a_list_of_free_workers(seed: int, n_workers: int) -> None:
+    """An independent account: each evaluation goes to the worker that is free first."""
+    seconds = np.random.default_rng(seed).exponential(size=40)
+    optimizer = Listed(range(40))
+    run(table_of([0.0] * 40, seconds=seconds), optimizer, n_workers=n_workers)
+    free = [0.0] * n_workers
+    expected = []
+    for row in range(40):
+        worker = min(range(n_workers), key=free.__getitem__)
+        started = free[worker]
+        free[worker] += seconds[row]
+        expected.append((free[worker], row, started))
+    found = [(o.finished, row, o.started) for row, o in optimizer.told]
+    assert found == sorted(expected)
+
+
+def test_workers_never_exceed_their_number() -> None:
+    optimizer = Listed(range(10))
+    run(table_of([0.0] * 10, seconds=1.0), optimizer, n_workers=3)
+    running = list(itertools.accumulate(1 if e[0] == "ask" else -1 for e in optimizer.events[:-1]))
+    assert max(running) == 3
+
+
+def test_none_waits_for_results_that_are_under_way() -> None:
+    # Worker 2 gets nothing at first; it is asked again when 0 is told.
+    optimizer = Listed([0, None, 1, 2])
+    run(table_of([0, 1, 2], seconds=1.0), optimizer, n_workers=2)
+    assert [row for row, _ in optimizer.told] == [0, 1, 2]
+    assert [o.finished for _, o in optimizer.told] == [1, 2, 2]
+
+
+def test_none_with_nothing_under_way_ends_the_search() -> None:
+    optimizer = Listed([0, None, 1])
+    simulation = run(table_of([0, 1]), optimizer)
+    assert optimizer.names == ["ask 0", "tell 0", "ask None"]
+    assert len(simulation.evaluations) == 1
+    assert run(table_of([0, 1]), Listed([])).evaluations == []
+
+
+# --- budgets --------------------------------------------------------------------------------
+
+
+def test_a_budget_of_evaluations_counts_those_started() -> None:
+    optimizer = Listed(range(5))
+    run(table_of([0.0] * 5), optimizer, 3, n_workers=2)
+    assert len(optimizer.told) == 3
+    assert optimizer.names.count("ask 3") == 0
+
+
+def test_nothing_that_ends_after_the_last_second_counts() -> None:
+    # A: 0 ends at 3, 2 at 7. B: 1 ends at 4, 3 would end at 8.
+    optimizer = Listed([0, 1, 2, 3, 4])
+    table = table_of([0.0, 1, 2, 3, 4], seconds=[3.0, 4, 4, 4, 1])
+    simulation = run(table, optimizer, seconds=7.0, n_workers=2)
+    assert [(row, o.finished) for row, o in optimizer.told] == [(0, 3), (1, 4), (2, 7)]
+    assert simulation.clock == 7.0
+    # At second 7 the budget is spent: nothing more is asked for.
+    assert "ask 4" not in optimizer.names
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_evaluation_ends_beyond_the_budget(seed: int) -> None:
+    seconds = np.random.default_rng(seed).exponential(size=50)
+    table = table_of([0.0] * 50, seconds=seconds)
+    simulation = run(table, Listed(range(50)), seconds=5.0, n_workers=3)
+    finished = [e.outcome.finished for e in simulation.evaluations]
+    assert 0 < len(finished) < 50
+    assert finished == sorted(finished)
+    assert finished[-1] <= 5.0
+
+
+# --- fidelities -----------------------------------------------------------------------------
+
+
+def curved(**arguments: Any) -> Table:
+    """Two runs of 8 and 4 seconds with three steps each."""
+    given = {"seconds": [8.0, 4.0], "curves": [[9.0, 5.0, 1.0], [8.0, 6.0, 3.0]]}
+    return table_of([0.5, 2.5], steps=(1, 2, 4), **{**given, **arguments})
+
+
+def test_a_step_costs_the_seconds_of_its_curve_and_does_not_count() -> None:
+    optimizer = Listed([(0, 1), (1, 2), 0])
+    simulation = run(curved(), optimizer)
+    told = [(o.loss, o.started, o.finished, o.status) for _, o in optimizer.told]
+    assert told == [(9, 0, 2, COMPLETE), (6, 2, 4, COMPLETE), (0.5, 4, 12, COMPLETE)]
+    assert [e.full for e in simulation.evaluations] == [False, False, True]
+
+
+def test_recorded_seconds_of_a_curve_are_used() -> None:
+    optimizer = Listed([(0, 1), (1, 2)])
+    run(curved(curve_seconds=[[0.5, 1, 8], [3, 3.5, 4]]), optimizer)
+    assert [o.seconds for _, o in optimizer.told] == [0.5, 3.5]
+
+
+def test_a_step_between_two_recorded_ones_is_the_lower_one() -> None:
+    optimizer = Listed([(0, 3.9), (0, 4), (0, 100)])
+    run(curved(), optimizer)
+    assert [(o.loss, o.seconds) for _, o in optimizer.told] == [(5, 4), (1, 8), (1, 8)]
+
+
+@pytest.mark.parametrize("table", [curved(), table_of([1.0, 2.0])])
+def test_a_step_that_no_curve_has_is_refused(table: Table) -> None:
+    with pytest.raises(ValueError, match=r"A proposal for step 0.5, but table 't' has the steps"):
+        run(table, Listed([(0, 0.5)]))
+
+
+def test_a_step_behind_the_end_of_a_run_has_failed() -> None:
+    optimizer = Listed([(0, 2), (0, 1)])
+    run(curved(curves=[[9.0, NAN, NAN], [8, 6, 3]]), optimizer)
+    assert [o.status for _, o in optimizer.told] == [FAILED, COMPLETE]
+
+
+# --- pruning --------------------------------------------------------------------------------
+
+
+def test_without_a_reason_to_stop_the_final_loss_is_told() -> None:
+    optimizer = Watching([0])
+    simulation = run(curved(), optimizer)
+    assert optimizer.events[1:4] == [
+        ("report", 0, 1, 9),
+        ("report", 0, 2, 5),
+        ("report", 0, 4, 1),
+    ]
+    (_, outcome) = optimizer.told[0]
+    assert outcome == Outcome(COMPLETE, 0.5, 0.0, 8.0)
+    assert simulation.evaluations[0].full
+
+
+def test_a_stopped_evaluation_ends_at_the_second_of_its_step() -> None:
+    optimizer = Watching([0, 1], stops=frozenset({(0, 2)}))
+    simulation = run(curved(), optimizer)
+    assert optimizer.told == [
+        (0, Outcome(PRUNED, 5.0, 0.0, 4.0)),
+        (1, Outcome(COMPLETE, 2.5, 4.0, 8.0)),
+    ]
+    assert [e.full for e in simulation.evaluations] == [False, True]
+
+
+def test_reports_of_two_workers_come_in_the_order_of_their_seconds() -> None:
+    optimizer = Watching([0, 1])
+    run(curved(), optimizer, n_workers=2)
+    # Run 0 reports at 2, 4, 8; run 1 at 1, 2, 4 and ends at 4.
+    reports = [(e[1], e[2]) for e in optimizer.events if e[0] == "report"]
+    assert reports[0] == (1, 1)
+    assert sorted(reports[1:3]) == [(0, 1), (1, 2)]
+    assert sorted(reports[3:5]) == [(0, 2), (1, 4)]
+    assert reports[5:] == [(0, 4)]
+    assert [row for row, _ in optimizer.told] == [1, 0]
+
+
+def test_a_worker_freed_by_pruning_goes_on_at_that_second() -> None:
+    optimizer = Watching([0, 0, 1], stops=frozenset({(0, 1)}))
+    run(curved(), optimizer, n_workers=1)
+    assert [(o.status, o.finished) for _, o in optimizer.told] == [
+        (PRUNED, 2),
+        (PRUNED, 4),
+        (COMPLETE, 8),
+    ]
+
+
+def test_gaps_of_a_curve_are_not_reported() -> None:
+    optimizer = Watching([0])
+    run(curved(curves=[[9.0, NAN, 1.0], [8, 6, 3]]), optimizer)
+    assert [e[2] for e in optimizer.events if e[0] == "report"] == [1, 4]
+
+
+def test_no_report_comes_after_the_end_of_its_run() -> None:
+    optimizer = Watching([0], stops=frozenset({(0, 4)}))
+    run(curved(curve_seconds=[[1, 2, 99], [1, 2, 3]]), optimizer)
+    assert optimizer.told[0][1].finished == 8
+
+
+def test_the_clock_never_goes_back() -> None:
+    """Seconds of a curve that do not ascend, or are unknown, must not turn back the time."""
+    for curve_seconds in ([[5, 1, 8], [1, 2, 4]], [[5, NAN, 8], [1, 2, 4]]):
+        try:
+            table = curved(curve_seconds=curve_seconds)
+        except ValueError:
+            continue
+        optimizer = Watching([0, 1], stops=frozenset({(0, 2)}))
+        run(table, optimizer, n_workers=1)
+        assert optimizer.told[0][1].finished >= 5
+
+
+def test_an_optimizer_that_does_not_watch_gets_final_losses_only() -> None:
+    optimizer = Listed([0, 1])
+    run(curved(), optimizer)
+    assert [o.loss for _, o in optimizer.told] == [0.5, 2.5]
+
+
+def test_a_step_evaluation_is_not_reported() -> None:
+    optimizer = Watching([(0, 2)])
+    run(curved(), optimizer)
+    assert optimizer.names == ["ask (0, 2)", "tell (0, 2)", "ask None"]
+
+
+# --- overhead -------------------------------------------------------------------------------
+
+
+class Slow(Listed):
+    def ask(self) -> Proposal | None:
+        time.sleep(0.02)
+        return super().ask()
+
+
+def test_the_optimizers_own_seconds_may_pass_on_the_clock() -> None:
+    table = table_of([0, 1], seconds=1.0)
+    with_it = run(table, slow := Slow([0, 1]), 2, overhead=True)
+    without = run(table, Slow([0, 1]), 2)
+    assert without.clock == 2.0
+    assert 2.04 <= with_it.clock < 4.0
+    assert all(e.overhead >= 0.02 for e in [*with_it.evaluations, *without.evaluations])
+    # The evaluation itself is as long as recorded.
+    assert [o.seconds for _, o in slow.told] == pytest.approx([1.0, 1.0])
+
+
+def test_overhead_can_push_a_run_over_its_budget() -> None:
+    table = table_of([0, 1], seconds=1.0)
+    assert len(run(table, Slow([0, 1]), seconds=2.0).evaluations) == 2
+    assert len(run(table, Slow([0, 1]), seconds=2.0, overhead=True).evaluations) == 1
+
+
+# --- through replay -------------------------------------------------------------------------
+
+
+@dataclass
+class ListedMethod:
+    rows: Sequence[Any]
+    kind: type[Listed] = Listed
+    name: str = "listed"
+    closed: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def start(self, problem: Problem) -> Listed:
+        self.problems.append(problem)
+        optimizer = self.kind(self.rows)
+        optimizer.close = lambda: self.closed.append("closed")  # type: ignore[attr-defined]
+        return optimizer
+
+
+def test_the_frame_of_a_search_by_hand() -> None:
+    table = curved()
+    frame = replay(ListedMethod([(0, 2), 1, 0]), table, budget=3, seed=7, progress=False)
+    assert frame.drop(columns=["best", "regret", "step"]).to_dict("list") == {
+        "table": ["t"] * 3,
+        "method": ["listed"] * 3,
+        "seed": [7] * 3,
+        "trial": [1, 2, 3],
+        "seconds": [4.0, 8.0, 16.0],
+        "loss": [5.0, 2.5, 0.5],
+        "status": ["complete"] * 3,
+        "row": [0, 1, 0],
+        "distance": [0.0] * 3,
+    }
+    np.testing.assert_array_equal(frame["best"], [NAN, 2.5, 0.5])
+    np.testing.assert_array_equal(frame["regret"], [1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(frame["step"], [2.0, NAN, NAN])
+
+
+def test_best_is_unknown_before_the_first_success() -> None:
+    frame = replay(ListedMethod([0, 1, 2, 0]), table_of([NAN, 4.0, 2.0]), budget=4, progress=False)
+    np.testing.assert_array_equal(frame["best"], [NAN, 4.0, 2.0, 2.0])
+    np.testing.assert_array_equal(frame["loss"], [NAN, 4.0, 2.0, NAN])
+    np.testing.assert_array_equal(frame["regret"], [1.0, 1.0, 0.0, 0.0])
+    assert frame["status"].tolist() == ["failed", "complete", "complete", "failed"]
+
+
+def test_seconds_are_unknown_where_the_table_has_none() -> None:
+    frame = replay(ListedMethod([0, 1]), table_of([1.0, 2.0]), budget=2, progress=False)
+    assert frame["seconds"].isna().all()
+
+
+def test_overhead_is_a_column_where_it_is_asked_for() -> None:
+    method, table = ListedMethod([0, 1], Slow), table_of([1.0, 2.0], seconds=1.0)
+    plain = replay(method, table, budget=2, progress=False)
+    assert "overhead" not in plain
+    frame = replay(method, table, budget=2, overhead=True, progress=False)
+    assert frame.columns[-1] == "overhead"
+    assert (frame["overhead"] >= 0.02).all()
+    assert (frame["seconds"] > plain["seconds"]).all()
+
+
+def test_the_method_is_told_its_problem() -> None:
+    method = ListedMethod([0])
+    replay(method, curved(), budget=2, n_workers=3, progress=False)
+    replay(method, curved(), budget=9.0, unit="seconds", progress=False)
+    trials, seconds = method.problems
+    assert (trials.n_trials, trials.n_workers, trials.steps) == (2, 3, (1.0, 2.0, 4.0))
+    assert seconds.n_trials is None
+    assert trials.seed == seconds.seed
+    assert trials.space == seconds.space
+    assert trials.space is not seconds.space
+
+
+def test_every_search_is_closed() -> None:
+    method = ListedMethod([0, 1])
+    replay(method, table_of([1.0, 2.0]), budget=2, seed=[0, 1], progress=False)
+    assert method.closed == ["closed", "closed"]
+
+
+def test_a_search_is_closed_after_an_error() -> None:
+    method = ListedMethod([0, 77])
+    with pytest.raises(ValueError, match="n=77 is not a value"):
+        replay(method, table_of([1.0, 2.0]), budget=2, progress=False)
+    assert method.closed == ["closed"]
+
+
+def test_a_search_that_never_stops_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    table, method = table_of([1.0, 2.0], seconds=0.0), ListedMethod([0] * 9)
+    arguments: Any = {"budget": 1.0, "unit": "seconds", "progress": False}
+    frame = replay(method, table, max_trials=5, **arguments)
+    assert len(frame) == 5
+    assert "stopped at max_trials=5" in caplog.text
+    caplog.clear()
+    assert len(replay(method, table, max_trials=50, **arguments)) == 9
+    assert not caplog.records
+
+
+def test_a_limit_reached_with_runs_under_way_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table = table_of([1.0, 2.0], seconds=[1.0, 100.0])
+    arguments: Any = {"budget": 10.0, "unit": "seconds", "n_workers": 2, "progress": False}
+    frame = replay(ListedMethod([1, *[0] * 99]), table, max_trials=2, **arguments)
+    assert len(frame) == 1  # without the limit there would be ten
+    assert "max_trials=2" in caplog.text
+
+
+# --- regret ---------------------------------------------------------------------------------
+
+
+def test_regret_by_hand() -> None:
+    np.testing.assert_array_equal(regret([8.0, 10.0, 4.0, 6.0, 0.0]), [0.8, 0.8, 0.4, 0.4, 0.0])
+    found = regret([8.0, 4.0], best=0.0, worst=16.0)
+    np.testing.assert_array_equal(found, [0.5, 0.25])
+
+
+def test_regret_is_one_before_the_first_loss() -> None:
+    found = regret([NAN, math.inf, 3.0, -math.inf, 1.0], best=1.0, worst=5.0)
+    np.testing.assert_array_equal(found, [1.0, 1.0, 0.5, 0.5, 0.0])
+    np.testing.assert_array_equal(regret([NAN, NAN], best=0.0, worst=1.0), [1.0, 1.0])
+
+
+def test_regret_stays_between_zero_and_one() -> None:
+    np.testing.assert_array_equal(regret([9.0, -9.0], best=0.0, worst=1.0), [1.0, 0.0])
+
+
+def test_regret_is_zero_where_nothing_can_be_lost() -> None:
+    np.testing.assert_array_equal(regret([2.0, NAN, 2.0]), [0.0, 0.0, 0.0])
+
+
+def test_regret_of_nothing() -> None:
+    assert regret([], best=0.0, worst=1.0).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("losses", "arguments", "message"),
+    [
+        ([NAN], {}, "No finite loss"),
+        ([], {"best": 0.0}, "No finite loss"),
+        ([1.0], {"best": 2.0, "worst": 1.0}, r"must not exceed worst, got 2.0 and 1.0"),
+        ([1.0], {"best": 2.0}, "must not exceed"),
+        ([1.0], {"best": NAN}, "must not exceed"),
+    ],
+)
+def test_regret_without_bounds_is_refused(losses: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        regret(losses, **arguments)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regret_does_not_depend_on_shift_and_scale(seed: int) -> None:
+    losses = np.random.default_rng(seed).normal(size=50)
+    expected = regret(losses)
+    np.testing.assert_allclose(regret(3 * losses + 7), expected, atol=1e-12)
+    assert (np.diff(expected) <= 0).all()
+    assert expected[-1] == 0

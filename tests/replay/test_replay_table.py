@@ -1,0 +1,384 @@
+"""What a table answers: recorded runs exactly, everything else from the nearest one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    Integer,
+    OrdinalHyperparameter,
+)
+
+from automl_plugins.replay import Answer, Table
+
+NAN = math.nan
+
+
+def conditional_space() -> ConfigurationSpace:
+    """A grid of 2 * 3 + 3 * 1 = 9 configurations: ``gamma`` belongs to the kernel rbf."""
+    space = ConfigurationSpace()
+    kernel = Categorical("kernel", ["linear", "rbf"])
+    gamma = OrdinalHyperparameter("gamma", [0.1, 1.0])
+    space.add(kernel, gamma, OrdinalHyperparameter("c", [1, 10, 100]))
+    space.add(EqualsCondition(gamma, kernel, "rbf"))
+    return space
+
+
+def conditional_grid() -> list[dict[str, Any]]:
+    rbf = [{"kernel": "rbf", "gamma": g, "c": c} for g in (0.1, 1.0) for c in (1, 10, 100)]
+    return [{"kernel": "linear", "c": c} for c in (1, 10, 100)] + rbf
+
+
+def line(values: list[float], **arguments: Any) -> Table:
+    """One float in [0, 10]; the losses are the row numbers."""
+    space = ConfigurationSpace({"x": (0.0, 10.0)})
+    return Table("line", space, [{"x": v} for v in values], np.arange(len(values)), **arguments)
+
+
+# --- exact answers --------------------------------------------------------------------------
+
+
+def test_every_configuration_of_a_complete_conditional_grid_is_its_own_answer() -> None:
+    grid = conditional_grid()
+    table = Table("svm", conditional_space(), grid, np.arange(9))
+    assert table.complete
+    assert len(table) == 9
+    for row, config in enumerate(grid):
+        assert table.find(config) == Answer(row, 0.0)
+        assert table.config(row) == config
+
+
+def test_configurations_that_the_space_samples_are_found_in_a_complete_grid() -> None:
+    space = conditional_space()
+    space.seed(1)
+    grid = conditional_grid()
+    table = Table("svm", space, grid, np.arange(9))
+    for configuration in space.sample_configuration(50):
+        answer = table.find(configuration)
+        assert answer.distance == 0
+        assert grid[answer.row] == dict(configuration)
+
+
+def test_a_grid_with_a_hole_is_not_complete() -> None:
+    assert not Table("svm", conditional_space(), conditional_grid()[:-1], np.arange(8)).complete
+    assert not line([1, 2, 3]).complete
+
+
+def test_a_grid_without_what_is_forbidden_is_complete() -> None:
+    space = ConfigurationSpace({"a": ["x", "y"], "b": ["x", "y"]})
+    space.add(
+        ForbiddenAndConjunction(
+            ForbiddenEqualsClause(space["a"], "y"), ForbiddenEqualsClause(space["b"], "y")
+        )
+    )
+    grid = [{"a": a, "b": b} for a, b in product("xy", repeat=2)]
+    assert Table("t", space, grid[:-1], [1, 2, 3]).complete
+
+
+def test_rows_that_are_no_configuration_do_not_make_a_grid_complete() -> None:
+    grid = conditional_grid()
+    gap = {"kernel": "rbf", "c": 1}  # without its gamma, in the place of the last row
+    assert not Table("svm", conditional_space(), [*grid[:-1], gap], np.arange(9)).complete
+
+
+def test_inactive_values_are_ignored_in_what_is_asked() -> None:
+    table = Table("svm", conditional_space(), conditional_grid(), np.arange(9))
+    for gamma in (0.1, 77.0, None, NAN):
+        answer = table.find({"kernel": "linear", "c": 10, "gamma": gamma})
+        assert answer == Answer(1, 0.0)
+
+
+def test_inactive_values_are_ignored_in_what_is_recorded() -> None:
+    grid = [{**config, "gamma": config.get("gamma", 1.0)} for config in conditional_grid()]
+    table = Table("svm", conditional_space(), grid, np.arange(9))
+    for row, config in enumerate(conditional_grid()):
+        assert table.find(config) == Answer(row, 0.0)
+        assert table.config(row) == config
+
+
+@pytest.mark.parametrize("absent", [None, NAN, np.float64("nan")])
+def test_inactive_recorded_values_may_be_none_or_nan(absent: float | None) -> None:
+    grid = [{**config, "gamma": config.get("gamma", absent)} for config in conditional_grid()]
+    table = Table("svm", conditional_space(), grid, np.arange(9))
+    assert table.complete
+    assert table.config(0) == {"kernel": "linear", "c": 1}
+    assert table.find({"kernel": "linear", "c": 100}) == Answer(2, 0.0)
+
+
+def test_numpy_scalars_are_values() -> None:
+    space = ConfigurationSpace({"n": (1, 9), "x": (0.0, 1.0), "flag": [True, False]})
+    rows: list[dict[str, Any]] = [
+        {"n": np.int64(3), "x": np.float64(0.25), "flag": np.True_},
+        {"n": 4, "x": np.float32(0.25), "flag": False},
+    ]
+    table = Table("t", space, rows, [0.0, 1.0])
+    assert table.find({"n": 3, "x": 0.25, "flag": True}) == Answer(0, 0.0)
+    assert table.find({"n": np.int32(4), "x": 0.25, "flag": np.False_}) == Answer(1, 0.0)
+    assert table.find({"n": 4.0, "x": 0.25, "flag": False}) == Answer(1, 0.0)
+
+
+def test_constants_may_be_left_out_of_no_configuration() -> None:
+    space = ConfigurationSpace()
+    space.add(Constant("solver", "adam"), Float("x", (0.0, 1.0)))
+    rows = [{"solver": "adam", "x": 0.0}, {"solver": "adam", "x": 1.0}]
+    table = Table("t", space, rows, [0.0, 1.0])
+    assert table.find({"solver": "adam", "x": 0.9}).row == 1
+    with pytest.raises(ValueError, match="no value for solver"):
+        table.find({"x": 0.5})
+    with pytest.raises(ValueError, match="solver='sgd' is not a value"):
+        table.find({"solver": "sgd", "x": 0.5})
+
+
+def test_a_space_of_constants_has_one_answer() -> None:
+    space = ConfigurationSpace()
+    space.add(Constant("solver", "adam"))
+    table = Table("t", space, [{"solver": "adam"}], [1.0])
+    assert table.complete
+    assert table.find({"solver": "adam"}) == Answer(0, 0.0)
+
+
+# --- nearest answers ------------------------------------------------------------------------
+
+
+def test_distances_are_those_of_the_scales() -> None:
+    space = ConfigurationSpace()
+    space.add(
+        Float("rate", (1e-4, 1.0), log=True),
+        Integer("n", (0, 10)),
+        OrdinalHyperparameter("size", ["s", "m", "l", "xl", "xxl"]),
+        Categorical("kind", ["a", "b", "c"]),
+    )
+    table = Table("t", space, [{"rate": 1e-4, "n": 0, "size": "s", "kind": "a"}], [1.0])
+    base = table.config(0)
+    # One decade of four; 3 of 10; two places of four; another category.
+    for change, distance in (
+        ({"rate": 1e-3}, 0.25),
+        ({"n": 3}, 0.3),
+        ({"size": "l"}, 0.5),
+        ({"kind": "b"}, 1.0),
+        ({"kind": "c"}, 1.0),
+        ({"rate": 1e-2, "n": 10, "size": "xxl", "kind": "b"}, 3.5),
+    ):
+        answer = table.find({**base, **change})
+        assert answer.row == 0
+        assert answer.distance == pytest.approx(distance, abs=1e-12)
+
+
+def test_the_log_scale_decides_which_run_is_nearest() -> None:
+    rows = [{"x": 1.0}, {"x": 100.0}]
+    asked = {"x": 30.0}  # nearer to 1 in itself, nearer to 100 in its logarithm
+    for log, row in ((False, 0), (True, 1)):
+        space = ConfigurationSpace()
+        space.add(Float("x", (1.0, 100.0), log=log))
+        assert Table("t", space, rows, [0.0, 1.0]).find(asked).row == row
+
+
+def test_inactive_numbers_count_as_the_low_end_and_inactive_categories_as_half() -> None:
+    space = ConfigurationSpace()
+    kernel = Categorical("kernel", ["linear", "rbf"])
+    gamma, shape = Float("gamma", (0.0, 1.0)), Categorical("shape", ["u", "v"])
+    space.add(kernel, gamma, shape)
+    space.add(EqualsCondition(gamma, kernel, "rbf"), EqualsCondition(shape, kernel, "rbf"))
+    table = Table("t", space, [{"kernel": "linear"}], [0.0])
+    answer = table.find({"kernel": "rbf", "gamma": 0.25, "shape": "v"})
+    assert answer.distance == pytest.approx(1 + 0.25 + 0.5)
+
+
+def test_of_equally_near_runs_the_first_answers() -> None:
+    for values in ([4.0, 6.0], [6.0, 4.0]):
+        answer = line(values).find({"x": 5.0})
+        assert answer.row == 0
+        assert answer.distance == pytest.approx(0.1)
+
+
+def _distance(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:
+    """Written out for ``_mixed_space``, without the package's code."""
+    total: float = abs(math.log10(one["rate"]) - math.log10(two["rate"])) / 3
+    total += abs(one["n"] - two["n"]) / 19
+    order = ["low", "mid", "high"]
+    total += abs(order.index(one["level"]) - order.index(two["level"])) / 2
+    total += one["kind"] != two["kind"]
+    total += abs(one.get("depth", 0.0) - two.get("depth", 0.0)) / 5
+    hots: list[list[float]] = [[0.5 * (c.get("sub") == s) for s in "pqr"] for c in (one, two)]
+    total += sum(abs(a - b) for a, b in zip(*hots, strict=True))
+    return total
+
+
+def _mixed_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kind, depth = Categorical("kind", ["tree", "knn", "net"]), Float("depth", (0.0, 5.0))
+    sub = Categorical("sub", ["p", "q", "r"])
+    space.add(kind, depth, sub, Float("rate", (1e-3, 1.0), log=True), Integer("n", (1, 20)))
+    space.add(OrdinalHyperparameter("level", ["low", "mid", "high"]))
+    space.add(EqualsCondition(depth, kind, "tree"), EqualsCondition(sub, kind, "net"))
+    return space
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_nearest_run_is_that_of_a_brute_force_search(seed: int) -> None:
+    space = _mixed_space()
+    space.seed(seed)
+    rows = [dict(c) for c in space.sample_configuration(60)]
+    table = Table("t", space, rows, np.arange(60))
+    for configuration in space.sample_configuration(60):
+        distances = [_distance(configuration, row) for row in rows]
+        answer = table.find(configuration)
+        assert answer.distance == pytest.approx(min(distances), abs=1e-12)
+        assert distances[answer.row] == pytest.approx(min(distances), abs=1e-12)
+
+
+def test_a_permutation_of_the_rows_permutes_the_answers() -> None:
+    space = _mixed_space()
+    space.seed(0)
+    rows = [dict(c) for c in space.sample_configuration(40)]
+    order = np.random.default_rng(0).permutation(40)
+    one = Table("t", space, rows, np.arange(40))
+    two = Table("t", space, [rows[i] for i in order], np.arange(40))
+    for configuration in space.sample_configuration(40):
+        first, second = one.find(configuration), two.find(configuration)
+        assert first.distance == second.distance
+        assert order[second.row] == first.row
+
+
+# --- what is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"kernel": "rbf", "c": 1}, "no value for gamma, active there"),
+        ({"kernel": "rbf", "c": 1, "gamma": NAN}, "no value for gamma, active there"),
+        ({"kernal": "rbf", "c": 1}, "no value for kernel"),
+        ({"kernel": "poly", "c": 1}, "kernel='poly' is not a value"),
+        ({"kernel": "linear", "c": 2}, "c=2 is not a value"),
+    ],
+)
+def test_illegal_questions_are_refused(config: dict[str, Any], message: str) -> None:
+    table = Table("svm", conditional_space(), conditional_grid(), np.arange(9))
+    with pytest.raises(ValueError, match=message):
+        table.find(config)
+
+
+@pytest.mark.parametrize("value", [-0.1, 10.1, math.inf, "5", True, None])
+def test_numbers_outside_their_range_are_no_values(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"x"):
+        line([2.0, 5.0]).find({"x": value})
+
+
+def test_an_integer_has_no_fractions() -> None:
+    table = Table("t", ConfigurationSpace({"n": (1, 5)}), [{"n": 2}], [0.0])
+    with pytest.raises(ValueError, match=r"n=2.5 is not a value"):
+        table.find({"n": 2.5})
+
+
+def test_recorded_configurations_must_be_in_the_space() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    with pytest.raises(ValueError, match=r"'t', row 1: y not in the search space, which has x"):
+        Table("t", space, [{"x": 0.0}, {"x": 1.0, "y": 2}], [0, 1])
+    with pytest.raises(ValueError, match=r"'t', row 0: x=2.0 is not a value of"):
+        Table("t", space, [{"x": 2.0}], [0])
+
+
+def test_one_configuration_recorded_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"rows 0 and 2 record one configuration.*repeats='mean'"):
+        line([1.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"losses": [1.0]}, r"losses has shape \(1,\) for 2 configurations"),
+        ({"losses": [[1.0, 2.0]]}, r"losses has shape \(1, 2\)"),
+        ({"losses": [NAN, NAN]}, "no finite loss in 2 rows"),
+        ({"losses": [NAN, math.inf]}, "no finite loss in 2 rows"),
+        ({"seconds": [1.0, -1.0]}, r"seconds must be finite and >= 0, row 1 has -1\.0"),
+        ({"seconds": [math.inf, 1.0]}, "row 0 has inf"),
+        ({"steps": (1,)}, "steps or curve_seconds but no curves"),
+        ({"curve_seconds": [[1], [1]]}, "steps or curve_seconds but no curves"),
+        ({"curves": [[1], [1]]}, r"curves has shape \(2, 1\) for 2 runs and 0 steps"),
+        ({"curves": [[1]], "steps": (1,)}, r"curves has shape \(1, 1\) for 2 runs and 1 steps"),
+        ({"curves": [[1, 2], [1, 2]], "steps": (2, 1)}, "steps must ascend"),
+        ({"curves": [[1, 2], [1, 2]], "steps": (1, 1)}, "steps must ascend"),
+        (
+            {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1], [2]]},
+            r"curve_seconds has shape \(2, 1\)",
+        ),
+        (
+            {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1, 2], [1, -2]]},
+            r"curve_seconds must be finite and >= 0, row 1 has -2",
+        ),
+    ],
+)
+def test_measurements_that_do_not_fit_are_refused(arguments: Any, message: str) -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    arguments = {"losses": [1.0, 2.0], **arguments}
+    with pytest.raises(ValueError, match=message):
+        Table("t", space, [{"x": 0.0}, {"x": 1.0}], **arguments)
+
+
+def test_seconds_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"seconds|broadcast"):
+        line([1.0, 2.0], seconds=[1.0, 2.0, 3.0])
+
+
+# --- what it knows --------------------------------------------------------------------------
+
+
+def test_best_and_worst_are_finite() -> None:
+    space = ConfigurationSpace({"x": (0.0, 10.0)})
+    losses = [NAN, 3.0, -math.inf, 5.0, math.inf]
+    table = Table("t", space, [{"x": float(i)} for i in range(5)], losses)
+    assert (table.best, table.worst) == (3.0, 5.0)
+
+
+def test_one_number_of_seconds_is_that_of_all() -> None:
+    table = line([1.0, 2.0, 3.0], seconds=2.5)
+    assert table.seconds is not None
+    assert table.seconds.tolist() == [2.5, 2.5, 2.5]
+
+
+def test_seconds_are_spread_evenly_over_the_steps() -> None:
+    table = line([1.0, 2.0], seconds=[8.0, 4.0], curves=[[3, 2], [3, 2]], steps=(1, 4))
+    assert table.steps == (1.0, 4.0)
+    assert table.curve_seconds is not None
+    np.testing.assert_array_equal(table.curve_seconds, [[2.0, 8.0], [1.0, 4.0]])
+
+
+def test_a_table_keeps_its_own_copies() -> None:
+    losses, seconds = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    table = Table("t", space, [{"x": 0.0}, {"x": 1.0}], losses, seconds=seconds)
+    losses[:], seconds[:] = 0, 0
+    assert table.seconds is not None
+    assert (table.losses.tolist(), table.seconds.tolist()) == ([1, 2], [3, 4])
+
+
+def test_other_losses_on_the_same_configurations() -> None:
+    table = line([1.0, 2.0], seconds=1.0, curves=[[3], [3]], steps=(1,))
+    other = table.with_losses("other", [5.0, NAN], seconds=[1.0, 2.0])
+    assert (other.name, other.best, other.worst, len(other)) == ("other", 5.0, 5.0, 2)
+    assert other.seconds is not None
+    assert other.seconds.tolist() == [1.0, 2.0]
+    assert (other.curves, other.curve_seconds, other.steps) == (None, None, ())
+    assert other.find({"x": 1.9}).row == 1
+    # The table that it came from is as it was.
+    assert (table.name, table.losses.tolist(), table.steps) == ("line", [0.0, 1.0], (1.0,))
+    assert table.with_losses("bare", [0.0, 1.0]).seconds is None
+    with pytest.raises(ValueError, match=r"'short': losses has shape \(1,\)"):
+        table.with_losses("short", [1.0])
+
+
+def test_a_table_says_what_it_is() -> None:
+    assert repr(line([1.0, 2.0])) == "Table('line', 2 configurations of 1 parameters)"
