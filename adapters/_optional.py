@@ -1,6 +1,6 @@
 """One helpful sentence when a framework is not installed."""
 
-from importlib import import_module
+from automl_plugins._optional import require as _require
 
 
 def require(module: str, extra: str) -> None:
@@ -10,13 +10,4 @@ def require(module: str, extra: str) -> None:
         ImportError: When ``module`` is not installed. The errors of one that is installed but
             broken are passed on as they are.
     """
-    try:
-        import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise ModuleNotFoundError(
-            f"automl_plugins.adapters.{extra} needs {module}, which is not installed: "
-            f"pip install automl_plugins[{extra}]",
-            name=module,
-        ) from None
+    _require(module, needed_by=f"automl_plugins.adapters.{extra}", extra=extra)

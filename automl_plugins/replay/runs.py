@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from automl_plugins._optional import require
+
 from .callables import as_method
 from .journal import Journal, Key
 from .protocol import Method, Problem
@@ -96,6 +98,8 @@ def replay(
             without them, or a proposal outside the search space.
         TypeError: For an optimizer of an unknown kind.
     """
+    for library in ("pandas", "tqdm"):
+        require(library, needed_by="automl_plugins.replay", extra="evidence")
     tables = [table] if isinstance(table, Table) else list(table)
     seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(s) for s in seed]
     methods = _methods(optimizer)

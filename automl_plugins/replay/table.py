@@ -260,9 +260,7 @@ class Table:
                 )
         active: dict[str, Any] = {}
         for name in self._vectors.names:  # parents first
-            if name in known and (
-                name not in self._conditional or is_active(self.space, name, active)
-            ):
+            if name in known and self._asks_for(name, active):
                 active[name] = known[name]
         return tuple(active.get(name) for name in self._vectors.names)
 
@@ -308,14 +306,15 @@ class Table:
         """Whether recorded values are all that is active, and not forbidden."""
         names = self._vectors.names
         config = {n: v for n, v in zip(names, values, strict=True) if v is not None}
-        active = [
-            n for n in names if n not in self._conditional or is_active(self.space, n, config)
-        ]
+        active = [n for n in names if self._asks_for(n, config)]
         if len(active) != len(config):
             return False
         return not any(
             clause.is_forbidden_value(config) for clause in self.space.forbidden_clauses
         )
+
+    def _asks_for(self, name: str, values: Mapping[str, Any]) -> bool:
+        return name not in self._conditional or is_active(self.space, name, values)
 
     def config(self, row: int) -> dict[str, Any]:
         """The active values recorded in a row."""
@@ -350,7 +349,7 @@ class Table:
         """The active values of a configuration, checked."""
         active: dict[str, Any] = {}
         for name in self._vectors.names:  # parents first
-            if name in self._conditional and not is_active(self.space, name, active):
+            if not self._asks_for(name, active):
                 continue
             value = config.get(name)
             if _missing(value):

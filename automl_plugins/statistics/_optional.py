@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
+
+from automl_plugins import _optional as core
 
 
 def require(module: str) -> ModuleType:
@@ -13,13 +14,4 @@ def require(module: str) -> ModuleType:
         ModuleNotFoundError: If it is not installed. The errors of one that is installed but
             broken are passed on as they are.
     """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise ModuleNotFoundError(
-            f"automl_plugins.statistics needs {module} for this, which is not installed: "
-            "pip install automl_plugins[evidence]",
-            name=module,
-        ) from None
+    return core.require(module, needed_by="automl_plugins.statistics", extra="evidence")

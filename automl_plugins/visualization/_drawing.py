@@ -7,6 +7,8 @@ from importlib import import_module
 from itertools import cycle
 from typing import Any
 
+from automl_plugins._optional import require
+
 
 def graph_objects() -> Any:
     """The module ``plotly.graph_objects``, or one sentence on how to get it.
@@ -14,16 +16,7 @@ def graph_objects() -> Any:
     Raises:
         ModuleNotFoundError: If plotly is not installed.
     """
-    try:
-        import_module("plotly")
-    except ModuleNotFoundError as error:
-        if error.name != "plotly":
-            raise
-        raise ModuleNotFoundError(
-            "automl_plugins.visualization needs plotly, which is not installed: "
-            "pip install automl_plugins[plot]",
-            name="plotly",
-        ) from None
+    require("plotly", needed_by="automl_plugins.visualization", extra="plot")
     return import_module("plotly.graph_objects")
 
 
