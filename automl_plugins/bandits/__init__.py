@@ -1,0 +1,1 @@
+"""Which algorithm gets the next trial: bandits, successive filtering, weighted model sampling."""

@@ -1,0 +1,89 @@
+"""What every arm policy shares: failing arms leave, and nobody starves."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.streams import Streams
+
+from .records import ArmRecords, ArmStatistics
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FAILURES = 3  # finished pulls, all failed, after which an arm is given up
+
+
+class Policy(ABC):
+    """Chooses the arm of the next pull; a pure function of the records, the seed and k.
+
+    An arm whose first three finished pulls all failed is given up unless all arms are. Every
+    other arm gets ``max(min_pulls, min_share * t / K)`` of the first t pulls, K the number of
+    arms that are left; what the rule of the policy decides are the pulls beyond.
+
+    Args:
+        min_pulls: Pulls of each arm before the rule is asked; >= 1.
+        min_share: Guaranteed part of an equal share, in [0, 1].
+
+    Raises:
+        ValueError: For an argument outside its range.
+    """
+
+    def __init__(self, *, min_pulls: int = 2, min_share: float = 0.25) -> None:
+        if not min_pulls >= 1:
+            raise ValueError(f"min_pulls must be >= 1, got {min_pulls!r}.")
+        if not 0.0 <= min_share <= 1.0:
+            raise ValueError(f"min_share must lie in [0, 1], got {min_share!r}.")
+        self.min_pulls = min_pulls
+        self.min_share = min_share
+
+    def choose(self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int) -> int:
+        """The arm to pull next.
+
+        Args:
+            arms: Arms that may be chosen, distinct; exhausted ones are left out by the caller.
+            records: All pulls so far, of any arm, running ones included.
+            streams: Source of randomness.
+            k: Number of this pull; pulls of the same number draw the same.
+
+        Raises:
+            ValueError: If there is no arm.
+        """
+        if not len(arms):
+            raise ValueError("There is no arm to choose from.")
+        seen = int(records.arm.max()) + 1 if len(records) else 0
+        statistics = ArmStatistics.from_records(records, max(seen, max(arms) + 1))
+        left = working(np.unique(np.asarray(arms, dtype=np.int64)), statistics)
+        rng = streams.generator("policy", k)
+        pulls = statistics.pulls[left]
+        # One pull ahead for every arm: they may all fall short of the guarantee at once.
+        share = self.min_share * (int(pulls.sum()) / len(left) + 1)
+        if pulls.min() < max(self.min_pulls, math.ceil(share)):
+            return int(rng.choice(left[pulls == pulls.min()]))
+        return int(self._pick(left, records, statistics, rng))
+
+    @abstractmethod
+    def _pick(
+        self,
+        arms: IntArray,
+        records: ArmRecords,
+        statistics: ArmStatistics,
+        rng: np.random.Generator,
+    ) -> int:
+        """One of ``arms``, each of which has ``min_pulls`` pulls (maybe still running)."""
+
+
+def working(arms: IntArray, statistics: ArmStatistics, failures: int = FAILURES) -> IntArray:
+    """The arms that have not failed every time, ``failures`` times at least; else all of them."""
+    failing = (statistics.failed == statistics.scored) & (statistics.scored >= failures)
+    return arms if failing[arms].all() else arms[~failing[arms]]
+
+
+def best_of(arms: IntArray, scores: FloatArray, rng: np.random.Generator) -> int:
+    """The arm with the largest score (len(arms),); ties are drawn."""
+    return int(rng.choice(arms[scores == scores.max()]))

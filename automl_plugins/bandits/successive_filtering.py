@@ -1,0 +1,315 @@
+"""Adaptive successive filtering of BOASF (Zhu 2020, section 3): arms share a budget in rounds.
+
+=======  ==========================================================================================
+mu, s    mean and standard deviation of an arm's rewards so far, N of them
+UCB      mu + c s / sqrt(N), the Gaussian upper confidence bound of an arm
+p        (UCB - min UCB) / (max UCB - min UCB): with this probability an arm advances
+share    softmax(UCB / temperature): an arm's part of a round's budget
+=======  ==========================================================================================
+
+The paper's loop takes the cost of each evaluation off its arm's share until that is used up, so
+the last evaluation of every arm in every round overruns. Here debts and savings are carried over,
+an evaluation is started only if about half of it still fits, and the rounds to come share what is
+really left (``carry_debts=False`` is the paper's loop).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.streams import Streams
+
+from .policy import best_of, working
+from .records import ArmRecords, ArmStatistics
+from .rounds import Decision, Round
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Score = Literal["mean", "maximum"]
+Unit = Literal["trials", "seconds"]
+
+_DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
+
+
+def gaussian_ucb(
+    mean: npt.ArrayLike, sd: npt.ArrayLike, n: npt.ArrayLike, c: float = 2.0
+) -> FloatArray:
+    """Upper confidence bounds mu + c s / sqrt(N) (K,); +inf for an arm without rewards."""
+    n = np.asarray(n, dtype=np.float64)
+    bound = np.asarray(mean) + c * np.asarray(sd) / np.sqrt(np.maximum(n, 1.0))
+    return np.asarray(np.where(n > 0, bound, np.inf))
+
+
+def advance_probabilities(scores: npt.ArrayLike) -> FloatArray:
+    """Probabilities (K,) of advancing: min-max scaled finite scores, 1 for infinite ones.
+
+    The best surely advances and the worst never does; if all are equal, all advance.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    known = np.isfinite(values)
+    out = np.ones(len(values))
+    if known.any():
+        low, high = values[known].min(), values[known].max()
+        if high > low:
+            out[known] = (values[known] - low) / (high - low)
+    return out
+
+
+def softmax_shares(scores: npt.ArrayLike, temperature: float = 1.0) -> FloatArray:
+    """Parts (K,) of a budget, summing to 1; infinite scores count as the largest finite one."""
+    values = np.asarray(scores, dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    values = np.where(np.isfinite(values), values, finite.max() if len(finite) else 0.0)
+    weights = np.exp((values - values.max()) / temperature)
+    return np.asarray(weights / weights.sum())
+
+
+class SuccessiveFiltering:
+    """Adaptive successive filtering: which arm may spend how much, round by round.
+
+    All methods are functions of their arguments. The caller keeps the rounds: their outcome is
+    drawn once, so that results which come late do not rewrite the past.
+
+    Args:
+        budget: Trials or seconds in all; > 0.
+        unit: Unit of ``budget``.
+        rounds: Rounds of equal budget; >= 1.
+        score: What is compared: ``"mean"``, the paper's bound of the mean reward, or
+            ``"maximum"``, the best reward, which is the goal of a search.
+        c: Weight of the uncertainty s / sqrt(N); >= 0. None is the paper's 2 for means and 0
+            for maxima.
+        temperature: Of the softmax; > 0. Scores in [0, 1] make shares nearly equal at the
+            paper's 1 (e^0.9 / e^0.6 = 1.35), which None is for means; for maxima it is 0.02.
+        min_pulls: Evaluations of each arm in the first round, whatever they cost, as far as the
+            budget goes; >= 1.
+        carry_debts: Carry what an arm spent too much or too little over to its next share.
+
+    Raises:
+        ValueError: For an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        budget: float,
+        *,
+        unit: Unit = "trials",
+        rounds: int = 3,
+        score: Score = "mean",
+        c: float | None = None,
+        temperature: float | None = None,
+        min_pulls: int = 1,
+        carry_debts: bool = True,
+    ) -> None:
+        if not (np.isfinite(budget) and budget > 0):
+            raise ValueError(f"budget must be a positive number of {unit}, got {budget!r}.")
+        if unit not in ("trials", "seconds"):
+            raise ValueError(f"unit must be 'trials' or 'seconds', got {unit!r}.")
+        if not rounds >= 1:
+            raise ValueError(f"rounds must be >= 1, got {rounds!r}.")
+        if score not in _DEFAULTS:
+            raise ValueError(f"score must be 'mean' or 'maximum', got {score!r}.")
+        c = _DEFAULTS[score][0] if c is None else c
+        temperature = _DEFAULTS[score][1] if temperature is None else temperature
+        if not (np.isfinite(c) and c >= 0):
+            raise ValueError(f"c must be a number >= 0, got {c!r}.")
+        if not (np.isfinite(temperature) and temperature > 0):
+            raise ValueError(f"temperature must be a number > 0, got {temperature!r}.")
+        if not min_pulls >= 1:
+            raise ValueError(f"min_pulls must be >= 1, got {min_pulls!r}.")
+        self.budget = float(budget)
+        self.unit: Unit = unit
+        self.rounds = rounds
+        self.c = c
+        self.temperature = temperature
+        self.score: Score = score
+        self.min_pulls = min_pulls
+        self.carry_debts = carry_debts
+
+    def open(
+        self,
+        arms: Sequence[int],
+        records: ArmRecords,
+        previous: Round | None,
+        streams: Streams,
+    ) -> Round:
+        """The round after ``previous``, drawn from the finished records; None is before the first.
+
+        Args:
+            arms: Arms that still can be pulled; the first round takes all of them, a later one
+                those of the round before that are among them, or all if none of those is.
+            records: All pulls so far.
+            previous: The round that closes.
+            streams: Source of randomness; each round draws from a stream of its own.
+
+        Raises:
+            ValueError: If there is no arm.
+        """
+        if not len(arms):
+            raise ValueError("There is no arm that could take part in a round.")
+        ready = np.unique(np.asarray(arms, dtype=np.int64))
+        ledger = _Ledger.of(records, ready, self.unit)
+        if previous is None:
+            decisions = [
+                Decision(a, True, None, None, reason="first round") for a in ready.tolist()
+            ]
+        else:
+            decisions = self._filter(previous, ready, ledger, streams)
+        index = 0 if previous is None else previous.index + 1
+        return self._grant(index, decisions, previous, ledger)
+
+    def choose(
+        self,
+        current: Round,
+        records: ArmRecords,
+        arms: Sequence[int],
+        streams: Streams,
+        k: int,
+        expected: npt.ArrayLike | None = None,
+    ) -> int | None:
+        """The arm of the next pull in this round; None when the round is over.
+
+        Args:
+            current: The round that is open.
+            records: All pulls so far.
+            arms: Arms that still can be pulled.
+            streams: Source of randomness.
+            k: Number of this pull.
+            expected: Expected cost of the next pull of each arm (K,), NaN where unknown; None
+                takes the mean of the arm's own.
+        """
+        ledger = _Ledger.of(records, current.arms, self.unit, expected)
+        ready = set(arms)
+        open_arms = [d for d in current.decisions if d.advances and d.arm in ready]
+        left = self.budget - ledger.spent.sum()
+        if not open_arms or left <= 0:
+            return None
+        index = np.array([d.arm for d in open_arms], dtype=np.int64)
+        share = np.array([d.share for d in open_arms])
+        room = np.array([d.limit for d in open_arms]) - ledger.spent[index]
+        cost = ledger.expected[index]
+        rng = streams.generator("pull", k)
+        if current.index == 0:
+            # Nobody is judged by less, even where one evaluation takes more than a share.
+            pulls = ledger.statistics.pulls[index]
+            due = (pulls < self.min_pulls) & (cost <= left)
+            if due.any():
+                return best_of(index[due], -pulls[due].astype(np.float64), rng)
+        if not self.carry_debts:
+            fits = room > 0
+        else:
+            in_time = ledger.spent.sum() < current.limit
+            fits = (room > 0) & (room >= cost / 2) & (cost <= left) & in_time
+        if fits.any():
+            return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
+        if self.carry_debts and current.index == self.rounds - 1:
+            # What is left when all shares are used up goes to the best arm for which it is enough.
+            fits = cost <= left
+            scores = np.array([np.inf if d.score is None else d.score for d in open_arms])
+            return best_of(index[fits], scores[fits], rng) if fits.any() else None
+        return None
+
+    # --- parts ----------------------------------------------------------------------------
+
+    def _filter(
+        self, previous: Round, ready: IntArray, ledger: _Ledger, streams: Streams
+    ) -> list[Decision]:
+        """Who of the round before advances (paper 3.2, equations 6 and 7)."""
+        before = np.array(previous.arms, dtype=np.int64)
+        if not np.isin(before, ready).any():  # those who left are better than nobody
+            before = ready
+        statistics = ledger.statistics
+        works = working(before, statistics, failures=1)
+        scores = self._scores(before, statistics)
+        judged = np.isin(before, ready) & np.isin(before, works)
+        probabilities = np.zeros(len(before))
+        probabilities[judged] = advance_probabilities(scores[judged])
+        # One number for each arm that ever was, so that the lot of one does not hang on another.
+        lots = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
+        decisions = []
+        for place, arm in enumerate(before.tolist()):
+            score = float(scores[place]) if np.isfinite(scores[place]) else None
+            probability = float(probabilities[place])
+            advances = bool(judged[place] and lots[arm] < probability)
+            if arm not in ready:
+                reason = "has nothing left to try"
+            elif not judged[place]:
+                reason = "failed every time"
+            elif score is None:
+                reason = "no result yet"
+            elif advances:
+                reason = "best" if probability == 1.0 else "drawn to advance"
+            else:
+                reason = "worst" if probability == 0.0 else "drawn to leave"
+            decisions.append(Decision(arm, advances, score, probability, reason=reason))
+        return decisions
+
+    def _scores(self, arms: IntArray, statistics: ArmStatistics) -> FloatArray:
+        """Upper confidence bound of each arm; +inf without a finished pull."""
+        sd, n = np.sqrt(statistics.variance[arms]), statistics.scored[arms]
+        level = statistics.mean[arms] if self.score == "mean" else statistics.best[arms]
+        return gaussian_ucb(level, sd, n, self.c)
+
+    def _grant(
+        self, index: int, decisions: list[Decision], previous: Round | None, ledger: _Ledger
+    ) -> Round:
+        """Share the round's budget among those who advance (paper 3.3, equation 8)."""
+        scores = np.array([np.inf if d.score is None else d.score for d in decisions])
+        advances = np.array([d.advances for d in decisions])
+        arms = np.array([d.arm for d in decisions])[advances]
+        spent = ledger.spent[arms]
+        total = float(ledger.spent.sum())
+        if not self.carry_debts:
+            budget, balance = self.budget / self.rounds, np.zeros(len(arms))
+        else:
+            limits = {} if previous is None else {d.arm: d.limit for d in previous.decisions}
+            balance = np.array([limits.get(a, ledger.spent[a]) for a in arms.tolist()]) - spent
+            left = max(self.budget - total, 0.0) / max(self.rounds - index, 1)
+            budget = max(left - float(balance.sum()), 0.0)  # debts are paid out of the new shares
+        shares = budget * softmax_shares(scores[advances], self.temperature)
+        granted = iter(zip(shares.tolist(), (spent + balance + shares).tolist(), strict=True))
+        final = []
+        for d in decisions:
+            share, limit = next(granted) if d.advances else (0.0, float(ledger.spent[d.arm]))
+            final.append(replace(d, share=share, limit=limit))
+        return Round(index, total + budget + float(balance.sum()), tuple(final))
+
+
+@dataclass(frozen=True)
+class _Ledger:
+    """What the arms have cost so far, in the unit of the budget, running pulls included.
+
+    Attributes:
+        statistics: Of all arms up to the largest number.
+        spent: Cost of each arm (K,).
+        expected: Expected cost of its next pull (K,); 0 where nothing is known.
+    """
+
+    statistics: ArmStatistics
+    spent: FloatArray
+    expected: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        records: ArmRecords,
+        arms: Sequence[int] | IntArray,
+        unit: Unit,
+        expected: npt.ArrayLike | None = None,
+    ) -> _Ledger:
+        seen = int(records.arm.max()) + 1 if len(records) else 0
+        n_arms = max(seen, int(max(arms)) + 1)
+        statistics = ArmStatistics.from_records(records, n_arms)
+        if unit == "trials":
+            return cls(statistics, statistics.pulls.astype(np.float64), np.ones(n_arms))
+        mean = statistics.seconds / np.maximum(statistics.scored, 1)
+        given = np.full(n_arms, np.nan)
+        if expected is not None:
+            given[: len(np.asarray(expected))] = expected
+        cost = np.where(np.isnan(given), mean, given)
+        running = statistics.pulls - statistics.scored
+        return cls(statistics, statistics.seconds + running * cost, cost)

@@ -1,0 +1,359 @@
+"""Adaptive successive filtering: formulas, rounds, debts."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.successive_filtering import (
+    SuccessiveFiltering,
+    advance_probabilities,
+    gaussian_ucb,
+    softmax_shares,
+)
+from automl_plugins.history import Status
+from automl_plugins.streams import Streams
+
+REWARDS = st.floats(0.0, 1.0).map(lambda x: round(x, 6))
+
+
+# --- formulas -------------------------------------------------------------------------------
+
+
+def test_bound_by_hand() -> None:
+    # rewards 0.6, 0.8: mean 0.7, deviation 0.1
+    assert gaussian_ucb([0.7], [0.1], [2], 2.0)[0] == pytest.approx(0.7 + 2 * 0.1 / math.sqrt(2))
+    assert gaussian_ucb([0.7], [0.0], [5])[0] == 0.7
+    assert gaussian_ucb([0.0], [0.0], [0])[0] == math.inf
+
+
+def test_probabilities_by_hand() -> None:
+    np.testing.assert_allclose(advance_probabilities([0.9, 0.5, 0.6]), [1.0, 0.0, 0.25])
+    np.testing.assert_array_equal(advance_probabilities([0.5, 0.5, 0.5]), [1, 1, 1])
+    np.testing.assert_array_equal(advance_probabilities([0.3]), [1])
+    np.testing.assert_array_equal(advance_probabilities([math.inf, 0.2, 0.7]), [1, 0, 1])
+    assert len(advance_probabilities([])) == 0
+
+
+def test_softmax_by_hand() -> None:
+    ratio = softmax_shares([0.9, 0.6])
+    assert ratio[0] / ratio[1] == pytest.approx(math.exp(0.3))  # nearly uniform: 1.35
+    sharp = softmax_shares([0.9, 0.6], 0.1)
+    assert sharp[0] / sharp[1] == pytest.approx(math.exp(3.0))
+    np.testing.assert_allclose(
+        softmax_shares([math.inf, 0.5, 0.1]), softmax_shares([0.5, 0.5, 0.1])
+    )
+    np.testing.assert_allclose(softmax_shares([math.inf, math.inf]), [0.5, 0.5])
+    np.testing.assert_allclose(softmax_shares([900.0, 0.0], 1e-3), [1.0, 0.0])  # no overflow
+
+
+@given(st.lists(REWARDS, min_size=1, max_size=12), st.floats(0.01, 10.0))
+def test_invariants_of_the_formulas(scores: list[float], temperature: float) -> None:
+    p = advance_probabilities(scores)
+    assert ((p >= 0) & (p <= 1)).all()
+    assert p[int(np.argmax(scores))] == 1.0
+    if len(set(scores)) > 1:
+        assert p[int(np.argmin(scores))] == 0.0
+    shares = softmax_shares(scores, temperature)
+    assert shares.sum() == pytest.approx(1.0)
+    order = np.argsort(scores, kind="stable")
+    assert (np.diff(shares[order]) >= -1e-12).all()
+
+
+# --- rounds ---------------------------------------------------------------------------------
+
+
+def paper_round(
+    rewards: dict[int, list[float]], lots: np.ndarray, budget: float, c: float
+) -> dict[int, float]:
+    """One filtering of algorithm 1, written from the paper: shares of those who advance."""
+    bound = {
+        a: statistics.fmean(r) + c * statistics.pstdev(r) / math.sqrt(len(r))
+        for a, r in rewards.items()
+    }
+    low, high = min(bound.values()), max(bound.values())
+    left = {}
+    for a, value in bound.items():
+        p = 1.0 if high == low else (value - low) / (high - low)
+        if lots[a] < p:
+            left[a] = value
+    total = sum(math.exp(v) for v in left.values())
+    return {a: budget * math.exp(v) / total for a, v in left.items()}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(REWARDS, min_size=1, max_size=6), min_size=1, max_size=8),
+    st.integers(0, 2**31),
+    st.floats(0.0, 5.0),
+)
+def test_a_round_as_the_paper_prints_it(rewards: list[list[float]], seed: int, c: float) -> None:
+    streams = Streams(seed)
+    method = SuccessiveFiltering(90, rounds=3, c=c, carry_debts=False)
+    first = method.open(range(len(rewards)), ArmRecords.empty(), None, streams)
+    assert [d.share for d in first.decisions] == pytest.approx([30 / len(rewards)] * len(rewards))
+    arms = [a for a, r in enumerate(rewards) for _ in r]
+    records = ArmRecords.of(arms, [x for r in rewards for x in r])
+    second = method.open(range(len(rewards)), records, first, streams)
+    lots = streams.generator("filter", 1).random(len(rewards))
+    expected = paper_round(dict(enumerate(rewards)), lots, 30.0, c)
+    spread = max(d.score or 0 for d in second.decisions) - min(
+        d.score or 0 for d in second.decisions
+    )
+    if 0 < spread < 1e-9:
+        return  # rounding decides who is the best of equals
+    assert dict.fromkeys(second.arms) == dict.fromkeys(expected)
+    shares = {d.arm: d.share for d in second.decisions if d.advances}
+    assert shares == pytest.approx(expected)
+
+
+def test_best_advances_worst_leaves_one_remains() -> None:
+    rewards = [0.2, 0.5, 0.9, 0.7]
+    records = ArmRecords.of(range(4), rewards)
+    method = SuccessiveFiltering(40)
+    middle = 0
+    for seed in range(200):
+        first = method.open(range(4), ArmRecords.empty(), None, Streams(seed))
+        second = method.open(range(4), records, first, Streams(seed))
+        assert 2 in second.arms
+        assert 0 not in second.arms
+        middle += 1 in second.arms
+        assert second.decisions[0].reason == "worst"
+        assert second.decisions[2].reason == "best"
+    assert 60 < middle < 113  # probability 3/7, three deviations
+
+
+def test_equal_arms_all_stay() -> None:
+    method = SuccessiveFiltering(40)
+    first = method.open(range(5), ArmRecords.empty(), None, Streams(0))
+    second = method.open(range(5), ArmRecords.of(range(5), [0.5] * 5), first, Streams(0))
+    assert second.arms == (0, 1, 2, 3, 4)
+
+
+def test_failing_and_exhausted_arms_leave() -> None:
+    nan = math.nan
+    records = ArmRecords.of([0, 0, 1, 2, 2, 3], [nan, nan, 0.4, nan, 0.1, 0.9])
+    method = SuccessiveFiltering(40)
+    first = method.open(range(5), ArmRecords.empty(), None, Streams(0))
+    second = method.open([0, 1, 2, 4], records, first, Streams(0))
+    reasons = {d.arm: (d.advances, d.reason) for d in second.decisions}
+    assert reasons[0] == (False, "failed every time")
+    assert reasons[3] == (False, "has nothing left to try")
+    assert reasons[4] == (True, "no result yet")
+    assert reasons[1] == (True, "best")
+    assert reasons[2][0] is False  # a failure counts as reward 0: 0.05 on average
+
+
+def test_where_everything_fails_the_search_goes_on() -> None:
+    records = ArmRecords.of([0, 1], [math.nan, math.nan])
+    for score in ("mean", "maximum"):
+        method = SuccessiveFiltering(40, score=score)
+        first = method.open(range(2), ArmRecords.empty(), None, Streams(0))
+        assert method.open(range(2), records, first, Streams(0)).arms == (0, 1)
+
+
+def test_those_who_left_come_back_when_all_others_are_exhausted() -> None:
+    method = SuccessiveFiltering(40)
+    first = method.open(range(3), ArmRecords.empty(), None, Streams(0))
+    records = ArmRecords.of(range(3), [0.1, 0.1, 0.9])
+    second = method.open(range(3), records, first, Streams(0))
+    assert second.arms == (2,)
+    third = method.open([0, 1], records, second, Streams(0))
+    assert third.arms == (0, 1)
+
+
+def test_late_results_do_not_change_a_round() -> None:
+    """Rounds are values: what was drawn stays, whatever the records become."""
+    method = SuccessiveFiltering(40)
+    first = method.open(range(3), ArmRecords.empty(), None, Streams(3))
+    second = method.open(range(3), ArmRecords.of(range(3), [0.2, 0.3, 0.9]), first, Streams(3))
+    stored = Round.from_dict(json.loads(json.dumps(second.to_dict())))
+    assert stored == second
+
+
+# --- spending -------------------------------------------------------------------------------
+
+
+def spend(
+    method: SuccessiveFiltering,
+    costs: list[float],
+    means: list[float],
+    seed: int = 0,
+    pools: list[int] | None = None,
+) -> tuple[ArmRecords, list[Round]]:
+    """A whole search with arms of constant cost and noisy rewards, one evaluation at a time."""
+    rng, streams = np.random.default_rng(seed), Streams(seed)
+    left = list(pools or [10**6] * len(costs))
+    arm: list[int] = []
+    reward: list[float] = []
+    seconds: list[float] = []
+    rounds: list[Round] = []
+    for k in range(100_000):
+        records = ArmRecords.of(arm, reward, seconds=seconds)
+        ready = [a for a in range(len(costs)) if left[a]]
+        if not ready:
+            break
+        if not rounds:
+            rounds.append(method.open(ready, records, None, streams))
+        chosen = method.choose(rounds[-1], records, ready, streams, k)
+        while chosen is None and rounds[-1].index + 1 < method.rounds:
+            rounds.append(method.open(ready, records, rounds[-1], streams))
+            chosen = method.choose(rounds[-1], records, ready, streams, k)
+        if chosen is None:
+            break
+        left[chosen] -= 1
+        arm.append(chosen)
+        reward.append(float(np.clip(rng.normal(means[chosen], 0.05), 0, 1)))
+        seconds.append(costs[chosen])
+    return ArmRecords.of(arm, reward, seconds=seconds), rounds
+
+
+@pytest.mark.parametrize("score", ["mean", "maximum"])
+def test_trials_are_all_used(score: str) -> None:
+    for n, seed in ((60, 0), (37, 1), (200, 2)):
+        method = SuccessiveFiltering(n, score=score)  # type: ignore[arg-type]
+        records, rounds = spend(method, [1.0] * 6, [0.3, 0.4, 0.5, 0.6, 0.7, 0.8], seed)
+        assert len(records) == n
+        assert len(rounds) == 3
+        counts = np.bincount(records.arm, minlength=6)
+        assert counts.min() >= max(2, n // 18)
+        assert counts.argmax() in rounds[-1].arms
+
+
+def test_seconds_are_not_overrun() -> None:
+    costs = [1.0, 3.0, 10.0, 30.0]
+    for seed in range(20):
+        method = SuccessiveFiltering(600, unit="seconds")
+        records, _ = spend(method, costs, [0.5, 0.6, 0.7, 0.65], seed)
+        spent = records.seconds.sum()
+        assert 570 <= spent <= 600
+
+
+@pytest.mark.parametrize(("carry_debts", "pulls"), [(False, [2, 2, 2]), (True, [1, 1, 1])])
+def test_the_papers_loop_overruns_its_shares(carry_debts: bool, pulls: list[int]) -> None:
+    """Three shares of 400 s, evaluations of 300 s: the paper's loop spends 1800 s of 1200."""
+    method = SuccessiveFiltering(3600, unit="seconds", carry_debts=carry_debts)
+    first = method.open(range(3), ArmRecords.empty(), None, Streams(0))
+    arm: list[int] = []
+    while True:
+        records = ArmRecords.of(arm, [0.5] * len(arm), seconds=[300.0] * len(arm))
+        chosen = method.choose(first, records, range(3), Streams(0), len(arm))
+        if chosen is None:
+            break
+        arm.append(chosen)
+    assert np.bincount(arm).tolist() == pulls
+
+
+def test_debts_are_paid_and_savings_kept() -> None:
+    method = SuccessiveFiltering(300, unit="seconds")
+    first = method.open(range(2), ArmRecords.empty(), None, Streams(0))
+    assert [d.limit for d in first.decisions] == [50, 50]
+    records = ArmRecords.of([0, 1, 1], [0.5, 0.5, 0.5], seconds=[90.0, 20.0, 20.0])
+    second = method.open(range(2), records, first, Streams(0))
+    # 170 s are left for two rounds; arm 0 owes 40 s, arm 1 has 10 s to its credit
+    owed, saved = second.decisions
+    assert owed.share == saved.share == pytest.approx((85 + 40 - 10) / 2)
+    assert owed.limit - 90 == pytest.approx(owed.share - 40)
+    assert saved.limit - 40 == pytest.approx(saved.share + 10)
+    assert second.limit == pytest.approx(130 + 85)
+    assert (owed.limit - 90) + (saved.limit - 40) == pytest.approx(85)
+
+
+def test_running_pulls_are_counted_with_their_expected_cost() -> None:
+    method = SuccessiveFiltering(120, unit="seconds")
+    first = method.open(range(2), ArmRecords.empty(), None, Streams(0))
+    status = [Status.COMPLETE, Status.COMPLETE, Status.RUNNING, Status.RUNNING]
+    records = ArmRecords.of(
+        [0, 1, 0, 1],
+        [0.5, 0.5, math.nan, math.nan],
+        seconds=[12.0, 2.0, math.nan, math.nan],
+        status=status,
+    )
+    # arm 0 has spent 12 + 12 of its 20 s, arm 1 2 + 2
+    assert method.choose(first, records, range(2), Streams(0), 4) == 1
+    assert method.choose(first, records, range(2), Streams(0), 4, expected=[1.0, 15.0]) == 0
+
+
+def test_every_arm_is_seen_once_even_if_it_costs_more_than_a_share() -> None:
+    method = SuccessiveFiltering(300, unit="seconds")
+    records, _ = spend(method, [60.0, 1.0, 1.0, 40.0], [0.5] * 4)
+    assert set(records.arm[:4]) == {0, 1, 2, 3}
+    assert records.seconds.sum() <= 300
+
+
+def test_more_arms_than_evaluations() -> None:
+    records, _ = spend(SuccessiveFiltering(6), [1.0] * 12, [0.5] * 12)
+    assert len(records) == 6
+    assert len(set(records.arm.tolist())) == 6
+
+
+def test_exhausted_arms_leave_their_shares_to_others() -> None:
+    records, _ = spend(SuccessiveFiltering(60), [1.0] * 3, [0.9, 0.5, 0.4], pools=[2, 1, 1000])
+    assert np.bincount(records.arm).tolist() == [2, 1, 57]
+
+
+def test_better_arms_get_more_with_the_maximum() -> None:
+    means = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    shares = {}
+    for score in ("mean", "maximum"):
+        best = []
+        for seed in range(10):
+            method = SuccessiveFiltering(120, score=score)
+            records, _ = spend(method, [1.0] * 6, means, seed)
+            best.append(np.mean(records.arm == 5))
+        shares[score] = np.mean(best)
+    assert shares["maximum"] > shares["mean"] + 0.1
+
+
+def test_same_seed_same_search() -> None:
+    runs = [spend(SuccessiveFiltering(50), [1.0] * 4, [0.2, 0.4, 0.6, 0.8], 7) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0][0].arm, runs[1][0].arm)
+    assert runs[0][1] == runs[1][1]
+
+
+def test_choosing_takes_less_than_a_millisecond() -> None:
+    rng = np.random.default_rng(0)
+    n = 10_000
+    records = ArmRecords.of(rng.integers(12, size=n), rng.random(n), seconds=rng.random(n))
+    method = SuccessiveFiltering(1e6, unit="seconds")
+    first = method.open(range(12), ArmRecords.empty(), None, Streams(0))
+    times = []
+    for k in range(30):
+        start = time.perf_counter()
+        method.choose(first, records, range(12), Streams(0), k)
+        times.append(time.perf_counter() - start)
+    assert statistics.median(times) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"budget": 0}, "positive number of trials, got 0"),
+        ({"budget": -3.0, "unit": "seconds"}, "positive number of seconds"),
+        ({"budget": math.nan}, "positive"),
+        ({"budget": math.inf}, "positive"),
+        ({"budget": 9, "rounds": 0}, "rounds must be >= 1"),
+        ({"budget": 9, "c": -1}, "c must be"),
+        ({"budget": 9, "temperature": 0}, "temperature must be"),
+        ({"budget": 9, "score": "median"}, "'mean' or 'maximum'"),
+        ({"budget": 9, "unit": "hours"}, "'trials' or 'seconds'"),
+        ({"budget": 9, "min_pulls": 0}, "min_pulls"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SuccessiveFiltering(**arguments)  # type: ignore[arg-type]
+
+
+def test_no_arm_at_all() -> None:
+    with pytest.raises(ValueError, match="no arm"):
+        SuccessiveFiltering(9).open([], ArmRecords.empty(), None, Streams(0))
