@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import AndConjunction, Condition, ConditionLike, Conjunction
+from ConfigSpace.conditions import (
+    AndConjunction,
+    Condition,
+    ConditionLike,
+    Conjunction,
+    GreaterThanCondition,
+    InCondition,
+    LessThanCondition,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -81,6 +89,15 @@ def _separate(
     if with_child.max() < without.min():
         return Rule(child, parent, "below", (float(without.min()),))
     return None
+
+
+def as_condition(space: ConfigurationSpace, rule: Rule, values: Sequence[Any]) -> Condition:
+    """A rule as a condition of ``space``, its values given as values of the parent."""
+    child, parent = space[rule.child], space[rule.parent]
+    if rule.relation == "in":
+        return InCondition(child, parent, list(values))
+    kind = GreaterThanCondition if rule.relation == "above" else LessThanCondition
+    return kind(child, parent, values[0])
 
 
 def is_active(space: ConfigurationSpace, name: str, values: Mapping[str, Any]) -> bool:

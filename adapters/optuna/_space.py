@@ -11,10 +11,7 @@ from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
     Float,
-    GreaterThanCondition,
-    InCondition,
     Integer,
-    LessThanCondition,
     OrdinalHyperparameter,
 )
 from ConfigSpace.hyperparameters import Hyperparameter
@@ -26,7 +23,7 @@ from optuna.distributions import (
 )
 
 from automl_plugins import conditions
-from automl_plugins.conditions import Rule
+from automl_plugins.conditions import Rule, as_condition
 from automl_plugins.space import VectorSpace
 
 FloatArray = npt.NDArray[np.float64]
@@ -99,15 +96,12 @@ class UnionSpace:
     def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:
         if rule.child not in space or rule.parent not in space:
             return None
-        child, parent = space[rule.child], space[rule.parent]
+        parent = space[rule.parent]
         values = self._grid(rule.parent, np.array(rule.values))
         legal = [int(v) for v in np.rint(values) if parent.legal_value(int(v))]
         if len(legal) != len(values):  # the parent's range has moved away from under the rule
             return None
-        if rule.relation == "in":
-            return InCondition(child, parent, legal)
-        kind = GreaterThanCondition if rule.relation == "above" else LessThanCondition
-        return kind(child, parent, legal[0])
+        return as_condition(space, rule, legal)
 
     def _grid(self, name: str, internal: FloatArray) -> FloatArray:
         """Internal values as the values of the ConfigSpace hyperparameter."""

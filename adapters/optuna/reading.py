@@ -14,10 +14,7 @@ from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
     Float,
-    GreaterThanCondition,
-    InCondition,
     Integer,
-    LessThanCondition,
 )
 from ConfigSpace.hyperparameters import Constant, Hyperparameter, OrdinalHyperparameter
 from optuna.distributions import (
@@ -31,7 +28,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.conditions import Rule
+from automl_plugins.conditions import Rule, as_condition
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
 
@@ -188,18 +185,15 @@ def _space(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
         for name, d in distributions.items()
     }
     for rule in infer_rules(values, distributions):
-        space.add(_condition(space, rule, distributions[rule.parent]))
+        parent_values = _parent_values(rule, distributions[rule.parent])
+        space.add(as_condition(space, rule, parent_values))
     return space
 
 
-def _condition(
-    space: ConfigurationSpace, rule: Rule, parent: BaseDistribution
-) -> InCondition | GreaterThanCondition | LessThanCondition:
+def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
     if isinstance(parent, CategoricalDistribution):
-        chosen = [parent.choices[int(i)] for i in rule.values]
-        return InCondition(space[rule.child], space[rule.parent], chosen)
-    kind = GreaterThanCondition if rule.relation == "above" else LessThanCondition
-    return kind(space[rule.child], space[rule.parent], int(rule.values[0]))
+        return [parent.choices[int(i)] for i in rule.values]
+    return [int(v) for v in rule.values]
 
 
 def _hyperparameter(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:

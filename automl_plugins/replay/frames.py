@@ -13,10 +13,7 @@ from ConfigSpace import (
     ConfigurationSpace,
     Constant,
     Float,
-    GreaterThanCondition,
-    InCondition,
     Integer,
-    LessThanCondition,
     OrdinalHyperparameter,
 )
 from ConfigSpace.hyperparameters import (
@@ -25,7 +22,7 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
-from automl_plugins.conditions import Rule, infer_rules
+from automl_plugins.conditions import Rule, as_condition, infer_rules
 
 from .protocol import TrialStatus
 from .search import RecordedTrial, Search
@@ -115,12 +112,10 @@ def _values(hyperparameter: Any) -> Sequence[Any]:
 
 
 def _condition(space: ConfigurationSpace, rule: Rule) -> Any:
-    child, parent = space[rule.child], space[rule.parent]
     if rule.relation == "in":
-        values = _values(parent)
-        return InCondition(child, parent, [values[int(i)] for i in rule.values])
-    kind = GreaterThanCondition if rule.relation == "above" else LessThanCondition
-    return kind(child, parent, int(rule.values[0]))
+        known = _values(space[rule.parent])
+        return as_condition(space, rule, [known[int(i)] for i in rule.values])
+    return as_condition(space, rule, [int(rule.values[0])])
 
 
 # --- arguments of Table ---------------------------------------------------------------------
