@@ -7,6 +7,7 @@ ARGS ?=
 
 # The examples that are run as they are: not the benchmarks, nor the loaders that they import.
 EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_tables.py \
+	examples/classifiers.py \
 	examples/compare_samplers.py examples/evidence_page.py examples/static_figures.py, \
 	$(sort $(wildcard examples/*.py)))
 PIP = bin/python -m pip install --disable-pip-version-check

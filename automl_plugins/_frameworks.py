@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .bandits.report import ArmReport
     from .replay.protocol import Method
     from .replay.search import Search
 
@@ -74,6 +75,22 @@ def curves_of(thing: Any, **labels: Any) -> list[Search]:
         )
     searches: list[Search] = found.curves(thing, **labels)
     return searches
+
+
+def arm_report_of(thing: Any, **options: Any) -> ArmReport:
+    """``arm_report(thing, **options)`` of the adapter that knows it.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    found = adapter_of(thing)
+    if found is None or not hasattr(found, "arm_report"):
+        raise TypeError(
+            f"Cannot report on the arms of a {type(thing).__name__}: pass an ArmReport, an Optuna"
+            " study or Hyperopt trials."
+        )
+    report: ArmReport = found.arm_report(thing, **options)
+    return report
 
 
 def reader_of(source: str) -> Callable[..., list[Search]] | None:

@@ -1,1 +1,37 @@
 """Which algorithm gets the next trial: bandits, successive filtering, weighted model sampling."""
+
+from .greedy import AlwaysBest, DecreasingEpsilon, EpsilonGreedy, RandomArm
+from .increasing_effort import IncreasingEffort
+from .model_weights import failure_probability, model_weights
+from .partition import partition
+from .policy import Policy
+from .records import ArmRecords
+from .report import ArmReport
+from .rounds import Round
+from .successive_filtering import SuccessiveFiltering
+from .successive_halving import Hyperband, SuccessiveHalving
+from .thompson import Thompson, TopTwoThompson
+from .ucb import UCB1, MaxUCB, UCB1Tuned
+
+__all__ = [
+    "UCB1",
+    "AlwaysBest",
+    "ArmRecords",
+    "ArmReport",
+    "DecreasingEpsilon",
+    "EpsilonGreedy",
+    "Hyperband",
+    "IncreasingEffort",
+    "MaxUCB",
+    "Policy",
+    "RandomArm",
+    "Round",
+    "SuccessiveFiltering",
+    "SuccessiveHalving",
+    "Thompson",
+    "TopTwoThompson",
+    "UCB1Tuned",
+    "failure_probability",
+    "model_weights",
+    "partition",
+]

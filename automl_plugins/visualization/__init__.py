@@ -1,6 +1,7 @@
-"""Plots of replayed searches and of their comparison, as plotly figures."""
+"""Plots of searches, replayed or real, and of their comparison, as plotly figures."""
 
+from automl_plugins.visualization.arm_allocation import plot_arm_allocation
 from automl_plugins.visualization.progress import plot_ranks, plot_regret
 from automl_plugins.visualization.rank_diagram import plot_rank_diagram
 
-__all__ = ["plot_rank_diagram", "plot_ranks", "plot_regret"]
+__all__ = ["plot_arm_allocation", "plot_rank_diagram", "plot_ranks", "plot_regret"]

@@ -1,0 +1,242 @@
+"""Sub-spaces of a search space, one for each arm (Zhu 2020, BOASF, hyperparameter optimisation).
+
+The range of each parameter is split in k on its own scale, and an arm is one cell of the grid
+that this makes. There are k^n of them, so only the first parameters are split (``max_arms``).
+
+A conditional parameter is split in the cells in which it is always active: those, say, that hold
+the value of its parent which it needs. So the cells are disjoint and cover the space.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    BetaFloatHyperparameter,
+    BetaIntegerHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
+)
+from scipy.stats import beta, truncnorm
+
+from .domains import Domain, Range, activity, domain_of
+from .restriction import restricted
+from .splitting import between, integers_at, split_groups, split_integers, split_interval
+
+_PLACES = 13  # decimal places to which ConfigSpace rounds bounds
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One part of a space.
+
+    Attributes:
+        name: What it holds, such as ``"lr in [0.001, 0.03162), booster in {a, b}"``.
+        domains: The part of each parameter that is split; all of them are active in the cell.
+        space: The sub-space.
+    """
+
+    name: str
+    domains: Mapping[str, Domain]
+    space: ConfigurationSpace
+
+    def contains(self, configuration: Mapping[str, Any]) -> bool:
+        """Whether a configuration of the whole space, of any kind with values, lies in it."""
+        return all(
+            name in configuration and configuration[name] in domain
+            for name, domain in self.domains.items()
+        )
+
+
+@dataclass(frozen=True)
+class Partition(Sequence[Cell]):
+    """Cells that are disjoint and cover a space; a sequence of them.
+
+    Attributes:
+        cells: The cells.
+        notes: What is not split and why, one sentence each.
+    """
+
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Cell: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Cell]: ...
+    def __getitem__(self, index: int | slice) -> Cell | Sequence[Cell]:
+        return self.cells[index]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def index_of(self, configuration: Mapping[str, Any]) -> int:
+        """Number of the cell that a configuration lies in.
+
+        Raises:
+            ValueError: If it lies in none: it is no configuration of the space.
+        """
+        for i, cell in enumerate(self.cells):
+            if cell.contains(configuration):
+                return i
+        raise ValueError(f"{dict(configuration)} lies in no cell: it is none of the space.")
+
+
+def partition(
+    space: ConfigurationSpace,
+    k: int = 2,
+    *,
+    max_arms: int = 16,
+    parameters: Sequence[str] | None = None,
+) -> Partition:
+    """Split a space into the cells of a grid.
+
+    Numbers are split on their own scale, whole numbers into groups of whole numbers, categories
+    and ordinals into contiguous groups; whatever has fewer than k values is split into these.
+    Normal and beta distributions are split at their quantiles, except normal ones on a log scale;
+    see ``restricted`` for what is left of them. Cells of which forbidden clauses leave nothing are
+    left out.
+
+    Args:
+        space: The whole space.
+        k: Parts of each parameter; >= 2.
+        max_arms: Largest number of cells. Parameters are split one after the other as long as
+            there are not more; the notes of the result name the others.
+        parameters: What to split, the most important first; None is every parameter, parents
+            first, then by name.
+
+    Raises:
+        ValueError: For an argument outside its range, or if nothing can be split.
+    """
+    if k < 2:
+        raise ValueError(f"k must be at least 2, got {k!r}: one part is the whole space.")
+    left = _names(space, parameters)
+    grid: list[dict[str, Domain]] = [{}]
+    notes: list[str] = []
+    while left:
+        found = next(
+            ((n, g) for n in left if len(g := _split(space, grid, n, k)) > len(grid)), None
+        )
+        if found is None:
+            notes.append(
+                f"Not split, since they are not always active in any cell: {_list(left)}."
+            )
+            break
+        name, grown = found
+        if len(grown) > max_arms:
+            notes.append(
+                f"Not split, since {name} would make {len(grown)} cells and max_arms is"
+                f" {max_arms}: {_list(left)}."
+            )
+            break
+        grid = grown
+        left.remove(name)
+    if len(grid) == 1:
+        raise ValueError(
+            "Nothing can be split. " + (" ".join(notes) or "No parameter has two values.")
+        )
+    spaces = [restricted(space, domains) for domains in grid]
+    cells = [
+        Cell(", ".join(_text(*item) for item in domains.items()), domains, sub)
+        for domains, sub in zip(grid, spaces, strict=True)
+        if sub is not None
+    ]
+    if len(cells) < len(grid):
+        notes.append(f"{len(grid) - len(cells)} of {len(grid)} cells are forbidden and left out.")
+    return Partition(tuple(cells), tuple(notes))
+
+
+def _names(space: ConfigurationSpace, parameters: Sequence[str] | None) -> list[str]:
+    """Names of what may be split."""
+    vary = [name for name in space.at if space[name].size > 1]
+    if parameters is None:
+        return vary
+    if isinstance(parameters, str):
+        raise TypeError(f"parameters must be a sequence of names: give [{parameters!r}].")
+    for name in parameters:
+        if name not in space:
+            raise ValueError(f"{name!r} is no parameter of the space: it has {_list(space.at)}.")
+        if name not in vary:
+            raise ValueError(f"{name!r} has one value and cannot be split: leave it out.")
+    return list(dict.fromkeys(parameters))
+
+
+def _split(
+    space: ConfigurationSpace, grid: list[dict[str, Domain]], name: str, k: int
+) -> list[dict[str, Domain]]:
+    """The grid with every cell split in which the parameter is always active."""
+    parts = pieces(space[name], k)
+    grown: list[dict[str, Domain]] = []
+    for domains in grid:
+        always = activity(space, domains).get(name) is True
+        grown += [{**domains, name: part} for part in parts] if always else [domains]
+    return grown
+
+
+def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
+    """The values of a hyperparameter in k parts; fewer if it has fewer values."""
+    domain = domain_of(hp)
+    if isinstance(domain, tuple):
+        return [domain[group.start : group.stop] for group in split_groups(len(domain), k)]
+    log, cuts = bool(hp.log), _quantiles(hp, k)  # type: ignore[attr-defined]
+    if isinstance(hp, IntegerHyperparameter):
+        low, high = int(hp.lower), int(hp.upper)
+        groups = split_integers(low, high, k, log=log) if cuts is None else None
+        return [Range(*g) for g in groups or integers_at(low, high, cuts or [])]
+    if cuts is None:
+        cuts = [high for _, high in split_interval(domain.low, domain.high, k, log=log)[:-1]]
+    return list(_ranges(domain.low, domain.high, cuts))
+
+
+def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
+    """The k - 1 inner quantiles of a normal or beta distribution; None for any other."""
+    u = np.arange(1, k) / k
+    if isinstance(hp, NormalFloatHyperparameter | NormalIntegerHyperparameter) and not hp.log:
+        a, b = (hp.lower - hp.mu) / hp.sigma, (hp.upper - hp.mu) / hp.sigma
+        return [float(x) for x in truncnorm.ppf(u, a, b, loc=hp.mu, scale=hp.sigma)]
+    if isinstance(hp, BetaFloatHyperparameter | BetaIntegerHyperparameter):
+        at = beta.ppf(u, hp.alpha, hp.beta)
+        return [between(hp.lower, hp.upper, float(x), log=hp.log) for x in at]
+    return None
+
+
+def _ranges(low: float, high: float, cuts: Sequence[float]) -> Iterator[Range]:
+    """Ranges between cuts that ConfigSpace can hold; cuts nearer than 1e-13 to others are left."""
+    for cut in cuts:
+        limit = _rounded(cut)
+        below = _rounded(min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf)))
+        if low < below < limit < high:
+            yield Range(low, below, limit)
+            low = limit
+    yield Range(low, high)
+
+
+def _rounded(x: float) -> float:
+    return float(np.round(x, _PLACES))
+
+
+def _text(name: str, domain: Domain) -> str:
+    if isinstance(domain, tuple):
+        values = ", ".join(map(str, domain))
+        return f"{name} = {values}" if len(domain) == 1 else f"{name} in {{{values}}}"
+    end = domain.high if domain.limit is None else domain.limit
+    if domain.low == end:
+        return f"{name} = {domain.low}"
+    bounds = [f"{x:.4g}" for x in (domain.low, end)]
+    if bounds[0] == bounds[1] or isinstance(end, int):
+        bounds = [str(domain.low), str(end)]
+    return f"{name} in [{', '.join(bounds)}" + ("]" if domain.limit is None else ")")
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,284 @@
+"""Successive halving and Hyperband with stated budgets (Sarigiannis 2019, section 2).
+
+======  ===========================================================================================
+r       resource of an evaluation, a part of the full one: of the training rows, of the epochs
+s_max   floor(-log_eta r_min), so there are s_max + 1 rungs
+n_i     floor(n eta^-i), the configurations evaluated in rung i
+r_i     eta^(-s_max + i), their resource; the last rung has all of it
+b       sum of n_i r_i, the budget in full evaluations (eq. 2)
+======  ===========================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+C = TypeVar("C")
+
+_SLACK = 1e-9  # 3^5 / 243 may be a rounding above 1
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How many configurations are evaluated with which resource.
+
+    Attributes:
+        n: Configurations, >= 1.
+        resource: Part of the full resource, in (0, 1].
+    """
+
+    n: int
+    resource: float
+
+
+@dataclass(frozen=True)
+class Evaluation(Generic[C]):
+    """One evaluation of a schedule.
+
+    Attributes:
+        number: Of the configuration, counted from 0 through all brackets.
+        configuration: What ``sample(number)`` returned.
+        bracket: Which bracket, counted from 0.
+        rung: Which rung of it, counted from 0.
+        resource: Part of the full resource.
+        loss: Minimised; NaN if the evaluation failed.
+    """
+
+    number: int
+    configuration: C
+    bracket: int
+    rung: int
+    resource: float
+    loss: float
+
+
+def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
+    """Indices of the ``keep`` smallest of the losses (n,), the best first.
+
+    Of equal losses the earlier comes first. Failed evaluations, NaN, come after all others: they
+    are promoted only where too few have not failed, so that the budget stays as stated.
+    """
+    values = np.asarray(losses, dtype=np.float64)
+    return np.argsort(values, kind="stable")[: max(keep, 0)]
+
+
+def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:
+    """The evaluation with the smallest loss among those with the largest resource, the first.
+
+    Raises:
+        ValueError: If none of these has a loss that is a number.
+    """
+    done = [e for e in evaluations if not math.isnan(e.loss)]
+    if not done:
+        raise ValueError("No evaluation has succeeded: there is no best one.")
+    full = max(e.resource for e in done)
+    return min((e for e in done if e.resource == full), key=lambda e: e.loss)
+
+
+def promotions(r_min: float, eta: int) -> int:
+    """Number of promotions on the way from ``r_min`` to the full resource, floor(-log_eta r_min).
+
+    Raises:
+        ValueError: For an argument outside its range.
+        TypeError: For an ``eta`` that is not whole.
+    """
+    if _whole("eta", eta) < 2:
+        raise ValueError(f"eta must be at least 2, got {eta!r}: one in eta is promoted.")
+    if not 0.0 < r_min <= 1.0:
+        raise ValueError(
+            f"r_min must lie in (0, 1], got {r_min!r}: it is a part of the full resource."
+        )
+    s = 0
+    while r_min * eta ** (s + 1) <= 1.0 + _SLACK:
+        s += 1
+    return s
+
+
+class _Schedule(ABC):
+    """One schedule of successive halving or several."""
+
+    @property
+    @abstractmethod
+    def brackets(self) -> tuple[SuccessiveHalving, ...]:
+        """The schedules of successive halving that are executed, in their order."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> float:
+        """What it costs, in full evaluations."""
+
+    def run(
+        self,
+        sample: Callable[[int], C],
+        evaluate: Callable[[C, float], float],
+        *,
+        catch: tuple[type[Exception], ...] = (),
+        map: Callable[..., Iterable[float]] = map,
+    ) -> list[Evaluation[C]]:
+        """Execute it.
+
+        Args:
+            sample: Gives configuration number i.
+            evaluate: Gives the loss of a configuration with a part of the resource; NaN: failed.
+            catch: Exceptions that are failures too; others end the run.
+            map: Evaluates the configurations of a rung, such as ``map`` of an executor.
+
+        Returns:
+            All evaluations, in their order; see ``best``.
+        """
+        out: list[Evaluation[C]] = []
+        first = 0
+        for b, bracket in enumerate(self.brackets):
+            numbers = list(range(first, first + bracket.n))
+            configurations = {i: sample(i) for i in numbers}
+            first += bracket.n
+            losses: list[float] = []
+            for r, rung in enumerate(bracket.rungs):
+                if r:
+                    numbers = [numbers[i] for i in promote(losses, rung.n).tolist()]
+                loss_of = partial(_loss, evaluate, rung.resource, catch)
+                losses = [float(x) for x in map(loss_of, [configurations[i] for i in numbers])]
+                out += [
+                    Evaluation(i, configurations[i], b, r, rung.resource, loss)
+                    for i, loss in zip(numbers, losses, strict=True)
+                ]
+        return out
+
+
+def _loss(
+    evaluate: Callable[[C, float], float],
+    resource: float,
+    catch: tuple[type[Exception], ...],
+    configuration: C,
+) -> float:
+    try:
+        return evaluate(configuration, resource)
+    except catch:
+        return math.nan
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving(_Schedule):
+    """Evaluate many configurations cheaply, and the best 1 / eta of them with eta times as much.
+
+    With ``r_min=1`` this is random search. ``of_budget`` gives schedules that cost the same.
+
+    Args:
+        n: Configurations in the first rung; >= eta^s_max, so that one reaches the last.
+        r_min: Least resource, in (0, 1]; the first rung has eta^-s_max, which may be more.
+        eta: One in eta is promoted; an integer >= 2.
+
+    Raises:
+        ValueError: For an argument outside its range.
+        TypeError: For an ``n`` or ``eta`` that is not whole.
+    """
+
+    n: int
+    r_min: float = 1 / 9
+    eta: int = 3
+
+    def __post_init__(self) -> None:
+        least = self.eta ** promotions(self.r_min, self.eta)
+        if _whole("n", self.n) < least:
+            raise ValueError(
+                f"n must be at least {least} with r_min={self.r_min:g} and eta={self.eta}, so that"
+                f" one configuration reaches the last rung, got {self.n}."
+            )
+
+    @classmethod
+    def of_budget(cls, budget: int, s: int, *, eta: int = 3) -> SuccessiveHalving:
+        """The schedule of s + 1 rungs that share a budget equally (table 1: SH_s).
+
+        With eta = 3 it costs ``budget`` for s = 0, 1 and 2 if that is a multiple of 6, else less
+        by at most one evaluation: 33, 32.3 and 33 of 33.
+
+        Args:
+            budget: Budget in full evaluations; > s.
+            s: Number of promotions: 0 is random search, and more explore more.
+            eta: One in eta is promoted; an integer >= 2.
+
+        Raises:
+            ValueError: For an argument outside its range.
+            TypeError: For an argument that is not whole.
+        """
+        promotions(1.0, eta)
+        if _whole("s", s) < 0:
+            raise ValueError(f"s must be at least 0, got {s}.")
+        if _whole("budget", budget) <= s:
+            raise ValueError(
+                f"budget must be at least {s + 1}, a full evaluation for each rung, got {budget}."
+            )
+        return cls(budget * eta**s // (s + 1), 1 / eta**s, eta)
+
+    @property
+    def rungs(self) -> tuple[Rung, ...]:
+        """The rungs, that with the least resource first."""
+        s = promotions(self.r_min, self.eta)
+        return tuple(Rung(self.n // self.eta**i, 1 / self.eta ** (s - i)) for i in range(s + 1))
+
+    @property
+    def budget(self) -> float:
+        """What it costs, in full evaluations (eq. 2)."""
+        return math.fsum(rung.n * rung.resource for rung in self.rungs)
+
+    @property
+    def brackets(self) -> tuple[SuccessiveHalving, ...]:
+        """The schedule itself."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Hyperband(_Schedule):
+    """Schedules of successive halving of equal budget, from s_max promotions down to none.
+
+    Which of them suits a task is not known before, so all are executed (Li 2016). With eta = 3
+    and r_min = 1/9 they are SH2, SH1 and SH0 of the paper, and the budget is 3 n.
+
+    Args:
+        n: Budget of each schedule in full evaluations; > s_max.
+        r_min: Least resource, in (0, 1].
+        eta: One in eta is promoted; an integer >= 2.
+
+    Raises:
+        ValueError: For an argument outside its range.
+        TypeError: For an ``n`` or ``eta`` that is not whole.
+    """
+
+    n: int
+    r_min: float = 1 / 9
+    eta: int = 3
+
+    def __post_init__(self) -> None:
+        s_max = promotions(self.r_min, self.eta)
+        if _whole("n", self.n) <= s_max:
+            raise ValueError(
+                f"n must be at least {s_max + 1} with r_min={self.r_min:g} and eta={self.eta}, a"
+                f" full evaluation for each rung of the longest schedule, got {self.n}."
+            )
+
+    @property
+    def brackets(self) -> tuple[SuccessiveHalving, ...]:
+        """The schedules, the one that explores most first."""
+        s_max = promotions(self.r_min, self.eta)
+        order = range(s_max, -1, -1)
+        return tuple(SuccessiveHalving.of_budget(self.n, s, eta=self.eta) for s in order)
+
+    @property
+    def budget(self) -> float:
+        """What it costs, in full evaluations (eq. 4)."""
+        return math.fsum(bracket.budget for bracket in self.brackets)
+
+
+def _whole(name: str, value: Any) -> int:
+    """The value, if it is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    return int(value)

@@ -1,0 +1,634 @@
+"""Partitions: by hand, and as a property of random conditional spaces."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from ConfigSpace import (
+    AndConjunction,
+    Beta,
+    BetaIntegerHyperparameter,
+    Categorical,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    ForbiddenEqualsRelation,
+    ForbiddenGreaterThanRelation,
+    ForbiddenInClause,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    LessThanCondition,
+    Normal,
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
+    NotEqualsCondition,
+    OrConjunction,
+    OrdinalHyperparameter,
+)
+from ConfigSpace.exceptions import (
+    ActiveHyperparameterNotSetError,
+    ForbiddenValueError,
+    InactiveHyperparameterSetError,
+)
+from ConfigSpace.forbidden import (
+    ForbiddenGreaterThanClause,
+    ForbiddenGreaterThanEqualsClause,
+    ForbiddenLessThanClause,
+    ForbiddenLessThanEqualsClause,
+)
+from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformIntegerHyperparameter
+from hypothesis import assume, given, settings
+from scipy import stats
+
+from automl_plugins.bandits.domains import Range
+from automl_plugins.bandits.partition import Partition, partition, pieces
+from automl_plugins.bandits.restriction import restricted
+from automl_plugins.bandits.splitting import (
+    product_cells,
+    split_groups,
+    split_integers,
+    split_interval,
+    splittable,
+)
+from automl_plugins.space import FloatArray, VectorSpace
+
+Value = dict[str, Any]
+
+# Arithmetic
+
+
+def test_intervals_by_hand() -> None:
+    assert split_interval(0.0, 6.0, 3) == [(0.0, 2.0), (2.0, 4.0), (4.0, 6.0)]
+    cells = split_interval(1e-4, 1.0, 2, log=True)
+    assert cells[0][0] == 1e-4 and cells[1][1] == 1.0
+    assert cells[0][1] == cells[1][0] == pytest.approx(1e-2)
+    assert split_interval(-1.0, 1.0, 1) == [(-1.0, 1.0)]
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1.001, 1e6), st.integers(1, 9), st.booleans())
+def test_intervals_are_equal_on_their_scale(low: float, ratio: float, k: int, log: bool) -> None:
+    cells = split_interval(low, low * ratio, k, log=log)
+    assert len(cells) == k and cells[0][0] == low and cells[-1][1] == low * ratio
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(cells))
+    widths = [math.log(b / a) if log else b - a for a, b in cells]
+    assert widths == pytest.approx([sum(widths) / k] * k, rel=1e-6)
+
+
+def test_integers_by_hand() -> None:
+    assert split_integers(1, 7, 3) == [(1, 2), (3, 4), (5, 7)]
+    assert split_integers(-3, -2, 5) == [(-3, -3), (-2, -2)]
+    # sqrt(1/2 * 100.5) = 7.1
+    assert split_integers(1, 100, 2, log=True) == [(1, 7), (8, 100)]
+    assert split_integers(1, 3, 3, log=True) == [(1, 1), (2, 2), (3, 3)]
+    assert split_integers(5, 5, 2, log=True) == [(5, 5)]
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(1, 40), st.booleans())
+def test_groups_of_integers_cover_without_gaps(low: int, more: int, k: int, log: bool) -> None:
+    high = low + more
+    groups = split_integers(low, high, k, log=log)
+    assert len(groups) == min(k, more + 1)
+    assert groups[0][0] == low and groups[-1][1] == high
+    assert all(first <= last for first, last in groups)
+    assert all(a[1] + 1 == b[0] for a, b in itertools.pairwise(groups))
+    sizes = [last - first + 1 for first, last in groups]
+    if not log:
+        assert max(sizes) - min(sizes) <= 1
+    elif min(sizes) > 100:
+        widths = [math.log((last + 0.5) / (first - 0.5)) for first, last in groups]
+        assert max(widths) == pytest.approx(min(widths), rel=0.1)
+
+
+@given(st.integers(1, 50), st.integers(1, 60))
+def test_groups_of_indices(n: int, k: int) -> None:
+    groups = split_groups(n, k)
+    assert [i for group in groups for i in group] == list(range(n))
+    sizes = [len(group) for group in groups]
+    assert len(groups) == min(n, k) and max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: split_interval(1.0, 1.0, 2), "low must be less than high"),
+        (lambda: split_interval(0.0, 1.0, 2, log=True), "needs low > 0"),
+        (lambda: split_interval(0.0, 1.0, 0), "k must be at least 1"),
+        (lambda: split_integers(4, 3, 2), "low must be at most high"),
+        (lambda: split_integers(0, 3, 2, log=True), "needs low > 0"),
+        (lambda: split_groups(0, 2), "something to split"),
+    ],
+)
+def test_bad_arithmetic(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_cap_on_the_grid() -> None:
+    assert [splittable([2, 3, 2, 4], cap) for cap in (1, 2, 5, 6, 12, 47, 48)] == [
+        0,
+        1,
+        1,
+        2,
+        3,
+        3,
+        4,
+    ]
+    assert splittable([], 9) == 0
+    assert product_cells([2, 3, 2], 6) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert product_cells([2, 3], 1) == [()]
+
+
+# Cells by hand
+
+
+def learner() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    booster = Categorical("booster", ["gbt", "dart", "linear"], default="linear")
+    rate = Float("rate", (1e-3, 1.0), log=True, default=0.9)
+    depth, drop = Integer("depth", (1, 16)), Float("drop", (0.0, 1.0))
+    space.add(booster, rate, depth, drop, Constant("seed", 3))
+    space.add(
+        InCondition(depth, booster, ["gbt", "dart"]),
+        EqualsCondition(drop, booster, "dart"),
+    )
+    return space
+
+
+def names(cells: Partition) -> list[str]:
+    return [cell.name for cell in cells]
+
+
+def test_a_grid_by_hand() -> None:
+    cells = partition(learner(), 3, parameters=["booster", "rate", "depth"], max_arms=100)
+    low, mid, high = ("rate in [0.001, 0.01)", "rate in [0.01, 0.1)", "rate in [0.1, 1]")
+    depths = ("depth in [1, 5]", "depth in [6, 10]", "depth in [11, 16]")
+    boosted = itertools.product(("booster = gbt", "booster = dart"), (low, mid, high), depths)
+    linear = itertools.product(["booster = linear"], (low, mid, high))
+    assert names(cells) == [", ".join(c) for c in (*boosted, *linear)]
+    assert cells.notes == ()
+    first: Any = cells[0].space
+    last: Any = cells[-1].space
+    assert set(first) == {"booster", "rate", "depth", "seed"} and not first.conditions
+    assert set(last) == {"booster", "rate", "seed"}
+    assert first["rate"].log and first["depth"].lower == 1 and first["depth"].upper == 5
+    assert first["booster"].choices == ("gbt",)
+    # 0.9 has gone, and the middle of the log scale is the default
+    assert first["rate"].default_value == pytest.approx(math.sqrt(1e-5))
+    assert last["rate"].default_value == 0.9
+
+
+def test_mixed_groups_keep_their_conditions() -> None:
+    cells = partition(learner(), 2, parameters=["booster", "depth"])
+    # contiguous groups: {gbt} and {dart, linear}
+    assert names(cells) == [
+        "booster = gbt, depth in [1, 8]",
+        "booster = gbt, depth in [9, 16]",
+        "booster in {dart, linear}",
+    ]
+    mixed = cells[2].space
+    assert [str(c) for c in mixed.conditions] == [
+        "depth | booster in {'dart'}",
+        "drop | booster == 'dart'",
+    ]
+    assert cells[2].contains({"booster": "linear", "rate": 0.5})
+    assert not cells[0].contains({"booster": "linear", "rate": 0.5})
+
+
+def test_cap_on_arms_is_told() -> None:
+    cells = partition(learner(), 2, max_arms=5)
+    assert names(cells) == [
+        "booster = gbt, rate in [0.001, 0.03162)",
+        "booster = gbt, rate in [0.03162, 1]",
+        "booster in {dart, linear}, rate in [0.001, 0.03162)",
+        "booster in {dart, linear}, rate in [0.03162, 1]",
+    ]
+    assert cells.notes == (
+        "Not split, since depth would make 6 cells and max_arms is 5: depth, drop.",
+    )
+
+
+def test_order_of_the_user() -> None:
+    cells = partition(learner(), 2, parameters=["rate", "depth", "booster"], max_arms=4)
+    assert names(cells)[0] == "rate in [0.001, 0.03162), booster = gbt"
+    # depth waits for booster, its parent
+    assert cells.notes == ("Not split, since depth would make 6 cells and max_arms is 4: depth.",)
+
+
+def test_conditional_parameters_alone() -> None:
+    with pytest.raises(
+        ValueError, match=r"Nothing can be split.*not always active in any cell: drop"
+    ):
+        partition(learner(), parameters=["drop"])
+    cells = partition(learner(), parameters=["drop", "rate"])
+    assert len(cells) == 2
+    assert cells.notes == ("Not split, since they are not always active in any cell: drop.",)
+
+
+def test_index_of() -> None:
+    space = learner()
+    cells = partition(space, 2)
+    for configuration in space.sample_configuration(50):
+        i = cells.index_of(configuration)
+        assert [cell.contains(configuration) for cell in cells].count(True) == 1
+        assert cells[i].contains(dict(configuration))
+    with pytest.raises(ValueError, match="lies in no cell"):
+        cells.index_of({"booster": "tree", "rate": 0.5})
+
+
+def test_cells_pickle_and_slice() -> None:
+    cells = partition(learner(), 2)
+    again = pickle.loads(pickle.dumps(cells))
+    assert names(again) == names(cells) and again[0].space == cells[0].space
+    assert cells[1:3] == cells.cells[1:3]
+
+
+def test_cuts_belong_to_the_cell_above() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    low, high = partition(space)
+    assert not low.contains({"x": 0.5}) and high.contains({"x": 0.5})
+    assert low.contains({"x": math.nextafter(0.5, 0)}) and high.contains({"x": 1.0})
+    top = low.space["x"].to_value(1.0)
+    assert low.contains({"x": top}) and 0.5 - 2e-13 < top < 0.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1e-13, 3e-13), (0.0, 2e-13), (1e3, 1e3 + 1e-9), (-1e12, 1e12), (3e9, 7e9)]
+)
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_ranges_at_the_limits_of_precision(low: float, high: float, k: int) -> None:
+    space = ConfigurationSpace({"x": (low, high), "y": (0.0, 1.0)})
+    cells = partition(space, k, parameters=["x", "y"], max_arms=1_000)
+    for u in np.linspace(0, 1, 23):
+        x = float(space["x"].to_value(u))
+        assert sum(cell.contains({"x": x, "y": 0.1}) for cell in cells) == 1
+    for cell in cells:
+        for u in (0.0, 0.5, 1.0):
+            assert cell.contains({n: float(cell.space[n].to_value(u)) for n in ("x", "y")})
+
+
+def test_names_of_narrow_cells_differ() -> None:
+    cells = partition(ConfigurationSpace({"x": (1.00001, 1.00004)}), 3)
+    assert len(set(names(cells))) == 3
+
+
+# Other distributions
+
+
+def test_normal_cells_are_the_truncated_distribution() -> None:
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 10.0), distribution=Normal(3.0, 2.0)))
+    cells = partition(space, 3)
+    drawn = space["x"].rvs(6_000, random_state=0)
+    shares = [np.mean([cell.contains({"x": x}) for x in drawn]) for cell in cells]
+    assert shares == pytest.approx([1 / 3] * 3, abs=0.025)
+    for seed, cell in enumerate(cells):
+        hp = cell.space["x"]
+        assert isinstance(hp, NormalFloatHyperparameter)
+        inside = [x for x in drawn if cell.contains({"x": x})]
+        assert stats.ks_2samp(inside, hp.rvs(2_000, random_state=seed)).pvalue > 0.01
+
+
+def test_beta_cells_have_equal_probability_and_are_uniform() -> None:
+    space = ConfigurationSpace()
+    space.add(Float("x", (1.0, 100.0), log=True, distribution=Beta(2.0, 5.0)))
+    cells = partition(space, 4)
+    drawn = space["x"].rvs(6_000, random_state=0)
+    shares = [np.mean([cell.contains({"x": x}) for x in drawn]) for cell in cells]
+    assert shares == pytest.approx([1 / 4] * 4, abs=0.025)
+    assert all(type(cell.space["x"]) is UniformFloatHyperparameter for cell in cells)
+    hps: list[Any] = [cell.space["x"] for cell in cells]
+    assert all(hp.log for hp in hps)
+
+
+def test_distributions_of_integers() -> None:
+    normal = NormalIntegerHyperparameter("n", mu=5, sigma=3, lower=0, upper=20)
+    narrow = NormalIntegerHyperparameter("m", mu=0, sigma=1, lower=0, upper=3)
+    beta = BetaIntegerHyperparameter("b", alpha=2, beta=5, lower=1, upper=30)
+    log_normal = NormalIntegerHyperparameter("l", mu=5, sigma=3, lower=1, upper=99, log=True)
+    assert pieces(normal, 2) == [Range(0, 5), Range(6, 20)]
+    assert pieces(narrow, 3) == [Range(0, 0), Range(1, 1), Range(2, 3)]
+    assert pieces(beta, 2) == [Range(1, 8), Range(9, 30)]
+    assert pieces(log_normal, 2) == [Range(1, 7), Range(8, 99)]
+    space = ConfigurationSpace()
+    space.add(normal, narrow, beta, log_normal)
+    cells = partition(space, 2)
+    assert len(cells) == 16
+    one = cells[0].space
+    assert isinstance(one["n"], NormalIntegerHyperparameter)
+    assert isinstance(one["m"], Constant) and one["m"].value == 0
+    assert isinstance(one["b"], UniformIntegerHyperparameter)
+    assert isinstance(one["l"], UniformIntegerHyperparameter) and one["l"].log
+    for cell in cells:
+        assert all(cell.contains(c) for c in cell.space.sample_configuration(5))
+
+
+def test_weights_of_categories_stay() -> None:
+    space = ConfigurationSpace()
+    space.add(Categorical("c", ["a", "b", "x", "y"], weights=[3.0, 1.0, 0.0, 0.0]))
+    hps: list[Any] = [cell.space["c"] for cell in partition(space)]
+    low, high = hps
+    assert low.weights == (3.0, 1.0) and low.default_value == "a"
+    assert high.weights is None  # never drawn, so there is no distribution to keep
+
+
+def test_what_is_not_cut_stays_as_it_is() -> None:
+    space = ConfigurationSpace()
+    space.add(
+        Float("x", (0, 1)),
+        Float("y", (0, 1), distribution=Beta(3, 2), default=0.9, meta={"unit": "m"}),
+    )
+    for cell in partition(space, parameters=["x"]):
+        assert cell.space["y"] == space["y"] and cell.space["y"].meta == {"unit": "m"}
+
+
+# Forbidden clauses
+
+
+def test_forbidden_cells_are_left_out() -> None:
+    space = ConfigurationSpace()
+    a, b = Categorical("a", [0, 1, 2, 3], default=3), Integer("b", (1, 4), default=4)
+    space.add(a, b)
+    space.add(
+        ForbiddenAndConjunction(ForbiddenInClause(a, [0, 1]), ForbiddenInClause(b, [1, 2])),
+        ForbiddenAndConjunction(ForbiddenEqualsClause(a, 3), ForbiddenEqualsClause(b, 1)),
+    )
+    cells = partition(space)
+    assert names(cells) == [
+        "a in {0, 1}, b in [3, 4]",
+        "a in {2, 3}, b in [1, 2]",
+        "a in {2, 3}, b in [3, 4]",
+    ]
+    assert cells.notes == ("1 of 4 cells are forbidden and left out.",)
+    assert [len(cell.space.forbidden_clauses) for cell in cells] == [0, 1, 0]
+
+
+def test_defaults_move_to_what_is_allowed() -> None:
+    space = ConfigurationSpace()
+    a, b = Categorical("a", [0, 1, 2, 3], default=3), Integer("b", (1, 3), default=3)
+    x = Float("x", (0, 1), distribution=Beta(3, 2))
+    space.add(a, b, x)
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(a, 0), ForbiddenInClause(b, [2, 3])))
+    cell = partition(space, parameters=["a"])[0].space
+    assert dict(cell.get_default_configuration()) | {"x": 0} in (
+        {"a": 0, "b": 1, "x": 0},
+        {"a": 1, "b": 1, "x": 0},
+        {"a": 1, "b": 2, "x": 0},
+        {"a": 1, "b": 3, "x": 0},
+    )
+    assert restricted(space, {"a": (0,), "b": Range(2, 3)}) is None
+    beta = restricted(space, {"a": (0,)})
+    assert beta is not None and type(beta["x"]) is type(x) and beta["b"].default_value == 1
+
+
+def test_cells_hidden_behind_relations() -> None:
+    space = ConfigurationSpace()
+    i, j = Float("i", (0, 1), default=0.0), Float("j", (0, 1), default=1.0)
+    space.add(i, j)
+    space.add(ForbiddenGreaterThanRelation(i, j))
+    cells = partition(space)
+    # i above the cut and j below it: nothing is allowed, found by drawing
+    assert len(cells) == 3 and cells.notes == ("1 of 4 cells are forbidden and left out.",)
+
+
+@pytest.mark.parametrize("ordinal", [False, True])
+def test_bounds_that_are_forbidden(ordinal: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    values = list(range(1, 9))
+    n: Any = OrdinalHyperparameter("n", values) if ordinal else Integer("n", (1, 8))
+    space = ConfigurationSpace()
+    n.default_value = 4
+    space.add(n)
+    clauses = ForbiddenLessThanEqualsClause(n, 3), ForbiddenGreaterThanEqualsClause(n, 7)
+    space.add(*clauses)
+    capsys.readouterr()
+    found = []
+    for cell in partition(space, 4):
+        rows = VectorSpace(cell.space).enumerate(99)
+        assert rows is not None
+        found.append([int(cell.space["n"].to_value(v)) for v in rows[:, 0]])
+    assert found == [[4], [5, 6]]
+    assert capsys.readouterr().out == ""
+
+
+def test_what_must_not_be_active() -> None:
+    space = ConfigurationSpace()
+    a, x = Categorical("a", [0, 1, 2], default=2), Float("x", (0, 1), default=0.9)
+    space.add(a, x)
+    space.add(EqualsCondition(x, a, 0), ForbiddenLessThanClause(x, 0.6))
+    half = restricted(space, {"x": Range(0.0, 0.5)})
+    assert half is not None
+    rows = VectorSpace(half).sample(50, np.random.default_rng(0))
+    assert {half["a"].to_value(v) for v in rows[:, 0]} == {1, 2}
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 1}, "k must be at least 2"),
+        ({"k": 0}, "k must be at least 2"),
+        ({"max_arms": 1}, "booster would make 2 cells and max_arms is 1"),
+        ({"parameters": ["alpha"]}, "'alpha' is no parameter of the space: it has booster"),
+        ({"parameters": ["seed"]}, "'seed' has one value"),
+        ({"parameters": []}, "No parameter has two values"),
+    ],
+)
+def test_bad_partitions(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        partition(learner(), **options)
+
+
+def test_a_name_is_no_list_of_names() -> None:
+    with pytest.raises(TypeError, match=r"give \['rate'\]"):
+        partition(learner(), parameters="rate")
+
+
+def test_constants_cannot_be_split() -> None:
+    space = ConfigurationSpace()
+    space.add(Constant("a", 1), Categorical("b", ["only"]))
+    with pytest.raises(ValueError, match=r"Nothing can be split\. No parameter has two values"):
+        partition(space)
+
+
+# Random spaces
+
+
+@st.composite
+def hyperparameters(draw: st.DrawFn, name: str, *, finite: bool) -> Any:
+    kind = draw(
+        st.sampled_from(["cat", "ord", "int", "log int", "one"] + ["float", "log"] * (not finite))
+    )
+    size = draw(st.integers(1 if kind == "ord" else 2, 5))
+    low = draw(st.integers(1, 3))
+    if kind == "cat":
+        return Categorical(name, [f"{name}{i}" for i in range(size)])
+    if kind == "ord":
+        return OrdinalHyperparameter(name, [f"{name}{i}" for i in range(size)])
+    if kind == "one":
+        return Constant(name, "same")
+    if kind in ("int", "log int"):
+        return Integer(name, (low, low + size - 1), log=kind == "log int")
+    return Float(name, (low / 7, low + 0.3), log=kind == "log")
+
+
+def some_value(draw: st.DrawFn, hp: Any) -> Any:
+    if hasattr(hp, "choices"):
+        return draw(st.sampled_from(hp.choices))
+    if hasattr(hp, "sequence"):
+        return draw(st.sampled_from(hp.sequence))
+    if isinstance(hp, Constant):
+        return hp.value
+    if hp.size < math.inf:
+        return draw(st.integers(hp.lower, hp.upper))
+    return draw(st.floats(hp.lower, hp.upper))
+
+
+def a_condition(draw: st.DrawFn, child: Any, parent: Any) -> Any:
+    value = some_value(draw, parent)
+    kinds: list[Any] = [EqualsCondition, NotEqualsCondition, InCondition]
+    if parent.ORDERABLE:
+        kinds += [GreaterThanCondition, LessThanCondition] * 2
+    kind = draw(st.sampled_from(kinds))
+    if kind is InCondition:
+        return InCondition(child, parent, list(dict.fromkeys([value, some_value(draw, parent)])))
+    return kind(child, parent, value)
+
+
+def a_clause(draw: st.DrawFn, hps: list[Any]) -> Any:
+    hp = draw(st.sampled_from(hps))
+    value = some_value(draw, hp)
+    kinds: list[Any] = [ForbiddenEqualsClause, ForbiddenInClause]
+    if hp.ORDERABLE:
+        kinds += [
+            ForbiddenGreaterThanClause,
+            ForbiddenGreaterThanEqualsClause,
+            ForbiddenLessThanClause,
+            # ConfigSpace takes "<=" for ">=" in arrays, so there is nothing to compare with.
+        ]
+    numbers = [h for h in hps if hasattr(h, "lower")]
+    if len(numbers) > 1:
+        kinds += [ForbiddenGreaterThanRelation, ForbiddenEqualsRelation]
+    kind = draw(st.sampled_from(kinds))
+    if kind is ForbiddenInClause:
+        return ForbiddenInClause(hp, [value])
+    if kind in (ForbiddenGreaterThanRelation, ForbiddenEqualsRelation):
+        left, right = draw(st.permutations(numbers))[:2]
+        return kind(left, right)
+    return kind(hp, value)
+
+
+@st.composite
+def spaces(draw: st.DrawFn, *, finite: bool) -> ConfigurationSpace:
+    n = draw(st.integers(2, 6))
+    hps = [draw(hyperparameters(f"p{i}", finite=finite)) for i in range(n)]
+    conditions = []
+    for i in range(1, n):
+        parents = draw(st.lists(st.sampled_from(hps[:i]), max_size=2, unique_by=lambda h: h.name))
+        parts = [a_condition(draw, hps[i], parent) for parent in parents]
+        if len(parts) == 1:
+            conditions += parts
+        elif parts:
+            conditions.append(draw(st.sampled_from([AndConjunction, OrConjunction]))(*parts))
+    clauses = []
+    for _ in range(draw(st.integers(0, 2))):
+        parts = [a_clause(draw, hps) for _ in range(draw(st.integers(1, 2)))]
+        clauses.append(parts[0] if len(parts) == 1 else ForbiddenAndConjunction(*parts))
+    space = ConfigurationSpace()
+    try:
+        space.add(hps, conditions, clauses)
+    except (
+        ForbiddenValueError,  # the default is forbidden, which ConfigSpace does not allow
+        # its own check takes an inactive parent as "not equal"
+        ActiveHyperparameterNotSetError,
+        InactiveHyperparameterSetError,
+    ):
+        assume(False)
+    return space
+
+
+def decoded(space: ConfigurationSpace, vector: FloatArray) -> Value:
+    """Values of the active hyperparameters."""
+    pairs = zip(space.at, vector, strict=True)
+    return {name: space[name].to_value(v) for name, v in pairs if not np.isnan(v)}
+
+
+def accepts(space: ConfigurationSpace, values: Value) -> bool:
+    """Whether a configuration is one of the space: names, values, conditions, clauses."""
+    if not set(values) <= set(space):
+        return False
+    if not all(space[name].legal_value(value) for name, value in values.items()):
+        return False
+    view = VectorSpace(space)
+    filled = [space[n].to_vector(values.get(n, space[n].default_value)) for n in view.names]
+    row = view.activate(np.array([filled]))
+    active = {n for n, v in zip(view.names, row[0], strict=True) if not np.isnan(v)}
+    return active == set(values) and bool(view.allowed(row)[0])
+
+
+def cells_of(space: ConfigurationSpace, k: int) -> Partition:
+    assume(any(space[n].size > 1 for n in space.unconditional_hyperparameters))
+    return partition(space, k, max_arms=12)
+
+
+@settings(max_examples=50)
+@given(spaces(finite=True), st.integers(2, 4))
+def test_cells_of_finite_spaces_are_a_partition(space: ConfigurationSpace, k: int) -> None:
+    cells = cells_of(space, k)
+    rows = VectorSpace(space).enumerate(10**6)
+    assert rows is not None
+    whole = {frozenset(decoded(space, row).items()) for row in rows}
+    seen: set[frozenset[tuple[str, Any]]] = set()
+    for cell in cells:
+        inner = VectorSpace(cell.space).enumerate(10**6)
+        assert inner is not None and len(inner)
+        found = {frozenset(decoded(cell.space, row).items()) for row in inner}
+        assert not found & seen
+        assert all([c.contains(dict(f)) for c in cells].count(True) == 1 for f in found)
+        assert all(cell.contains(dict(f)) for f in found)
+        seen |= found
+    assert seen == whole
+
+
+@settings(max_examples=50)
+@given(spaces(finite=False), st.integers(2, 3), st.integers(0, 2**32 - 1))
+def test_cells_are_disjoint_and_cover(space: ConfigurationSpace, k: int, seed: int) -> None:
+    cells = cells_of(space, k)
+    rng = np.random.default_rng(seed)
+    view = VectorSpace(space)
+    try:
+        rows = view.sample(20, rng)
+    except ValueError:  # the clauses leave the default and little else
+        assume(False)
+    for row in rows:
+        values = decoded(space, row)
+        holders = [cell for cell in cells if cell.contains(values)]
+        assert len(holders) == 1
+        assert accepts(holders[0].space, values)
+    for cell in cells:
+        for row in VectorSpace(cell.space).sample(5, rng):
+            values = decoded(cell.space, row)
+            assert [c.contains(values) for c in cells] == [c is cell for c in cells]
+            assert accepts(space, values)
+
+
+@settings(max_examples=50)
+@given(spaces(finite=False), st.integers(2, 3), st.integers(1, 40))
+def test_never_more_arms_than_the_cap(space: ConfigurationSpace, k: int, cap: int) -> None:
+    try:
+        cells = partition(space, k, max_arms=cap)
+    except ValueError as error:
+        assert "Nothing can be split" in str(error)
+        return
+    assert 1 <= len(cells) <= cap
+    assert len(set(names(cells))) == len(cells)

@@ -1,0 +1,347 @@
+"""What each arm got, as rows, a frame, text and Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.rendering import round_line
+from automl_plugins.bandits.report import ArmReport, ArmRow
+from automl_plugins.bandits.rounds import Decision, Round
+from automl_plugins.history import Status
+
+NAN = float("nan")
+DONE, PRUNED, FAILED, RUNNING = Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.RUNNING
+
+RECORDS = ArmRecords.of(
+    [0, 1, 2, 0, 1, 0, 0],
+    [0.8, 0.5, NAN, 0.6, 0.9, 0.1, NAN],
+    seconds=[1.0, 2.0, 3.0, NAN, 4.0, 0.5, 9.0],
+    status=[DONE, DONE, FAILED, DONE, PRUNED, DONE, RUNNING],
+)
+LOSSES = [0.2, 0.5, NAN, 0.4, 0.1, 0.9, NAN]
+ROUNDS = (
+    Round(
+        0,
+        3.0,
+        tuple(Decision(a, True, None, None, 1.0, 1.0, "first round") for a in range(3)),
+    ),
+    Round(
+        1,
+        7.0,
+        (
+            Decision(0, True, 0.75, 0.4, 1.0, 3.0, "drawn to advance"),
+            Decision(1, True, 0.9, 1.0, 3.0, 4.0, "best"),
+            Decision(2, False, None, 0.0, 0.0, 1.0, "failed every time"),
+        ),
+    ),
+    Round(
+        2,
+        8.0,
+        (
+            Decision(0, False, 0.65, 0.0, 0.0, 3.0, "worst"),
+            Decision(1, True, 0.9, 1.0, 1.0, 5.0, "best"),
+        ),
+    ),
+)
+REPORT = ArmReport(
+    names=("svm", "forest", "bayes"),
+    records=RECORDS,
+    losses=LOSSES,
+    rounds=ROUNDS,
+    notes=("losses lie in [0, 1]: the reward is 1 - loss",),
+)
+EMPTY = ArmReport(("a", "b"), ArmRecords.empty(), [])
+
+
+# --- table ----------------------------------------------------------------------------------
+
+
+def test_table_by_hand() -> None:
+    svm, forest, bayes = REPORT.table()
+    assert (svm.arm, svm.pulls, svm.running, svm.failed) == ("svm", 4, 1, 0)
+    assert svm.pull_share == pytest.approx(4 / 7)
+    assert svm.seconds == 1.5  # those of the running pull are still to come
+    assert svm.seconds_share == pytest.approx(1.5 / 10.5)
+    assert svm.best == 0.2
+    assert svm.mean_reward == pytest.approx(0.5)
+    assert (svm.left, svm.reason) == (3, "worst")
+    assert (forest.pulls, forest.seconds, forest.left, forest.reason) == (2, 6.0, None, "")
+    assert forest.best == 0.5  # a pruned value is none of the whole budget
+    assert forest.mean_reward == pytest.approx(0.7)
+    assert (bayes.failed, bayes.mean_reward, bayes.left) == (1, 0.0, 2)
+    assert math.isnan(bayes.best)
+
+
+def test_best_follows_the_direction_and_the_users_sign() -> None:
+    larger = dataclasses.replace(REPORT, losses=[-x for x in LOSSES], maximize=True)
+    for row, other in zip(REPORT.table(), larger.table(), strict=True):
+        np.testing.assert_equal(other.best, -row.best)
+    assert larger.table()[0].best == -0.2
+    assert [row.best for row in dataclasses.replace(REPORT, maximize=True).table()][:2] == [
+        0.9,
+        0.5,
+    ]
+
+
+def test_infinite_values_count_and_missing_ones_do_not() -> None:
+    records = ArmRecords.of([0, 0, 1], [0.0, 0.5, 0.0])
+    rows = ArmReport(("a", "b"), records, [math.inf, NAN, math.inf]).table()
+    assert [row.best for row in rows] == [math.inf, math.inf]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.sampled_from(list(Status)),
+            st.floats(0, 1),
+            st.floats(-5, 5),
+            st.floats(0, 100) | st.just(NAN),
+        ),
+        max_size=30,
+    ),
+    st.booleans(),
+)
+def test_table_against_loops(pulls: list[Any], maximize: bool) -> None:
+    records = ArmRecords.of(
+        [arm for arm, *_ in pulls],
+        [NAN if s in (FAILED, RUNNING) else r for _, s, r, *_ in pulls],
+        seconds=[seconds for *_, seconds in pulls],
+        status=[s for _, s, *_ in pulls],
+    )
+    losses = [loss if s == DONE else NAN for _, s, _, loss, _ in pulls]
+    report = ArmReport(("a", "b", "c", "d"), records, losses, maximize=maximize)
+    rows = report.table()
+    everybody = sum(s for _, status, *_, s in pulls if status != RUNNING and s == s)
+    for k, row in enumerate(rows):
+        own = [p for p in pulls if p[0] == k]
+        over = [p for p in own if p[1] != RUNNING]
+        values = [loss for _, s, _, loss, _ in own if s == DONE]
+        timed = [s for *_, s in over if s == s]
+        assert (row.pulls, row.running) == (len(own), len(own) - len(over))
+        assert row.failed == sum(p[1] == FAILED for p in own)
+        best = (max if maximize else min)(values) if values else NAN
+        np.testing.assert_equal(row.best, best)
+        total = sum(r for _, s, r, *_ in over if s != FAILED)
+        mean = total / len(over) if over else NAN
+        np.testing.assert_allclose(row.mean_reward, mean, atol=1e-12)
+        seconds = sum(timed) if timed or not over else NAN
+        np.testing.assert_allclose(row.seconds, seconds)
+        share = seconds / everybody if everybody else NAN
+        np.testing.assert_allclose(row.seconds_share, share)
+    if pulls:
+        assert sum(row.pull_share for row in rows) == pytest.approx(1.0)
+    assert len(str(report).splitlines()) == 8  # summary, gap, header, rule, four arms
+
+
+def test_no_pulls_at_all() -> None:
+    for row in EMPTY.table():
+        assert (row.pulls, row.running, row.failed, row.seconds) == (0, 0, 0, 0.0)
+        assert (row.left, row.reason) == (None, "")
+        for value in (row.pull_share, row.seconds_share, row.best, row.mean_reward):
+            assert math.isnan(value)
+    assert str(EMPTY).startswith("2 arms, 0 pulls\n")
+    assert EMPTY.round_lines() == []
+    assert len(EMPTY.to_frame()) == 2
+
+
+def test_no_arms_at_all() -> None:
+    nobody = ArmReport((), ArmRecords.empty(), [])
+    assert nobody.table() == []
+    assert str(nobody).startswith("0 arms, 0 pulls\n")
+    assert list(nobody.to_frame().columns) == [f.name for f in dataclasses.fields(ArmRow)]
+    assert nobody.to_markdown().startswith("0 arms, 0 pulls\n")
+
+
+# --- frame ----------------------------------------------------------------------------------
+
+
+def test_frame_has_the_rows_of_the_table() -> None:
+    frame = REPORT.to_frame()
+    assert list(frame["arm"]) == ["svm", "forest", "bayes"]
+    for name in ("pulls", "seconds", "best", "mean_reward", "reason"):
+        np.testing.assert_equal(list(frame[name]), [getattr(r, name) for r in REPORT.table()])
+    assert frame["left"].isna().tolist() == [False, True, False]
+    assert frame["left"].dropna().tolist() == [3, 2]
+
+
+# --- text -----------------------------------------------------------------------------------
+
+
+def test_text_has_a_summary_and_the_best_arm_first() -> None:
+    lines = str(REPORT).splitlines()
+    assert lines[0] == "3 arms, 7 pulls (1 running, 1 failed), 10.5 s; best 0.2, by svm"
+    assert lines[2].split()[:4] == ["Arm", "Pulls", "Running", "Failed"]
+    assert set(lines[3]) == {"-", " "}
+    assert [line.split()[0] for line in lines[4:7]] == ["svm", "forest", "bayes"]
+    assert re.sub(" +", " ", lines[4]) == "svm 4 1 0 57.1 1.5 14.3 0.2 0.500 round 3: worst"
+    assert lines[6].split()[7] == "-"  # no value
+    assert lines[lines.index("Notes") + 1] == f"- {REPORT.notes[0]}"
+    start = lines.index("Rounds") + 1
+    assert lines[start : start + 3] == [f"- {line}" for line in REPORT.round_lines()]
+    upwards = dataclasses.replace(REPORT, maximize=True)
+    assert "best 0.9, by svm" in str(upwards)
+
+
+def test_best_of_a_maximised_search_comes_first() -> None:
+    records = ArmRecords.of([0, 1, 2], [0.1, 0.9, NAN])
+    report = ArmReport(("low", "high", "none"), records, [0.1, 0.9, NAN], maximize=True)
+    assert [line.split()[0] for line in str(report).splitlines()[4:]] == ["high", "low", "none"]
+
+
+def test_without_rounds_and_notes_their_headings_are_left_out() -> None:
+    report = ArmReport(REPORT.names, RECORDS, LOSSES)
+    assert "Rounds" not in str(report) and "Notes" not in str(report)
+    assert "round" not in str(report)
+    assert report.round_lines() == []
+
+
+@pytest.mark.parametrize("names", [("支持向量", "é", "e\u0301"), ("a" * 40, "", "ß")])
+def test_columns_stay_aligned_for_names_of_any_script(names: tuple[str, ...]) -> None:
+    import unicodedata
+
+    def columns(line: str) -> int:
+        """Place of the second column: where the digit of the pulls ends."""
+        place = next(i for i, c in enumerate(line) if c.isdigit())
+        return sum(
+            0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+            for c in line[:place]
+        )
+
+    report = dataclasses.replace(REPORT, names=names)
+    body = str(report).splitlines()[4:7]
+    assert len({columns(line) for line in body}) == 1
+    assert all(name in str(report) for name in names)
+
+
+def test_names_and_notes_stay_on_one_line() -> None:
+    names = ("two\nlines", "b", "c")
+    report = dataclasses.replace(REPORT, names=names, notes=("a\nnote",))
+    lines = str(report).splitlines()
+    assert any(line.startswith("two lines ") for line in lines)
+    assert "- a note" in lines
+    assert "two lines" in report.to_markdown()
+
+
+def test_markdown_can_be_read_back() -> None:
+    names = ("a|b", "<script>*x*", r"back\slash")
+    text = dataclasses.replace(REPORT, names=names).to_markdown()
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    header, rule, *body = (
+        [re.sub(r"\\(.)", r"\1", cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+    )
+    assert all(re.fullmatch(r":?-+:?", cell) for cell in rule)
+    rows = [dict(zip(header, row, strict=True)) for row in body]
+    assert [row["Arm"] for row in rows] == list(names)  # best first, which is their order
+    assert [row["Pulls"] for row in rows] == ["4", "2", "1"]
+    assert [row["Left"] for row in rows] == ["round 3: worst", "", "round 2: failed every time"]
+    assert "### Rounds" in text and "### Notes" in text
+    assert text.count("\n- ") == 4
+
+
+@pytest.mark.parametrize(
+    ("package", "method"), [("pandas", "to_frame"), ("tabulate", "to_markdown")]
+)
+def test_a_missing_package_is_named(
+    package: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    message = rf"bandits needs {package} .* automl_plugins\[evidence\]"
+    with pytest.raises(ModuleNotFoundError, match=message):
+        getattr(REPORT, method)()
+    assert "svm" in str(REPORT)
+
+
+def test_text_needs_neither_package_nor_framework() -> None:
+    code = (
+        "import sys; from automl_plugins.bandits.report import ArmReport;"
+        "from automl_plugins.bandits.records import ArmRecords;"
+        "str(ArmReport(('a',), ArmRecords.of([0], [0.5]), [0.5]));"
+        "print(sorted({'pandas', 'tabulate', 'optuna', 'smac', 'hyperopt'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# --- rounds ---------------------------------------------------------------------------------
+
+
+def test_lines_of_the_rounds_by_hand() -> None:
+    assert REPORT.round_lines() == [
+        "Round 1 (3 trials): svm, forest, bayes (share 33 % each)",
+        "Round 2 (4 trials): forest (score 0.900, p 1.00, share 75 %),"
+        " svm (score 0.750, p 0.40, share 25 %);"
+        " left: bayes (no score, p 0.00: failed every time)",
+        "Round 3 (1 trial): forest (score 0.900, p 1.00, share 100 %);"
+        " left: svm (score 0.650, p 0.00: worst)",
+    ]
+
+
+def test_seconds_are_named_as_such() -> None:
+    line = round_line(ROUNDS[1], REPORT.names, "seconds")
+    assert line.startswith("Round 2 (4.0 s): forest (")
+    assert dataclasses.replace(REPORT, unit="seconds").round_lines()[1] == line
+
+
+def test_those_who_left_are_listed_by_score() -> None:
+    decisions = (
+        Decision(0, False, 0.1, 0.0, reason="worst"),
+        Decision(1, False, None, 0.0, reason="failed every time"),
+        Decision(2, False, 0.4, 0.2, reason="drawn to leave"),
+        Decision(3, True, 0.9, 1.0, 2.0, 3.0, "best"),
+    )
+    line = round_line(Round(1, 3.0, decisions), "abcd", "trials")
+    assert re.findall(r"([abcd]) \(", line) == ["d", "c", "a", "b"]
+
+
+def test_round_without_budget_or_arms() -> None:
+    nothing = Round(1, 3.0, (Decision(0, True, 0.5, 1.0, 0.0, 1.0, "best"),))
+    assert round_line(nothing, ["a"], "trials") == (
+        "Round 2 (0 trials): a (score 0.500, p 1.00, share 0 %)"
+    )
+    left = Round(2, 3.0, (Decision(0, False, 0.5, 0.0, reason="has nothing left to try"),))
+    assert "left: a (score 0.500, p 0.00: has nothing left to try)" in round_line(
+        left, ["a"], "trials"
+    )
+
+
+# --- bad input, pickles ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"losses": [0.1]}, r"losses must have one value for each of the 7 pulls, got 1\."),
+        ({"names": ("a", "b")}, r"names must name all 3 arms, got 2\."),
+        ({"unit": "epochs"}, "unit must be 'trials' or 'seconds', got 'epochs'"),
+        ({"opened": (0, 1)}, "one number for each of the 3 rounds, or none, got 2"),
+        ({"opened": (0, 5, 4)}, r"opened must ascend from 0 to at most 7, got \(0, 5, 4\)"),
+        ({"opened": (0, 5, 8)}, r"opened must ascend from 0 to at most 7, got \(0, 5, 8\)"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(REPORT, **change)
+
+
+def test_arms_of_rounds_need_names_too() -> None:
+    rounds = (Round(0, 1.0, (Decision(4, True, None, None, 1.0, 1.0, ""),)),)
+    with pytest.raises(ValueError, match="all 5 arms"):
+        ArmReport(("a",), ArmRecords.empty(), [], rounds)
+
+
+def test_report_can_be_pickled() -> None:
+    assert str(pickle.loads(pickle.dumps(REPORT))) == str(REPORT)
