@@ -1,8 +1,9 @@
-"""Any Hyperopt suggest function as a method of ``automl_plugins.replay``."""
+"""Any Hyperopt suggest function, and BOASF, as a method of ``automl_plugins.replay``."""
 
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,8 +23,11 @@ from hyperopt import (
 
 from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
 
+from ._boasf_options import BoasfOptions
 from ._expression import configuration, expression, is_forbidden
+from .boasf import boasf_fmin
 
 #: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
 Suggest = Callable[..., list[dict[str, Any]]]
@@ -32,8 +36,10 @@ _EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
 
-def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -> HyperoptMethod:
-    """A suggest function of Hyperopt to be replayed.
+def optimizer(
+    algo: Suggest | str, *, name: str | None = None, **options: Any
+) -> HyperoptMethod | BoasfMethod:
+    """A suggest function of Hyperopt, or BOASF, to be replayed.
 
     Every search is what ``fmin`` with ``rstate=np.random.default_rng(seed)`` makes of it, on the
     simulated clock: ``book_time`` and ``refresh_time`` of a trial are a recorded duration apart.
@@ -41,14 +47,19 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
 
     Args:
         algo: A suggest function such as ``hyperopt.tpe.suggest``, or its name: ``"tpe"``,
-            ``"rand"``, ``"anneal"``, ``"atpe"``, or ``"package.module:attribute"``.
+            ``"rand"``, ``"anneal"``, ``"atpe"``, or ``"package.module:attribute"``. ``"boasf"``
+            is ``boasf_fmin``, whose arms are the options of the one categorical with children;
+            it is charged the recorded seconds.
         name: Label in the results.
-        **options: Keyword arguments of ``algo``.
+        **options: Keyword arguments of ``algo``. BOASF has no other budget than its own: without
+            ``budget_seconds`` or ``max_evals`` it takes the number of trials of the replay.
 
     Raises:
         ValueError: For an unknown name.
         TypeError: For an option that ``algo`` does not take.
     """
+    if algo == "boasf" or algo is boasf_fmin:
+        return BoasfMethod(name or "automl_plugins.boasf", tuple(options.items()))
     suggest = _named(algo) if isinstance(algo, str) else algo
     label = name if name is not None else _label(suggest)
     try:
@@ -98,22 +109,46 @@ class HyperoptMethod:
         return HyperoptSearch(self.algo, problem)
 
 
-class HyperoptSearch:
-    """``fmin`` under way, step by step.
+@dataclass(frozen=True)
+class BoasfMethod:
+    """BOASF with its options, see ``optimizer``.
+
+    Raises:
+        TypeError: On construction, for an option that ``boasf_fmin`` does not have, or that means
+            nothing in a replay.
+        ValueError: For an option outside its range.
+    """
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        self._options(max_evals=1)
+
+    def _options(self, max_evals: int | None) -> BoasfOptions:
+        given = dict(self.options)
+        if given.keys().isdisjoint(("budget_seconds", "max_evals")):
+            given["max_evals"] = max_evals
+        return BoasfOptions(**given)
+
+    def start(self, problem: Problem) -> BoasfReplay:
+        """Trials of its own."""
+        return BoasfReplay(self._options(problem.n_trials), problem)
+
+
+class _Search(ABC):
+    """A search of Hyperopt under way, step by step.
 
     Args:
-        algo: Suggest function.
         problem: What is searched.
 
     Attributes:
         trials: All that was proposed so far.
     """
 
-    def __init__(self, algo: Suggest, problem: Problem) -> None:
-        self._algo = algo
+    def __init__(self, problem: Problem) -> None:
         self._vectors = VectorSpace(problem.space)
         self._domain = Domain(_no_objective, expression(problem.space))
-        self._rstate = np.random.default_rng(problem.seed)
         self.trials = Trials()
 
     def ask(self) -> Proposal | None:
@@ -128,6 +163,37 @@ class HyperoptSearch:
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None
 
+    @abstractmethod
+    def _suggest(self) -> dict[str, Any] | None:
+        """The document of the next trial, inserted and running."""
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Finish the trial, at its moment of the simulated clock."""
+        result: dict[str, Any] = {"status": STATUS_FAIL}
+        if outcome.status == TrialStatus.COMPLETE:
+            result = {"status": STATUS_OK, "loss": outcome.loss, "seconds": outcome.seconds}
+        self._finish(proposal.token, result, outcome.started, outcome.finished)
+
+    @abstractmethod
+    def _finish(
+        self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
+    ) -> None:
+        """Finish a trial at a moment of the simulated clock."""
+
+
+class HyperoptSearch(_Search):
+    """``fmin`` under way.
+
+    Args:
+        algo: Suggest function.
+        problem: What is searched.
+    """
+
+    def __init__(self, algo: Suggest, problem: Problem) -> None:
+        super().__init__(problem)
+        self._algo = algo
+        self._rstate = np.random.default_rng(problem.seed)
+
     def _suggest(self) -> dict[str, Any] | None:
         """What ``FMinIter.run`` does for one trial."""
         ids = self.trials.new_trial_ids(1)
@@ -141,13 +207,6 @@ class HyperoptSearch:
         document["state"] = JOB_STATE_RUNNING
         return document
 
-    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
-        """Finish the trial, at its moment of the simulated clock."""
-        result: dict[str, Any] = {"status": STATUS_FAIL}
-        if outcome.status == TrialStatus.COMPLETE:
-            result = {"status": STATUS_OK, "loss": outcome.loss, "seconds": outcome.seconds}
-        self._finish(proposal.token, result, outcome.started, outcome.finished)
-
     def _finish(
         self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
     ) -> None:
@@ -156,6 +215,29 @@ class HyperoptSearch:
         document["refresh_time"] = _EPOCH + timedelta(seconds=finished)
         document["state"] = JOB_STATE_DONE
         self.trials.refresh()
+
+
+class BoasfReplay(_Search):
+    """``boasf_fmin`` under way.
+
+    Args:
+        options: Options of BOASF.
+        problem: What is searched.
+    """
+
+    def __init__(self, options: BoasfOptions, problem: Problem) -> None:
+        super().__init__(problem)
+        self._search = options.search(self._domain, self.trials, Streams(problem.seed))
+
+    def _suggest(self) -> dict[str, Any] | None:
+        return self._search.ask()
+
+    def _finish(
+        self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
+    ) -> None:
+        began, ended = (_EPOCH + timedelta(seconds=s) for s in (started, finished))
+        seconds = finished - started
+        self._search.tell(document, result, began=began, ended=ended, seconds=seconds)
 
 
 def _no_objective(values: Any) -> float:

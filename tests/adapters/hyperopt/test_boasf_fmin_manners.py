@@ -1,0 +1,459 @@
+"""``boasf_fmin`` behaves as ``fmin``: stops, files, points, exceptions, progress, executors."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
+from automl_plugins.adapters.hyperopt._documents import note_of, values_of
+from hyperopt import (
+    JOB_STATE_DONE,
+    JOB_STATE_NEW,
+    JOB_STATE_RUNNING,
+    STATUS_OK,
+    Trials,
+    fmin,
+    hp,
+    rand,
+    space_eval,
+)
+from hyperopt.early_stop import no_progress_loss
+from hyperopt.exceptions import InvalidAnnotatedParameter, InvalidLoss
+from hyperopt.fmin import fmin_pass_expr_memo_ctrl, generate_trials_to_calculate
+
+
+def space() -> Any:
+    return hp.choice(
+        "model",
+        [
+            {"type": "svm", "C": hp.uniform("C", 0, 1)},
+            {"type": "rf", "depth": hp.uniformint("depth", 1, 50)},
+            {"type": "nb"},
+        ],
+    )
+
+
+def loss_of(config: dict[str, Any]) -> float:
+    return float(config.get("C", config.get("depth", 30) / 50))
+
+
+def slow(config: dict[str, Any]) -> dict[str, Any]:
+    time.sleep(0.01)
+    return {"status": STATUS_OK, "loss": loss_of(config), "took": 2.0, "attachments": {"a": b"b"}}
+
+
+def failing(config: dict[str, Any]) -> float:
+    if config["type"] == "rf":
+        raise ZeroDivisionError("on purpose")
+    return loss_of(config)
+
+
+def run(fn: Any = loss_of, **options: Any) -> Any:
+    settings = {
+        "max_evals": 15,
+        "inner": "random",
+        "show_progressbar": False,
+        "rstate": np.random.default_rng(0),
+        "return_argmin": False,
+    } | options
+    if settings.get("max_evals") is None:
+        settings.pop("max_evals")
+    return boasf_fmin(fn, settings.pop("space", space()), **settings)
+
+
+# --- what is returned ---------------------------------------------------------------------
+
+
+def test_results_are_those_of_fmin() -> None:
+    trials = Trials()
+    best = run(return_argmin=True, trials=trials)
+    assert best == trials.argmin
+    point = run(trials=trials)  # the budget is spent: the same trials
+    assert point == space_eval(space(), best)
+    assert loss_of(point) == min(trials.losses())
+
+
+def test_trials_are_of_the_users_own_kind() -> None:
+    class Mine(Trials):  # type: ignore[misc]
+        inserted = 0
+
+        def insert_trial_docs(self, docs: Any) -> Any:
+            self.inserted += len(docs)
+            return super().insert_trial_docs(docs)
+
+    trials = Mine(exp_key="mine")
+    run(trials=trials)
+    assert trials.inserted == len(trials) == 15
+    assert {d["exp_key"] for d in trials.trials} == {"mine"}
+
+
+def test_asynchronous_trials_are_refused() -> None:
+    class Remote(Trials):  # type: ignore[misc]
+        asynchronous = True
+
+    with pytest.raises(ValueError, match=r"Remote evaluates .*executor=.*algo=bandit"):
+        run(trials=Remote())
+
+
+def test_the_environment_may_set_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def configs(rstate: Any) -> list[Any]:
+        trials = Trials()
+        run(trials=trials, rstate=rstate)
+        return [values_of(document) for document in trials.trials]
+
+    monkeypatch.setenv("HYPEROPT_FMIN_SEED", "7")
+    assert configs(None) == configs(np.random.default_rng(7))
+    monkeypatch.delenv("HYPEROPT_FMIN_SEED")
+    assert configs(None) != configs(None)
+    with pytest.raises(TypeError, match="default_rng"):
+        configs(7)
+
+
+def annotated(x: hp.choice("x", [0.5, hp.uniform("y", 0, 1)])) -> float:  # type: ignore[valid-type]
+    return float(x)
+
+
+def test_the_space_may_be_in_the_type_hints() -> None:
+    # With postponed annotations hints are texts: give them as they are without.
+    annotated.__annotations__ = {"x": hp.choice("x", [0.5, hp.uniform("y", 0, 1)])}
+    best = run(annotated, space="annotated", return_argmin=True)
+    assert set(best) <= {"x", "y"}
+    annotated.__annotations__ = {"x": float}
+    with pytest.raises(InvalidAnnotatedParameter):
+        run(annotated, space="annotated")
+
+
+# --- stops --------------------------------------------------------------------------------
+
+
+def test_loss_threshold_stops() -> None:
+    trials = Trials()
+    run(trials=trials, max_evals=200, loss_threshold=0.2)
+    assert min(trials.losses()) < 0.2 <= min(trials.losses()[:-1])
+    n = len(trials)
+    run(trials=trials, max_evals=200, loss_threshold=0.2)
+    assert len(trials) == n  # good enough already
+
+
+def test_timeout_stops() -> None:
+    trials, start = Trials(), time.monotonic()
+    run(slow, trials=trials, max_evals=10_000, timeout=0.3)
+    assert 5 < len(trials) < 40 and time.monotonic() - start < 2.0
+    for wrong in (0, -1, True, "1"):
+        with pytest.raises(Exception, match="timeout argument"):
+            run(timeout=wrong)
+    with pytest.raises(Exception, match="loss_threshold argument"):
+        run(loss_threshold="0")
+
+
+def test_early_stop_keeps_its_arguments_as_in_fmin() -> None:
+    calls: list[tuple[int, tuple[Any, ...]]] = []
+
+    def stop(trials: Trials, *args: Any) -> tuple[bool, list[int]]:
+        calls.append((len(trials.trials), args))
+        return len(calls) == 4, [len(calls)]
+
+    trials = Trials()
+    run(trials=trials, early_stop_fn=stop)
+    assert len(trials) == 4
+    assert calls == [(1, ()), (2, (1,)), (3, (2,)), (4, (3,))]
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_hyperopts_own_early_stop_works(n_workers: int) -> None:
+    trials = Trials()
+    with ThreadPoolExecutor(n_workers) as executor:
+        run(
+            lambda c: 0.5,
+            trials=trials,
+            max_evals=100,
+            early_stop_fn=no_progress_loss(6),
+            executor=executor if n_workers > 1 else None,
+        )
+    assert 6 <= len(trials) <= 6 + n_workers
+    assert {document["state"] for document in trials.trials} == {JOB_STATE_DONE}
+
+
+# --- files --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # fmin leaves it open
+def test_trials_are_saved_and_the_search_goes_on_from_the_file(tmp_path: Path) -> None:
+    file = str(tmp_path / "trials.pkl")
+    whole = Trials()
+    saved: list[Any] = []
+
+    def killed(config: dict[str, Any]) -> float:
+        if len(saved) == 6:
+            raise KeyboardInterrupt
+        saved.append(config)
+        return loss_of(config)
+
+    run(trials=whole)
+    with pytest.raises(KeyboardInterrupt):
+        run(killed, trials_save_file=file)
+    with open(file, "rb") as stream:
+        assert len(pickle.load(stream).trials) == 6
+    run(trials_save_file=file)
+    with open(file, "rb") as stream:
+        trials = pickle.load(stream)
+    assert [values_of(d) for d in trials.trials] == [values_of(d) for d in whole.trials]
+    # fmin reads it as well
+    fmin(
+        loss_of,
+        space(),
+        algo=rand.suggest,
+        max_evals=18,
+        trials_save_file=file,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    with open(file, "rb") as stream:
+        assert len(pickle.load(stream).trials) == 18
+
+
+# --- points -------------------------------------------------------------------------------
+
+POINTS = [{"model": 1, "depth": 7}, {"model": 0, "C": 0.25, "depth": 3}]
+
+
+@pytest.mark.parametrize("given", [None, "empty", "some"])
+def test_points_are_evaluated_first(given: str | None) -> None:
+    trials = None if given is None else Trials()
+    if given == "some":
+        run(trials=trials, max_evals=4)
+    seen: list[Any] = []
+
+    def objective(config: dict[str, Any]) -> float:
+        seen.append(config)
+        return loss_of(config)
+
+    run(objective, trials=trials, points_to_evaluate=POINTS, max_evals=15)
+    assert seen[:2] == [{"type": "rf", "depth": 7}, {"type": "svm", "C": 0.25}]
+    assert len(seen) == (11 if given == "some" else 15)
+    if trials is not None:
+        points = trials.trials[4 if given == "some" else 0 :][:2]
+        assert [values_of(d) for d in points] == [POINTS[0], {"model": 0, "C": 0.25}]
+        assert arm_report(trials, space()).records.arm[:2].tolist() == [1, 0] or given == "some"
+        # called again they are there already
+        run(objective, trials=trials, points_to_evaluate=POINTS, max_evals=16)
+        assert len(trials) == 16
+
+
+def test_trials_made_of_points_are_evaluated_first() -> None:
+    trials = generate_trials_to_calculate([{"model": 1, "depth": 7.0}, {"model": 2}])
+    run(trials=trials, max_evals=12)
+    assert trials.losses()[:2] == [7 / 50, 0.6] and len(trials) == 12
+    assert all(set(d["misc"]["vals"]) == {"model", "C", "depth"} for d in trials.trials)
+
+
+def test_more_points_than_evaluations_are_refused_or_left() -> None:
+    with pytest.raises(ValueError, match="2 points, but max_evals is 1"):
+        run(points_to_evaluate=POINTS, max_evals=1)
+    trials = generate_trials_to_calculate([{"model": 1, "depth": float(i)} for i in range(1, 9)])
+    run(trials=trials, max_evals=5)
+    assert [d["state"] for d in trials.trials] == [JOB_STATE_DONE] * 5 + [JOB_STATE_NEW] * 3
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ({"model": 0}, "lacks a value of 'C'"),
+        ({"C": 0.5}, "lacks a value of 'model'"),
+        ({"model": 0, "C": 0.5, "c": 1}, "no label 'c'; there are model, C, depth"),
+        ({"model": 7}, "'model' must be the index of an option, one of 0, 1, 2, got 7"),
+        ({"model": "svm"}, "'model' must be the index of an option"),
+    ],
+)
+def test_points_that_are_none_of_the_space_are_refused(point: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(points_to_evaluate=[point])
+
+
+# --- exceptions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_an_exception_ends_the_search_unless_it_is_caught(n_workers: int) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        executor = pool if n_workers > 1 else None
+        trials = Trials()
+        with pytest.raises(ZeroDivisionError, match="on purpose"):
+            run(failing, trials=trials, executor=executor)
+        assert sum("error" in d["misc"] for d in trials._dynamic_trials) >= 1
+        assert JOB_STATE_RUNNING not in {d["state"] for d in trials._dynamic_trials}
+        trials = Trials()
+        run(failing, trials=trials, executor=executor, catch_eval_exceptions=True)
+        assert len(trials._dynamic_trials) == 15
+
+
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])
+def test_results_are_checked_as_fmin_does(executor: Any) -> None:
+    with pytest.raises(InvalidLoss):
+        run(lambda c: {"status": STATUS_OK}, executor=executor)
+
+
+def test_the_objective_may_want_expr_memo_and_ctrl() -> None:
+    @fmin_pass_expr_memo_ctrl  # type: ignore[untyped-decorator]
+    def objective(expr: Any, memo: Any, ctrl: Any) -> dict[str, Any]:
+        ctrl.attachments["seen"] = b"yes"
+        return {"status": STATUS_OK, "loss": 0.5}
+
+    trials = Trials()
+    run(objective, trials=trials, max_evals=5)
+    assert trials.trial_attachments(trials.trials[0])["seen"] == b"yes"
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="leave out executor"):
+        run(objective, executor=executor)
+
+
+# --- progress -----------------------------------------------------------------------------
+
+
+def test_progress_is_shown_as_in_fmin(capsys: pytest.CaptureFixture[str]) -> None:
+    run(show_progressbar=True)
+    shown = capsys.readouterr()
+    assert "15/15" in shown.err + shown.out and "best loss: 0." in shown.err + shown.out
+    run(slow, max_evals=None, budget_seconds=30, cost="took", show_progressbar=True)
+    shown = capsys.readouterr()
+    assert "30.0/30.0 s" in shown.err and "best loss: 0." in shown.err
+    run(show_progressbar=True, verbose=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_may_be_ones_own() -> None:
+    class Bar:
+        postfix = ""
+        total = 0.0
+
+        def update(self, n: float) -> None:
+            self.total += n
+
+    bars: list[tuple[Bar, float, float]] = []
+
+    @contextmanager
+    def own(initial: float, total: float) -> Iterator[Bar]:
+        bars.append((Bar(), initial, total))
+        yield bars[-1][0]
+
+    trials = Trials()
+    run(trials=trials, max_evals=6, show_progressbar=own)
+    run(trials=trials, max_evals=10, show_progressbar=own)
+    assert [(bar.total, initial, total) for bar, initial, total in bars] == [(6, 0, 6), (4, 6, 10)]
+    assert bars[0][0].postfix.startswith("best loss: ")
+
+
+# --- executors ----------------------------------------------------------------------------
+
+
+@contextmanager
+def processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(2) as executor:
+        yield executor
+
+
+@contextmanager
+def loky() -> Iterator[Executor]:
+    from joblib.externals.loky import get_reusable_executor
+
+    executor = get_reusable_executor(max_workers=1)  # slow to start
+    try:
+        yield executor
+    finally:
+        executor.shutdown()
+
+
+@contextmanager
+def dask() -> Iterator[Executor]:
+    distributed = pytest.importorskip("dask.distributed")
+    local = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(processes=False, **local) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client.get_executor()
+
+
+@contextmanager
+def threads() -> Iterator[Executor]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of this process
+@pytest.mark.parametrize("make", [threads, processes, loky, dask])
+def test_any_executor_evaluates(make: Any) -> None:
+    def objective(config: dict[str, Any]) -> dict[str, Any]:
+        import time  # sent as it is written here: other processes may not find this file
+
+        time.sleep(0.01)
+        loss = float(config.get("C", config.get("depth", 30) / 50))
+        return {"status": "ok", "loss": loss, "attachments": {"a": b"b"}}
+
+    trials = Trials()
+    with make() as executor:
+        # The standard library sends functions by name.
+        fn = slow if make is processes else objective
+        run(fn, trials=trials, executor=executor, n_workers=2)
+    assert len(trials) == 15 and set(trials.statuses()) == {STATUS_OK}
+    for document in trials.trials:
+        config = space_eval(space(), values_of(document))
+        assert document["result"]["loss"] == loss_of(config)
+        assert trials.trial_attachments(document)["a"] == b"b"
+        assert note_of(document)["seconds"] >= 0.01
+    assert len(arm_report(trials, space()).rounds) == 3
+
+
+def test_as_many_as_workers_are_evaluated_at_a_time() -> None:
+    lock, now, most = threading.Lock(), 0, []
+
+    def objective(config: dict[str, Any]) -> float:
+        nonlocal now
+        with lock:
+            now += 1
+            most.append(now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return loss_of(config)
+
+    trials = Trials()
+    with ThreadPoolExecutor(8) as executor:
+        run(objective, trials=trials, executor=executor, n_workers=3, max_evals=24)
+    assert max(most) == 3 and len(trials) == 24
+    with ThreadPoolExecutor(4) as executor:  # asked how many workers it has
+        most.clear()
+        run(objective, executor=executor, max_evals=24)
+    assert max(most) == 4
+
+
+@pytest.mark.parametrize("n_workers", [2, 5])
+def test_a_budget_in_seconds_is_kept_by_several_workers(n_workers: int) -> None:
+    trials = Trials()
+    with ThreadPoolExecutor(n_workers) as executor:
+        run(slow, trials=trials, executor=executor, max_evals=None, budget_seconds=41, cost="took")
+    spent = sum(result["took"] for result in trials.results)
+    assert 41 - 2 * n_workers <= spent <= 41 + 2 * n_workers
+
+
+def test_an_executor_of_unknown_size_gets_one_trial_at_a_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Unknown(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return pool.submit(fn, *args, **kwargs)
+
+    with caplog.at_level(logging.WARNING), ThreadPoolExecutor(2) as pool, Unknown() as executor:
+        run(executor=executor, max_evals=5)
+    assert "Pass n_workers=" in caplog.text
+    with pytest.raises(ValueError, match="n_workers must be >= 1"):
+        run(executor=executor, n_workers=0)

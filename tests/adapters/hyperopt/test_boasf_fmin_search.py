@@ -1,0 +1,441 @@
+"""What ``boasf_fmin`` does with its budget: rounds, arms, seconds, cells, continued runs."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
+from automl_plugins.adapters.hyperopt._documents import note_of, values_of
+from hyperopt import (
+    JOB_STATE_ERROR,
+    STATUS_FAIL,
+    STATUS_OK,
+    Trials,
+    fmin,
+    hp,
+    rand,
+    space_eval,
+    tpe,
+)
+from hyperopt.exceptions import AllTrialsFailed
+
+from automl_plugins.bandits.rounds import Round
+
+MODELS = ("svm", "rf", "knn", "mlp")
+
+
+def space() -> Any:
+    """Four models with a continuous hyperparameter each, one with a choice, and a bare one."""
+    kernel = hp.choice("kernel", [{"k": "lin"}, {"k": "rbf", "gamma": hp.uniform("gamma", 0, 1)}])
+    options: list[Any] = [{"type": m, "x": hp.uniform(f"{m}.x", 0, 1)} for m in MODELS]
+    options[0]["kernel"] = kernel
+    return hp.choice("model", [*options, {"type": "nb"}])
+
+
+def loss_of(config: dict[str, Any]) -> float:
+    if config["type"] == "nb":
+        return 0.6
+    return float(0.1 * (1 + MODELS.index(config["type"])) + 0.1 * abs(config["x"] - 0.3))
+
+
+def timed(config: dict[str, Any]) -> dict[str, Any]:
+    """A result with seconds on a simulated clock: 1 to 5, by model."""
+    index = [*MODELS, "nb"].index(config["type"])
+    return {"status": STATUS_OK, "loss": loss_of(config), "took": 1.0 + index}
+
+
+def search(fn: Any = loss_of, where: Any = None, *, seed: int = 0, **options: Any) -> Trials:
+    """Trials of a quiet search by random sampling within the arms, which is quick."""
+    trials = options.pop("trials", None)
+    trials = Trials() if trials is None else trials
+    settings: dict[str, Any] = {
+        "inner": "random",
+        "show_progressbar": False,
+        "return_argmin": False,
+    }
+    where = space() if where is None else where
+    rstate = np.random.default_rng(seed)
+    boasf_fmin(fn, where, trials=trials, rstate=rstate, **(settings | options))
+    return trials
+
+
+def arms_of(trials: Trials) -> list[int]:
+    return [document["misc"]["vals"]["model"][0] for document in trials._dynamic_trials]
+
+
+def configs(trials: Trials) -> list[dict[str, Any]]:
+    return [values_of(document) for document in trials._dynamic_trials]
+
+
+# --- rounds -------------------------------------------------------------------------------
+
+
+def test_the_best_trial_is_returned_as_fmin_does() -> None:
+    trials, rstate = Trials(), np.random.default_rng(0)
+    best = boasf_fmin(loss_of, space(), max_evals=30, trials=trials, rstate=rstate, verbose=False)
+    assert best == trials.argmin
+    assert loss_of(space_eval(space(), best)) == min(trials.losses())
+    assert best["model"] == 0
+
+
+def test_evaluations_are_shared_in_rounds_that_the_trials_keep() -> None:
+    trials = search(max_evals=60)
+    assert len(trials) == 60
+    report = arm_report(trials, space())
+    assert report.names == (*MODELS, "nb")
+    assert [r.index for r in report.rounds] == [0, 1, 2]
+    # What a round decided is what happened: nobody else was evaluated in it.
+    by_round: dict[int, set[int]] = {}
+    for document, arm in zip(trials.trials, arms_of(trials), strict=True):
+        assert note_of(document)["arm"] == arm
+        by_round.setdefault(note_of(document)["round"], set()).add(arm)
+    for outcome in report.rounds:
+        assert by_round[outcome.index] <= set(outcome.arms)
+    assert report.rounds[0].arms == (0, 1, 2, 3, 4)
+    assert 4 not in report.rounds[1].arms  # nothing left to try in it
+    # A fifth of a third of 60 for each, but nothing more to try in the last.
+    assert [note_of(d)["round"] for d in trials.trials].count(0) == 4 * 4 + 1
+    assert report.opened[:2] == (0, 17)
+    # the worst of the four leaves after the first round, at the latest
+    assert len(report.rounds[1].arms) < 4 and 0 in report.rounds[2].arms
+
+
+def test_rounds_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="automl_plugins"):
+        search(max_evals=30)
+    lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Round")]
+    assert len(lines) == 3
+    assert all(name in lines[0] for name in MODELS)
+    assert "left: " in lines[1] and "Best loss 0.1" in lines[1]
+
+
+def test_within_an_arm_only_its_own_trials_are_seen() -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def spy(ids: Any, domain: Any, trials: Trials, seed: int) -> Any:
+        own = set(domain.params)
+        assert all(set(values_of(d)) - {"model"} <= own for d in trials.trials)
+        seen.append(tuple(sorted(own)))
+        return tpe.suggest(ids, domain, trials, seed, n_startup_jobs=4, verbose=False)
+
+    search(max_evals=30, inner=spy)
+    assert set(seen) == {
+        ("gamma", "kernel", "svm.x"),
+        *((f"{model}.x",) for model in MODELS[1:]),
+    }
+
+
+def test_documents_are_complete_and_tpe_goes_on_with_them() -> None:
+    trials = search(max_evals=25)
+    every = {"model", "kernel", "gamma", *(f"{m}.x" for m in MODELS)}
+    for document in trials.trials:
+        assert set(document["misc"]["vals"]) == set(document["misc"]["idxs"]) == every
+        assert loss_of(space_eval(space(), values_of(document))) == document["result"]["loss"]
+    fmin(
+        loss_of,
+        space(),
+        algo=partial(tpe.suggest, n_startup_jobs=5),
+        max_evals=32,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    assert len(trials) == 32
+
+
+def test_the_same_seed_gives_the_same_documents() -> None:
+    first, again, other = (search(max_evals=25, seed=seed) for seed in (3, 3, 4))
+    notes = [[note_of(d).get("opened") for d in t.trials] for t in (first, again)]
+    assert configs(first) == configs(again) and notes[0] == notes[1]
+    assert configs(first) != configs(other)
+
+
+def test_the_paper_and_its_improvements_are_settings() -> None:
+    greedy, flat = (
+        arm_report(search(max_evals=60, temperature=t, c=10.0, seed=5), space()).rounds[1]
+        for t in (0.02, 100.0)
+    )
+    assert greedy.arms == flat.arms and len(flat.arms) > 1  # the same lots, on the same records
+    shares = [[d.share for d in r.decisions if d.advances] for r in (greedy, flat)]
+    assert max(shares[0]) > 1.5 * max(shares[1])
+    assert max(shares[1]) == pytest.approx(min(shares[1]), rel=0.05)
+    best, mean = (arm_report(search(max_evals=60, score=s), space()) for s in ("maximum", "mean"))
+    assert best.rounds[1].decisions[0].score != mean.rounds[1].decisions[0].score
+    paper = search(timed, budget_seconds=60.5, cost="took", carry_debts=False)
+    ours = search(timed, budget_seconds=60.5, cost="took")
+    assert spent(paper) > 60.5 > spent(ours)
+
+
+# --- seconds ------------------------------------------------------------------------------
+
+
+def spent(trials: Trials) -> float:
+    return math.fsum(result["took"] for result in trials.results if "took" in result)
+
+
+@pytest.mark.parametrize("cost", ["took", lambda result: result["took"]])
+@pytest.mark.parametrize("budget", [7.0, 20.0, 60.5, 150.0])
+def test_a_budget_in_seconds_is_kept(budget: float, cost: Any) -> None:
+    trials = search(timed, budget_seconds=budget, cost=cost)
+    assert spent(trials) <= budget + 5.0
+    if budget >= 60:
+        assert budget - 5.0 <= spent(trials) <= budget
+    report = arm_report(trials, space())
+    assert report.unit == "seconds"
+    assert report.records.seconds.sum() == spent(trials)
+
+
+def test_seconds_are_measured_when_nothing_is_said() -> None:
+    import time
+
+    def slow(config: dict[str, Any]) -> float:
+        time.sleep(0.01)
+        return loss_of(config)
+
+    trials = search(slow, budget_seconds=0.3)
+    measured = [note_of(document)["seconds"] for document in trials.trials]
+    assert all(s >= 0.01 for s in measured)
+    assert 0.2 < sum(measured) < 0.4
+
+
+def test_what_fails_and_says_nothing_is_measured() -> None:
+    def objective(config: dict[str, Any]) -> Any:
+        if config["type"] == "svm":
+            raise RuntimeError("on purpose")
+        return {"status": STATUS_FAIL} if config["type"] == "rf" else timed(config)
+
+    for cost in ("took", lambda result: result["took"]):
+        trials = search(objective, budget_seconds=40, cost=cost, catch_eval_exceptions=True)
+        charged = [
+            note_of(d)["seconds"] for d in trials._dynamic_trials if "took" not in d["result"]
+        ]
+        assert len(charged) >= 2 and all(0 <= s < 1 for s in charged)
+        assert spent(trials) <= 40
+
+
+@pytest.mark.parametrize("took", [-1.0, math.nan, math.inf, "much", None])
+def test_a_cost_that_is_no_number_of_seconds_is_refused(took: Any) -> None:
+    result = {"status": STATUS_OK, "loss": 0.5, "took": took}
+    with pytest.raises(ValueError, match=r"cost='took' must give seconds >= 0"):
+        search(lambda config: dict(result), budget_seconds=10, cost="took")
+
+
+# --- what can be tried --------------------------------------------------------------------
+
+
+def test_no_configuration_is_evaluated_twice_and_the_search_ends_with_them() -> None:
+    where = hp.choice(
+        "model", [{"k": hp.randint("k", 6)}, {"q": hp.quniform("q", 0, 3, 1)}, "bare"]
+    )
+    for inner in ("random", partial(tpe.suggest, n_startup_jobs=3)):
+        trials = search(lambda c: 0.5, where, max_evals=40, inner=inner)
+        assert len(trials) == 6 + 4 + 1
+        assert len({str(sorted(c.items())) for c in configs(trials)}) == 11
+
+
+def test_arms_that_left_come_back_when_the_others_have_nothing_left() -> None:
+    # 10 and 10, 20 more, and in the last round the 5 that are left of the better one
+    where = hp.choice("model", [{"k": hp.randint("k", 35)}, {"x": hp.uniform("x", 0, 1)}])
+    trials = search(lambda c: 0.1 if "k" in c else 0.9, where, max_evals=60)
+    assert Counter(arms_of(trials)) == {0: 35, 1: 25}
+    report = arm_report(trials, where)
+    assert "Every configuration tried: model[0]." in report.notes
+    assert any("Rounds began anew" in note for note in report.notes)
+
+
+def test_arms_that_always_fail_are_dropped_and_reported() -> None:
+    def objective(config: dict[str, Any]) -> Any:
+        if config["type"] == "svm":
+            raise RuntimeError("on purpose")
+        return {"status": STATUS_FAIL} if config["type"] == "rf" else loss_of(config)
+
+    trials = search(objective, max_evals=60, catch_eval_exceptions=True)
+    counts = Counter(arms_of(trials))
+    assert sum(counts.values()) == 60
+    assert counts[0] <= 4 and counts[1] <= 4  # a share of the first round each
+    report = arm_report(trials, space())
+    assert "Failed every time: svm, rf." in report.notes
+    reasons = {d.arm: d.reason for r in report.rounds for d in r.decisions if not d.advances}
+    assert reasons[0] == reasons[1] == "failed every time"
+
+
+def test_when_everything_fails_it_is_said_as_fmin_says_it() -> None:
+    with pytest.raises(AllTrialsFailed):
+        search(lambda c: {"status": STATUS_FAIL}, max_evals=12, return_argmin=True)
+    with pytest.raises(AllTrialsFailed):
+        search(lambda c: math.nan, max_evals=12, return_argmin=True)
+
+
+def test_more_arms_than_evaluations_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="5 arms, but 3 evaluations"):
+        trials = search(max_evals=3)
+    assert len(set(arms_of(trials))) == 3
+    with pytest.warns(UserWarning, match="not every arm gets 2"):
+        search(max_evals=9, min_pulls=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one budget, .* got neither"),
+        ({"max_evals": 5, "budget_seconds": 5.0}, "one budget, .* got both"),
+        ({"max_evals": 0}, "max_evals must be a positive number, got 0"),
+        ({"budget_seconds": -1}, "budget_seconds must be a positive number, got -1"),
+        ({"budget_seconds": math.nan}, "budget_seconds must be a positive number, got nan"),
+        ({"max_evals": 5, "rounds": 0}, "rounds must be >= 1"),
+        ({"max_evals": 5, "c": -1}, "c must be a number >= 0"),
+        ({"max_evals": 5, "inner": "tpee"}, "'random', 'tpe' or a suggest function"),
+        ({"max_evals": 5, "label": "model", "split": 2}, "label= names .* give one"),
+        ({"max_evals": 5, "label": "modell"}, "No choice has the label 'modell'"),
+        ({"max_evals": 5, "split": 1}, "split must be at least 2"),
+        ({"max_evals": 9, "reward_range": (1, 0)}, "reward_range must be two finite losses"),
+        ({"max_evals": 5, "n_workers": 2}, "n_workers=2 needs an executor="),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_evaluated(
+    options: dict[str, Any], message: str
+) -> None:
+    def never(config: Any) -> float:
+        raise AssertionError("evaluated")
+
+    with pytest.raises(ValueError, match=message):
+        search(never, **options)
+
+
+def test_a_space_without_a_choice_wants_cells() -> None:
+    with pytest.raises(ValueError, match="split=2"):
+        search(where=hp.uniform("x", 0, 1), max_evals=5)
+
+
+# --- cells --------------------------------------------------------------------------------
+
+
+def test_cells_of_the_space_are_arms() -> None:
+    where = {
+        "x": hp.uniform("x", -5, 5),
+        "y": hp.loguniform("y", -3, 3),
+        "n": hp.normal("n", 0, 1),
+    }
+
+    def bowl(config: dict[str, Any]) -> float:
+        return float((config["x"] - 2) ** 2 + (math.log(config["y"]) + 1) ** 2)
+
+    trials = search(
+        bowl, where, max_evals=60, split=2, inner=partial(tpe.suggest, n_startup_jobs=3)
+    )
+    report = arm_report(trials, where)  # knows from the trials how the space was split
+    assert report.names == ("x < 0 & y < 1", "x < 0 & 1 <= y", "0 <= x & y < 1", "0 <= x & 1 <= y")
+    pulls = {row.arm: row.pulls for row in report.table()}
+    assert max(pulls, key=lambda name: pulls[name]) == "0 <= x & y < 1"
+    assert "Not split, since they cannot be: n." in report.notes
+    for document, arm in zip(
+        trials.trials, [note_of(d)["arm"] for d in trials.trials], strict=True
+    ):
+        values = values_of(document)
+        assert arm == 2 * (values["x"] >= 0) + (values["y"] >= 1)
+
+
+def test_cells_may_be_named_and_groups_of_options_keep_their_numbers() -> None:
+    options = [{"t": i, "v": hp.uniform(f"v{i}", 0, 1)} for i in range(4)]
+    where = {"c": hp.choice("model", options), "x": hp.uniform("x", 0, 1)}
+    algo = partial(tpe.suggest, n_startup_jobs=3)
+    trials = search(lambda c: c["c"]["v"], where, max_evals=30, split={"model": 2}, inner=algo)
+    assert arm_report(trials, where).names == (
+        "model = model[0] | model[1]",
+        "model = model[2] | model[3]",
+    )
+    for document in trials.trials:
+        config = space_eval(where, values_of(document))
+        assert config["c"]["v"] == document["result"]["loss"]
+
+
+# --- continued ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop_at", [3, 11, 20, 31])
+@pytest.mark.parametrize("inner", ["random", partial(tpe.suggest, n_startup_jobs=2)])
+def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not(stop_at: int, inner: Any) -> None:
+    def interrupted(config: dict[str, Any]) -> float:
+        if len(trials.trials) == stop_at:
+            raise KeyboardInterrupt
+        return loss_of(config)
+
+    whole, trials = search(max_evals=36, inner=inner), Trials()
+    with pytest.raises(KeyboardInterrupt):
+        search(interrupted, max_evals=36, inner=inner, trials=trials)
+    assert len(trials) == stop_at
+    search(max_evals=36, inner=inner, trials=trials)
+    assert configs(trials) == configs(whole)
+    assert [note_of(d)["round"] for d in trials.trials] == [
+        note_of(d)["round"] for d in whole.trials
+    ]
+    assert arm_report(trials, space()).rounds == arm_report(whole, space()).rounds
+
+
+def test_a_spent_budget_is_spent() -> None:
+    trials = search(max_evals=20)
+    search(lambda c: 1 / 0, max_evals=20, trials=trials)
+    assert len(trials) == 20
+    timed_trials = search(timed, budget_seconds=30, cost="took")
+    n = len(timed_trials)
+    search(lambda c: 1 / 0, budget_seconds=30, cost="took", trials=timed_trials)
+    assert len(timed_trials) == n
+
+
+def test_a_larger_budget_opens_rounds_of_its_own() -> None:
+    trials = search(max_evals=15)
+    search(max_evals=40, trials=trials)
+    assert len(trials) == 40
+    report = arm_report(trials, space())
+    assert report.rounds[0].arms == (0, 1, 2, 3)  # all that can be pulled still, anew
+    assert report.rounds[-1].limit == pytest.approx(40)
+
+
+def test_trials_of_another_search_count() -> None:
+    trials = Trials()
+    fmin(
+        timed,
+        space(),
+        algo=rand.suggest,
+        max_evals=10,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    search(max_evals=16, trials=trials, fn=timed)
+    assert len(trials) == 16
+    search(timed, budget_seconds=spent(trials) + 20, cost="took", trials=trials)
+    assert 16 + 4 <= len(trials) <= 16 + 20
+
+
+def test_rounds_survive_as_plain_data() -> None:
+    import json
+
+    trials = search(max_evals=30)
+    stored = [data for d in trials.trials for data in note_of(d).get("opened", [])]
+    assert len(stored) == 3
+    for data in stored:
+        assert Round.from_dict(json.loads(json.dumps(data))["round"]) == Round.from_dict(
+            data["round"]
+        )
+
+
+def test_trials_that_raised_are_not_forgotten() -> None:
+    def objective(config: dict[str, Any]) -> float:
+        if config["type"] == "rf":
+            raise RuntimeError("on purpose")
+        return loss_of(config)
+
+    trials = search(objective, max_evals=20, catch_eval_exceptions=True)
+    states = [d["state"] for d in trials._dynamic_trials]
+    n_failed = states.count(JOB_STATE_ERROR)
+    assert n_failed >= 1 and len(trials) == 20 - n_failed
+    errors = [d["misc"]["error"] for d in trials._dynamic_trials if d["state"] == JOB_STATE_ERROR]
+    assert set(errors) == {("<class 'RuntimeError'>", "on purpose")}
+    assert len(arm_report(trials, space()).records) == 20

@@ -1,0 +1,466 @@
+"""``weighted`` and ``bandit`` as algorithms of ``fmin``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pickle
+import pkgutil
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import bandit, optimizer, weighted
+from automl_plugins.adapters.hyperopt._documents import values_of
+from automl_plugins.adapters.hyperopt._inner import inner_of
+from hyperopt import (
+    JOB_STATE_ERROR,
+    JOB_STATE_RUNNING,
+    STATUS_FAIL,
+    STATUS_OK,
+    Domain,
+    Trials,
+    fmin,
+    hp,
+    rand,
+    space_eval,
+    tpe,
+)
+from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
+from scipy.stats import chisquare
+
+from automl_plugins import bandits
+from automl_plugins.bandits.policy import Policy
+from automl_plugins.bandits.ucb import UCB1, MaxUCB
+from automl_plugins.history import Status
+from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
+
+
+class Recorder(Policy):
+    """The arm with the best mean; keeps what it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__(min_pulls=1, min_share=0.0)
+        self.shown: list[Any] = []
+
+    def choose(self, arms: Any, records: Any, streams: Any, k: int) -> int:
+        self.shown.append((list(arms), records, k))
+        return super().choose(arms, records, streams, k)
+
+    def _pick(self, arms: Any, records: Any, statistics: Any, rng: Any) -> int:
+        return int(arms[np.argmax(statistics.mean[arms])])
+
+
+def space() -> Any:
+    kernel = hp.choice("kernel", [{"k": "lin"}, {"k": "rbf", "gamma": hp.uniform("gamma", 0, 4)}])
+    return hp.choice(
+        "model",
+        [
+            {"type": "svm", "C": hp.loguniform("C", -5, 5), "kernel": kernel},
+            {"type": "rf", "depth": hp.uniformint("depth", 1, 50)},
+            {"type": "nb"},
+        ],
+    )
+
+
+def loss_of(config: dict[str, Any]) -> float:
+    if config["type"] == "svm":
+        gamma = float(config["kernel"].get("gamma", 2))
+        return 0.2 + 0.05 * abs(math.log(config["C"]) - 1) + 0.01 * gamma
+    return 0.5 if config["type"] == "nb" else 0.4 + 0.001 * float(config["depth"])
+
+
+def minimise(algo: Any, n: int, *, seed: int = 0, where: Any = None, fn: Any = loss_of) -> Trials:
+    trials = Trials()
+    fmin(
+        fn,
+        space() if where is None else where,
+        algo=algo,
+        max_evals=n,
+        trials=trials,
+        rstate=np.random.default_rng(seed),
+        show_progressbar=False,
+        return_argmin=False,
+        catch_eval_exceptions=True,
+    )
+    return trials
+
+
+def arms_of(trials: Trials) -> list[int]:
+    return [document["misc"]["vals"]["model"][0] for document in trials.trials]
+
+
+def configs(trials: Trials) -> list[dict[str, Any]]:
+    return [values_of(document) for document in trials.trials]
+
+
+BOTH = [weighted, partial(bandit, policy=Recorder())]
+
+
+# --- documents ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_documents_are_those_of_hyperopt(algo: Any) -> None:
+    trials = minimise(algo, 15)
+    every = {"model", "kernel", "C", "gamma", "depth"}
+    for document in trials.trials:
+        misc, tid = document["misc"], document["tid"]
+        assert set(misc["idxs"]) == set(misc["vals"]) == every
+        for label in every:
+            assert misc["idxs"][label] == [tid] * len(misc["vals"][label])
+        config = space_eval(space(), values_of(document))  # no value is missing
+        assert loss_of(config) == document["result"]["loss"]
+        active = {"model"} | {key for key in config if key in every}
+        active |= {"gamma"} & set(config.get("kernel", {}))
+        assert set(values_of(document)) == active
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_tpe_goes_on_with_these_trials(algo: Any) -> None:
+    trials = minimise(algo, 12)
+    fmin(
+        loss_of,
+        space(),
+        algo=partial(tpe.suggest, n_startup_jobs=5),
+        max_evals=18,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    assert len(trials) == 18
+    assert len(minimise(algo, 5).trials) == 5
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_a_document_for_each_id(algo: Any) -> None:
+    domain, trials = Domain(loss_of, space()), minimise(algo, 5)
+    ids = trials.new_trial_ids(4)
+    documents = algo(ids, domain, trials, 7)
+    assert [document["tid"] for document in documents] == ids
+    trials.insert_trial_docs(documents)  # they are valid
+    assert len({str(values_of(d)) for d in documents if len(values_of(d)) > 1}) > 1
+
+
+@pytest.mark.parametrize("algo", [*BOTH, weighted(inner="tpe")])
+def test_a_proposal_hangs_on_trials_and_seed_alone(algo: Any) -> None:
+    assert configs(minimise(algo, 14)) == configs(minimise(algo, 14))
+    assert configs(minimise(algo, 14)) != configs(minimise(algo, 14, seed=1))
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_with_its_own_seed_a_run_can_be_continued(algo: Any) -> None:
+    algo = partial(algo, seed=3)
+    whole, parts = minimise(algo, 16), minimise(algo, 9, seed=8)
+    fmin(
+        loss_of,
+        space(),
+        algo=algo,
+        max_evals=16,
+        trials=parts,
+        rstate=np.random.default_rng(9),
+        show_progressbar=False,
+    )
+    assert configs(parts) == configs(whole)
+
+
+def test_options_are_given_by_partial_or_call() -> None:
+    options = {"weights": [1, 0, 0], "label": "model"}
+    for algo in (weighted(**options), partial(weighted, **options)):
+        assert set(arms_of(minimise(algo, 6))) == {0}
+        assert set(arms_of(minimise(pickle.loads(pickle.dumps(algo)), 3))) == {0}
+    with pytest.raises(TypeError, match="weigths"):
+        weighted(weigths=[1, 0, 0])
+    with pytest.raises(TypeError, match="polcy"):
+        bandit(polcy=None)
+    with pytest.raises(TypeError, match=r"such as UCB1\(\), got"):
+        minimise(bandit(policy=Recorder), 1)
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_the_domain_still_pickles(algo: Any) -> None:
+    domain = Domain(loss_of, space())
+    algo([0], domain, Trials(), 0)
+    assert set(pickle.loads(pickle.dumps(domain)).params) == set(domain.params)
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_asynchronous_trials_are_asked_while_others_run(algo: Any) -> None:
+    domain, trials = Domain(loss_of, space()), Trials()
+    for k in range(8):
+        (tid,) = trials.new_trial_ids(1)
+        (document,) = algo([tid], domain, trials, k)
+        document["state"] = JOB_STATE_RUNNING
+        trials.insert_trial_docs([document])
+        trials.refresh()
+    assert set(arms_of(trials)) == {0, 1, 2} if algo is not weighted else {0, 1}
+
+
+@pytest.mark.parametrize("algo", BOTH)
+@pytest.mark.parametrize(
+    "where",
+    [
+        {
+            "clf": hp.choice("model", [{"t": "nb"}, {"t": "rf", "n": hp.randint("n", 50)}]),
+            "scaler": hp.choice("scaler", ["none", "std"]),
+            "x": hp.uniform("x", 0, 1),
+        },
+        hp.choice("model", [hp.uniform("x", 0, 1), 3, hp.normal("y", 0, 1)]),
+        hp.pchoice(
+            "model", [(0.3, hp.uniform("x", 0, 1)), (0.0, "-"), (0.7, [hp.randint("r", 9)])]
+        ),
+    ],
+)
+def test_spaces_of_all_forms_are_searched(algo: Any, where: Any) -> None:
+    trials = minimise(algo, 10, where=where, fn=lambda config: len(str(config)) / 1000)
+    assert len(trials) == 10
+    for document in trials.trials:
+        space_eval(where, values_of(document))
+    assert set(trials.trials[0]["misc"]["vals"]) == set(
+        Domain(None, where, pass_expr_memo_ctrl=False).params
+    )
+
+
+def test_labels_that_options_share_are_written_once() -> None:
+    shared = hp.uniform("alpha", 0, 1)
+    where = hp.choice("model", [{"type": "a", "alpha": shared}, {"type": "b", "alpha": shared}])
+    trials = minimise(BOTH[1], 12, where=where, fn=lambda c: c["alpha"])
+    assert set(arms_of(trials)) == {0, 1}
+    assert all(len(document["misc"]["vals"]["alpha"]) == 1 for document in trials.trials)
+
+
+@pytest.mark.parametrize("algo", BOTH)
+def test_a_space_without_a_choice_is_refused(algo: Any) -> None:
+    with pytest.raises(ValueError, match="no choice whose options could be arms"):
+        minimise(algo, 1, where=hp.uniform("x", 0, 1))
+
+
+# --- weighted -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [("2^N", [8, 2, 1]), ({"svm": 1, "rf": 1, "nb": 2}, [1, 1, 2]), ([5, 3, 2], [5, 3, 2])],
+)
+def test_options_are_drawn_by_weight(weights: Any, expected: list[float]) -> None:
+    domain, trials, n = Domain(None, space(), pass_expr_memo_ctrl=False), Trials(), 600
+    documents = weighted(list(range(n)), domain, trials, 11, weights=weights)
+    counts = Counter(document["misc"]["vals"]["model"][0] for document in documents)
+    p = np.array(expected) / sum(expected)
+    assert chisquare([counts[i] for i in range(3)], n * p).pvalue > 1e-3
+
+
+def test_within_an_option_it_is_random_search() -> None:
+    domain, n = Domain(None, space(), pass_expr_memo_ctrl=False), 400
+    documents = weighted(list(range(n)), domain, Trials(), 0, weights=[1, 0, 0])
+    logs = [math.log(document["misc"]["vals"]["C"][0]) for document in documents]
+    assert abs(np.mean(logs)) < 4 * 10 / math.sqrt(12 * n)
+    kernels = sum(document["misc"]["vals"]["kernel"][0] for document in documents)
+    assert abs(kernels - n / 2) < 4 * math.sqrt(n / 4)
+
+
+def test_a_weighted_search_with_tpe_is_tpe_on_the_trials_of_each_option() -> None:
+    seeds: dict[int, int] = {}
+
+    def spied(ids: Any, domain: Any, trials: Any, seed: int) -> Any:
+        seeds[ids[0]] = seed
+        return tpe.suggest(ids, domain, trials, seed, n_startup_jobs=4, verbose=False)
+
+    options = [{"x": hp.uniform("x", 0, 1)}, {"y": hp.normal("y", 0, 1), "z": hp.randint("z", 9)}]
+    trials = minimise(
+        weighted(inner=spied), 24, where=hp.choice("model", options), fn=lambda c: len(str(c)) / 99
+    )
+    assert len(set(seeds.values())) == 24
+    for document in trials.trials:
+        tid, option = document["tid"], document["misc"]["vals"]["model"][0]
+        own = [d for d in trials.trials[:tid] if d["misc"]["vals"]["model"] == [option]]
+        # An independent search in the option alone, on the same trials and seed.
+        alone = Domain(None, options[option], pass_expr_memo_ctrl=False)
+        (expected,) = tpe.suggest(
+            [tid], alone, trials_from_docs(own), seeds[tid], n_startup_jobs=4, verbose=False
+        )
+        assert values_of(document) == {"model": option} | values_of(expected)
+
+
+# --- bandit -------------------------------------------------------------------------------
+
+
+def test_the_policy_gets_every_trial_as_a_record() -> None:
+    where, policy = space(), Recorder()
+    domain = Domain(loss_of, where)
+    trials = minimise(weighted(weights=[1, 1, 1]), 8, seed=5)
+    for document, change in zip(
+        trials.trials,
+        [
+            {"state": JOB_STATE_RUNNING, "result": {"status": "new"}},
+            {"state": JOB_STATE_ERROR, "result": {"status": "new"}},
+            {"result": {"status": STATUS_FAIL}},
+            {"result": {"status": STATUS_OK, "loss": math.nan}},
+            {"state": JOB_STATE_CANCEL},
+            {"result": {"status": STATUS_OK, "loss": 0.25, "seconds": 17.0}},
+        ],
+        strict=False,
+    ):
+        document.update(change)
+    arms = [document["misc"]["vals"]["model"][0] for document in trials._dynamic_trials]
+    documents = bandit([8, 9], domain, trials, 0, policy=policy)
+    (_, records, k), (_, later, _) = policy.shown
+    assert k == 8
+    # finished ones in the order in which they finished, then the running one; no cancelled one
+    assert records.arm.tolist() == [arms[i] for i in (1, 2, 3, 5, 6, 7, 0)]
+    assert records.status.tolist() == [Status.FAILED] * 3 + [Status.COMPLETE] * 3 + [
+        Status.RUNNING
+    ]
+    assert records.reward[3] == 0.75 and records.seconds[3] == 17.0
+    assert np.isnan(records.reward[:3]).all()
+    # the first of two asked for is pending for the second
+    assert len(later) == len(records) + 1
+    assert later.arm[-1] == documents[0]["misc"]["vals"]["model"][0]
+    assert later.status[-1] == Status.RUNNING
+
+
+def test_inside_an_arm_only_its_own_trials_are_seen() -> None:
+    seen: list[tuple[set[str], list[set[str]]]] = []
+
+    def spy(ids: Any, domain: Any, trials: Trials, seed: int) -> Any:
+        seen.append((set(domain.params), [set(values_of(d)) for d in trials.trials]))
+        assert all(set(d["misc"]["vals"]) >= set(domain.params) for d in trials.trials)
+        return rand.suggest(ids, domain, trials, seed)
+
+    trials = minimise(bandit(policy=Recorder(), inner=spy), 20)
+    assert {frozenset(own) for own, _ in seen} == {
+        frozenset({"C", "kernel", "gamma"}),
+        frozenset({"depth"}),
+    }
+    for own, shown in seen:
+        assert all(labels - own == {"model"} for labels in shown)
+    assert sum(len(shown) for _, shown in seen) > 0
+    assert arms_of(trials).count(2) == 1  # nothing to tune: once
+
+
+def test_the_better_arm_gets_the_trials() -> None:
+    trials = minimise(bandit(policy=Recorder()), 30)
+    counts = Counter(arms_of(trials))
+    assert counts[2] == 1 and counts[0] > 20
+
+
+def policies() -> list[type[Policy]]:
+    """All policies of the core that need no arguments."""
+    for module in pkgutil.iter_modules(bandits.__path__):
+        importlib.import_module(f"{bandits.__name__}.{module.name}")
+    found, open_ = [], [Policy]
+    while open_:
+        known = open_.pop().__subclasses__()
+        open_ += known
+        found += [k for k in known if k.__module__.startswith(bandits.__name__)]
+    required = inspect.Parameter.empty
+    return [
+        policy
+        for policy in found
+        if not inspect.isabstract(policy)
+        and all(p.default is not required for p in inspect.signature(policy).parameters.values())
+    ]
+
+
+@pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.__name__)
+def test_any_policy_of_the_core_works(policy: type[Policy]) -> None:
+    chosen = policy()
+    trials = minimise(bandit(policy=chosen, inner="random"), 24)
+    counts = Counter(arms_of(trials))
+    assert len(trials) == 24 and counts[2] == 1
+    assert min(counts[0], counts[1]) >= chosen.min_pulls
+
+
+def test_the_default_policy_looks_for_the_best_maximum() -> None:
+    default, named = minimise(bandit, 15), minimise(bandit(policy=MaxUCB()), 15)
+    assert configs(default) == configs(named)
+    assert configs(default) != configs(minimise(bandit(policy=UCB1()), 15))
+
+
+def test_configurations_are_not_repeated_and_the_search_ends_with_them() -> None:
+    where = hp.choice(
+        "model", [{"k": hp.randint("k", 5)}, {"q": hp.quniform("q", 0, 3, 1)}, "bare"]
+    )
+    trials = minimise(bandit(policy=Recorder()), 30, where=where, fn=lambda c: 0.5)
+    assert len(trials) == 5 + 4 + 1
+    assert len({str(sorted(c.items())) for c in configs(trials)}) == 10
+
+
+def test_losses_of_any_scale_are_rescaled() -> None:
+    policy = Recorder()
+    minimise(bandit(policy=policy), 12, fn=lambda c: 1000 * loss_of(c) - 300)
+    rewards = policy.shown[-1][1].reward
+    assert rewards.min() == 0.0 and rewards.max() == 1.0
+    minimise(bandit(policy=policy, reward_range=(0.0, 2.0)), 6)
+    _, records, _ = policy.shown[-1]
+    assert (np.abs(records.reward - 0.75) < 0.25).all()
+
+
+def test_arms_that_fail_are_given_up() -> None:
+    def objective(config: dict[str, Any]) -> Any:
+        if config["type"] == "svm":
+            raise RuntimeError("on purpose")
+        return {"status": STATUS_FAIL} if config["type"] == "nb" else 0.3
+
+    trials = minimise(bandit(policy=Recorder()), 25, fn=objective)
+    counts = Counter(document["misc"]["vals"]["model"][0] for document in trials._dynamic_trials)
+    assert counts[0] <= 3 and counts[2] == 1 and counts[1] == 25 - counts[0] - counts[2]
+
+
+def test_trials_that_lack_labels_are_lived_with() -> None:
+    # as fmin(points_to_evaluate=) writes them
+    trials = minimise(BOTH[1], 6)
+    for document in trials.trials:
+        for column in ("idxs", "vals"):
+            full = document["misc"][column]
+            document["misc"][column] = {k: v for k, v in full.items() if v}
+    again = trials_from_docs(trials.trials)
+    domain = Domain(loss_of, space())
+    for tid in range(6, 12):
+        assert len(bandit([tid], domain, again, tid, policy=Recorder())) == 1
+
+
+@pytest.mark.parametrize(("n_arms", "jobs"), [(1, 20), (3, 7), (5, 4), (12, 3)])
+def test_arms_share_the_random_trials_of_tpe(n_arms: int, jobs: int) -> None:
+    for inner in ("tpe", tpe.suggest, partial(tpe.suggest, gamma=0.3)):
+        assert inner_of(inner, n_arms).keywords["n_startup_jobs"] == jobs
+    given = inner_of(partial(partial(tpe.suggest, n_startup_jobs=9), gamma=0.3), n_arms)
+    assert given.keywords["n_startup_jobs"] == 9
+    assert inner_of(rand.suggest, n_arms) is rand.suggest
+
+
+@pytest.mark.parametrize(("inner", "error"), [("tpee", ValueError), (3, TypeError)])
+def test_unknown_inner_functions_are_refused(inner: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"'random', 'tpe' or a suggest function"):
+        bandit([0], Domain(loss_of, space()), Trials(), 0, inner=inner)
+
+
+# --- replays ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algo", ["weighted", "bandit"])
+def test_algorithms_are_replayed_on_conditional_spaces(algo: str) -> None:
+    from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+
+    made = ConfigurationSpace(seed=0)
+    model, c, k = Categorical("m", ["svm", "rf", "nb"]), Float("C", (0, 1)), Integer("k", (1, 3))
+    made.add(model, c, k, Categorical("scaler", ["no", "yes"]))
+    made.add(EqualsCondition(c, model, "svm"), EqualsCondition(k, model, "rf"))
+    method = optimizer(weighted) if algo == "weighted" else optimizer(bandit, policy=Recorder())
+    assert method.name == f"automl_plugins.adapters.hyperopt.algos.{algo}"
+    search = method.start(Problem(made, seed=1))
+    seen = []
+    for i in range(30):
+        proposal = search.ask()
+        assert proposal is not None
+        seen.append(dict(proposal.config))
+        loss = {"svm": 0.1, "rf": 0.3, "nb": 0.5}[proposal.config["m"]]
+        search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, i, i + 1.0))
+    counts = Counter(config["m"] for config in seen)
+    if algo == "bandit":
+        assert counts["svm"] > 15
+    else:
+        assert counts["svm"] + counts["rf"] > counts["nb"]
