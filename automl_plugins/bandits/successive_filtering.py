@@ -173,6 +173,9 @@ class SuccessiveFiltering:
     ) -> int | None:
         """The arm of the next pull in this round; None when the round is over.
 
+        An arm that has failed three times and never succeeded waits for the end of the round,
+        unless all have: what fails at once would never use up a share of seconds.
+
         Args:
             current: The round that is open.
             records: All pulls so far.
@@ -183,11 +186,12 @@ class SuccessiveFiltering:
                 takes the mean of the arm's own.
         """
         ledger = _Ledger.of(records, current.arms, self.unit, expected)
-        ready = set(arms)
-        open_arms = [d for d in current.decisions if d.advances and d.arm in ready]
         left = self.budget - ledger.spent.sum()
-        if not open_arms or left <= 0:
+        ready = np.intersect1d(np.asarray(arms, dtype=np.int64), current.arms)
+        if not len(ready) or left <= 0:
             return None
+        works = set(working(ready, ledger.statistics).tolist())
+        open_arms = [d for d in current.decisions if d.arm in works]
         index = np.array([d.arm for d in open_arms], dtype=np.int64)
         share = np.array([d.share for d in open_arms])
         room = np.array([d.limit for d in open_arms]) - ledger.spent[index]

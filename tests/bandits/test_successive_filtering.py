@@ -357,3 +357,12 @@ def test_bad_arguments(arguments: dict[str, object], message: str) -> None:
 def test_no_arm_at_all() -> None:
     with pytest.raises(ValueError, match="no arm"):
         SuccessiveFiltering(9).open([], ArmRecords.empty(), None, Streams(0))
+
+
+def test_an_arm_that_fails_at_once_does_not_hold_up_its_round() -> None:
+    method = SuccessiveFiltering(300, unit="seconds")
+    first = method.open(range(2), ArmRecords.empty(), None, Streams(0))
+    failures, seconds = [math.nan] * 3, [1e-3] * 3
+    records = ArmRecords.of([0, 0, 0, 1], [*failures, 0.5], seconds=[*seconds, 40.0])
+    assert method.choose(first, records, range(2), Streams(0), 4) is None
+    assert method.choose(first, records, [0], Streams(0), 4) == 0  # nothing else is left
