@@ -7,12 +7,13 @@ loudly when one of these changes.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from optuna.samplers import PartialFixedSampler
+from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import InMemoryStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -112,3 +113,77 @@ class SimulatedStorage(InMemoryStorage):
             stored = self._get_trial(trial_id)
             stored.datetime_start, stored.datetime_complete = self._moments.pop(trial_id)
         return updated
+
+
+# --- arms -----------------------------------------------------------------------------------
+
+
+def whole_study(study: Study) -> Study:
+    """The study itself where ``HyperbandPruner`` shows one of its brackets."""
+    whole: Study = getattr(study, "_study", study)
+    return whole
+
+
+def as_finished(
+    study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+) -> FrozenTrial:
+    """A running trial as it will be stored once ``after_trial`` is over."""
+    done = copy.copy(study._storage.get_trial(trial._trial_id))
+    done.state = state
+    done.values = None if values is None else list(values)
+    done.datetime_complete = datetime.now()
+    return done
+
+
+def base_sampler(sampler: BaseSampler) -> BaseSampler:
+    """The sampler under ``PartialFixedSampler``, others as they are."""
+    while isinstance(sampler, PartialFixedSampler):
+        sampler = sampler._base_sampler
+    return sampler
+
+
+def write_arm(study: Study, trial: FrozenTrial, arm: str, index: int) -> None:
+    """Publish which choice of the parameter ``arm`` a running trial will be given."""
+    study._storage.set_trial_system_attr(trial._trial_id, f"{_PREFIX}:arm:{arm}", index)
+
+
+def read_arm(trial: FrozenTrial, arm: str) -> int | None:
+    """What ``write_arm`` published, None if nothing."""
+    index = trial.system_attrs.get(f"{_PREFIX}:arm:{arm}")
+    return None if index is None else int(index)
+
+
+def write_rounds(
+    study: Study, trial: FrozenTrial, arm: str, rounds: Sequence[Mapping[str, Any]]
+) -> None:
+    """Store the rounds of successive filtering that were opened for a trial."""
+    text = json.dumps(list(rounds))
+    for i, start in enumerate(range(0, len(text), _CHUNK)):
+        chunk = text[start : start + _CHUNK]
+        study._storage.set_trial_system_attr(trial._trial_id, _rounds_key(arm, i), chunk)
+
+
+def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
+    """What ``write_rounds`` stored, empty if nothing or not all of it is there yet."""
+    chunks: list[str] = []
+    while (chunk := trial.system_attrs.get(_rounds_key(arm, len(chunks)))) is not None:
+        chunks.append(chunk)
+    try:
+        return list(json.loads("".join(chunks))) if chunks else []
+    except json.JSONDecodeError:  # another worker is still writing its chunks
+        return []
+
+
+def _rounds_key(arm: str, chunk: int) -> str:
+    return f"{_PREFIX}:rounds:{arm}:{chunk}"
+
+
+def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:
+    """Store what ``SuccessiveFilteringPruner`` decided on a trial at a rung."""
+    study._storage.set_trial_system_attr(trial._trial_id, f"{_PREFIX}:rung:{rung}", dict(outcome))
+
+
+def read_rung(trial: FrozenTrial, rung: int) -> dict[str, Any] | None:
+    """What ``write_rung`` stored, None if the trial has not come to the rung."""
+    outcome = trial.system_attrs.get(f"{_PREFIX}:rung:{rung}")
+    return None if outcome is None else dict(outcome)

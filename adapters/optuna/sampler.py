@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from automl_plugins.surrogates import ExtraTrees, GaussianProcess, QuantileBoost
 from automl_plugins.targets import TARGETS, Target
 
 from . import _private
+from ._clock import Clock
 from ._columns import Cost
 from ._memory import Memory, View
 from ._space import UnionSpace
@@ -348,24 +348,8 @@ class SurrogateSampler(BaseSampler):
                 " NSGAIISampler or TPESampler for several."
             )
 
-    def _clocked(self, study: Study, trial: FrozenTrial) -> _Clock:
-        return _Clock(self._overheads, (*_private.study_key(study), trial.number))
-
-
-class _Clock:
-    """Adds the time spent in a ``with`` block to one entry of a table."""
-
-    def __init__(
-        self, table: dict[tuple[int, int, int, int], float], key: tuple[int, int, int, int]
-    ) -> None:
-        self._table, self._key = table, key
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        spent = time.perf_counter() - self._start
-        self._table[self._key] = self._table.get(self._key, 0.0) + spent
+    def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
+        return Clock(self._overheads, (*_private.study_key(study), trial.number))
 
 
 def _resolve(surrogate: Any) -> Any:

@@ -46,7 +46,8 @@ class ArmRecords:
         self._refuse(
             (self.seconds < 0) | np.isinf(self.seconds), "seconds", "must be finite, >= 0"
         )
-        self._refuse(~np.isin(self.status, list(Status)), "status", "must be a Status")
+        unknown = (self.status < min(Status)) | (self.status > max(Status))
+        self._refuse(unknown, "status", "must be a Status")
         complete = self.status == Status.COMPLETE
         self._refuse(
             complete & np.isnan(self.reward), "reward", "of a COMPLETE pull must be known"

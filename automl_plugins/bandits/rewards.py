@@ -70,6 +70,6 @@ class RewardScale:
         values = np.asarray(losses, dtype=np.float64)
         width = self.worst - self.best
         if width <= 0.0:  # one loss only, or several equal ones
-            return np.where(np.isnan(values), np.nan, 1.0)
+            return np.where(np.isnan(values), np.nan, (values <= self.best).astype(np.float64))
         with np.errstate(over="ignore"):
             return np.asarray(np.clip((self.worst - values) / width, 0.0, 1.0))

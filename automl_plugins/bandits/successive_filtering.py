@@ -227,9 +227,9 @@ class SuccessiveFiltering:
         if not np.isin(before, ready).any():  # those who left are better than nobody
             before = ready
         statistics = ledger.statistics
-        works = working(before, statistics, failures=1)
+        works = working(np.intersect1d(before, ready), statistics, failures=1)
         scores = self._scores(before, statistics)
-        judged = np.isin(before, ready) & np.isin(before, works)
+        judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
         probabilities[judged] = advance_probabilities(scores[judged])
         # One number for each arm that ever was, so that the lot of one does not hang on another.

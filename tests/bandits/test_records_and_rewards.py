@@ -87,7 +87,7 @@ def test_other_losses_are_rescaled_and_one_diverged_run_does_not_hide_the_rest()
 
 
 def test_equal_losses_are_all_good() -> None:
-    assert RewardScale.of([7.0, 7.0]).rewards([7.0, NAN]).tolist()[0] == 1.0
+    assert RewardScale.of([7.0, 7.0]).rewards([7.0, math.inf]).tolist() == [1.0, 0.0]
     assert math.isnan(RewardScale.of([7.0, 7.0]).rewards([7.0, NAN])[1])
 
 

@@ -366,3 +366,10 @@ def test_an_arm_that_fails_at_once_does_not_hold_up_its_round() -> None:
     records = ArmRecords.of([0, 0, 0, 1], [*failures, 0.5], seconds=[*seconds, 40.0])
     assert method.choose(first, records, range(2), Streams(0), 4) is None
     assert method.choose(first, records, [0], Streams(0), 4) == 0  # nothing else is left
+
+
+def test_where_the_good_are_exhausted_and_the_others_fail_the_search_goes_on() -> None:
+    method = SuccessiveFiltering(12)
+    first = method.open([0, 1], ArmRecords.empty(), None, Streams(0))
+    records = ArmRecords.of([0, 1, 1, 1], [0.5, math.nan, math.nan, math.nan])
+    assert method.open([1], records, first, Streams(0)).arms == (1,)

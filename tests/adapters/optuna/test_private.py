@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 
 import optuna
+import pytest
 from automl_plugins.adapters.optuna import _private
+from automl_plugins.adapters.optuna._arm_study import ArmStorage, ArmStudy
 from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
 
 
 def test_attributes_written_by_a_sampler_come_back() -> None:
@@ -63,3 +66,103 @@ def test_a_sampler_written_as_ours_still_fits_optuna() -> None:
     trial = study.ask({"x": FloatDistribution(0, 1)})
     frozen = study._storage.get_trial(trial._trial_id)
     assert frozen.params.keys() == {"x"}
+
+
+# --- arms -----------------------------------------------------------------------------------
+
+
+def test_arms_and_rounds_come_back() -> None:
+    study = optuna.create_study()
+    study.ask()
+    frozen = study.trials[0]
+    assert _private.read_arm(frozen, "model") is None
+    assert _private.read_rounds(frozen, "model") == []
+    rounds = [{"index": 0, "decisions": [{"arm": i, "reason": "first"} for i in range(200)]}]
+    _private.write_arm(study, frozen, "model", 3)
+    _private.write_rounds(study, frozen, "model", rounds)
+    frozen = study.trials[0]
+    assert _private.read_arm(frozen, "model") == 3
+    assert _private.read_arm(frozen, "another") is None
+    assert _private.read_rounds(frozen, "model") == rounds
+    chunks = [v for key, v in frozen.system_attrs.items() if "rounds" in key]
+    assert len(chunks) > 2 and max(map(len, chunks)) < 2048
+
+
+def test_rungs_come_back() -> None:
+    study = optuna.create_study()
+    study.ask()
+    assert _private.read_rung(study.trials[0], 1) is None
+    _private.write_rung(study, study.trials[0], 1, {"value": 0.5, "advances": True})
+    assert _private.read_rung(study.trials[0], 1) == {"value": 0.5, "advances": True}
+
+
+def test_a_bracket_knows_its_whole_study() -> None:
+    pruner = optuna.pruners.HyperbandPruner(max_resource=9)
+    study = optuna.create_study(pruner=pruner)
+    bracket = pruner._create_bracket_study(study, 0)
+    assert _private.whole_study(bracket) is study
+    assert _private.whole_study(study) is study
+
+
+def test_a_trial_as_it_will_be_stored() -> None:
+    study = optuna.create_study()
+    trial = study.ask()
+    running = study._storage.get_trial(trial._trial_id)
+    done = _private.as_finished(study, running, TrialState.COMPLETE, [2.0])
+    assert (done.state, done.value) == (TrialState.COMPLETE, 2.0)
+    assert done.duration is not None and done.duration.total_seconds() >= 0
+    failed = _private.as_finished(study, running, TrialState.FAIL, None)
+    assert (failed.state, failed.values) == (TrialState.FAIL, None)
+    stored = study._storage.get_trial(trial._trial_id)
+    assert stored.state == TrialState.RUNNING and stored.values is None
+
+
+def test_the_sampler_under_a_partial_fixing() -> None:
+    sampler = optuna.samplers.RandomSampler()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        once = optuna.samplers.PartialFixedSampler({"x": 1}, sampler)
+        twice = optuna.samplers.PartialFixedSampler({"y": 1}, once)
+    assert _private.base_sampler(twice) is sampler is _private.base_sampler(sampler)
+
+
+def test_optunas_samplers_read_a_study_as_the_arms_filter_it() -> None:
+    """All that an arm's study must offer: nothing else of Study is used by the samplers."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=6)
+    storage = ArmStorage(study._storage, "model:0", lambda t: t.number % 2 == 0)
+    own = ArmStudy(study, storage)
+    assert set(vars(own)) - {"_base", "_bracket_id"} == set(vars(study))
+    for trials in (
+        own.trials,
+        own.get_trials(deepcopy=False),
+        own._get_trials(),
+        own._get_trials(use_cache=True),
+        own._storage.get_all_trials(own._study_id),
+    ):
+        assert [t.number for t in trials] == [0, 2, 4]
+    assert own.best_trial.number in {0, 2, 4} and own.best_trials[0] == own.best_trial
+    assert own._storage.get_n_trials(own._study_id) == 3
+    assert own._storage.get_n_trials(own._study_id, TrialState.FAIL) == 0
+    assert own.get_trials(states=(TrialState.FAIL,)) == []
+    own.get_trials()[0].params["x"] = 7.0  # a deep copy
+    assert study.trials[0].params["x"] != 7.0
+    empty = ArmStudy(study, ArmStorage(study._storage, "model:1", lambda t: False))
+    with pytest.raises(ValueError, match="No trials are completed"):
+        empty.best_trial  # noqa: B018
+    own.stop()  # ends nothing, raises nothing
+
+
+def test_what_an_arms_sampler_stores_for_the_study_is_its_own() -> None:
+    study = optuna.create_study()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names(["loss"])
+    first, second = (ArmStorage(study._storage, f"model:{i}", lambda t: True) for i in range(2))
+    first.set_study_system_attr(study._study_id, "qmc:1", 5)
+    assert first.get_study_system_attrs(study._study_id)["qmc:1"] == 5
+    assert "qmc:1" not in second.get_study_system_attrs(study._study_id)
+    assert ArmStudy(study, second).metric_names == ["loss"]
+    assert study._storage.get_study_system_attrs(study._study_id)[
+        "automl_plugins:model:0:qmc:1"
+    ] == 5  # fmt: skip

@@ -1,0 +1,276 @@
+"""The arms of a study: which trials are whose, with which rewards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from automl_plugins.bandits.policy import FAILURES
+from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.rewards import RewardScale
+from automl_plugins.bandits.rounds import Round
+from automl_plugins.history import Status
+
+from . import _private
+from ._columns import Cost, Row
+from ._memory import Memory, View
+
+FloatArray = npt.NDArray[np.float64]
+
+_FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
+
+
+def arm_of(trial: FrozenTrial, arm: str) -> int | None:
+    """Index of the choice that a trial has for the parameter ``arm``, or was promised.
+
+    A finished trial that never asked for it, and a waiting one, has none.
+    """
+    distribution = trial.distributions.get(arm)
+    if distribution is not None:
+        refuse_other(arm, distribution)
+        return int(distribution.to_internal_repr(trial.params[arm]))
+    return None if trial.state.is_finished() else _private.read_arm(trial, arm)
+
+
+def continuous(distribution: BaseDistribution) -> bool:
+    """Whether a parameter has more values than can be counted."""
+    return isinstance(distribution, FloatDistribution) and distribution.step is None
+
+
+def refuse_other(arm: str, distribution: BaseDistribution) -> None:
+    """Arms are the choices of a categorical parameter.
+
+    Raises:
+        ValueError: For a parameter of another kind.
+    """
+    if not isinstance(distribution, CategoricalDistribution):
+        raise ValueError(
+            f"arm={arm!r} names a parameter with {distribution}; arms are the choices of a"
+            " categorical parameter. Give the name that your objective passes to"
+            " suggest_categorical."
+        )
+
+
+class ArmMemory(Memory):
+    """Cache of one study that knows whose each trial is.
+
+    Args:
+        study: The whole study.
+        arm: Name of the parameter whose choices are the arms.
+        cost: How seconds are read from a trial.
+
+    Attributes:
+        maximize: Whether larger objective values are better.
+        owner: Arm of each finished trial, by its number; None where it did not ask.
+        parameters: By arm, the newest distribution of each other parameter that its complete and
+            pruned trials asked for, and that can vary.
+        endless: Arms that have, or had, a continuous parameter.
+        rounds: Stored rounds, by index and number of the trial that opened them.
+        distribution: Of the arm parameter, once a trial has asked for it.
+        categories: Names of all categorical parameters that were asked for.
+        has_complete: Whether any trial is complete.
+    """
+
+    def __init__(self, study: Study, arm: str, cost: Cost) -> None:
+        super().__init__(study, cost, {}, {})
+        self._arm = arm
+        self.maximize = self._maximize
+        self.owner: dict[int, int | None] = {}
+        self.parameters: dict[int, dict[str, BaseDistribution]] = {}
+        self.endless: set[int] = set()
+        self.rounds: dict[tuple[int, int], Round] = {}
+        self.distribution: CategoricalDistribution | None = None
+        self.categories: set[str] = set()
+        self.has_complete = False
+
+    def _read(self, trial: FrozenTrial) -> Row:
+        row = super()._read(trial)
+        index = arm_of(trial, self._arm)
+        asked = trial.distributions.get(self._arm)
+        if isinstance(asked, CategoricalDistribution):
+            self.distribution = asked
+        if trial.state.is_finished():
+            self.owner[trial.number] = index
+        if trial.state in _FULL:
+            self.has_complete |= trial.state == TrialState.COMPLETE
+            self.categories |= {
+                name
+                for name, distribution in trial.distributions.items()
+                if isinstance(distribution, CategoricalDistribution)
+            }
+            if index is not None:
+                seen = self.parameters.setdefault(index, {})
+                seen.update((n, d) for n, d in row.distributions.items() if n != self._arm)
+                if any(continuous(distribution) for distribution in list(seen.values())):
+                    self.endless.add(index)
+        if index is not None:
+            row.values.setdefault(self._arm, float(index))
+        for data in _private.read_rounds(trial, self._arm):
+            opened = Round.from_dict(data)
+            self.rounds[opened.index, trial.number] = opened
+        return row
+
+    def everything(self, study: Study) -> View:
+        """All trials, nobody's own left out."""
+        return self.view(study, create_trial(state=TrialState.WAITING))
+
+    def with_finished(self, view: View, trial: FrozenTrial) -> View:
+        """The view with one trial more."""
+        columns = view.columns.extended([self._read(trial)])
+        return View(columns, view.running, view.distributions | columns.distributions)
+
+    @property
+    def openers(self) -> tuple[int, ...]:
+        """Numbers of the trials that opened the rounds, in the order of the rounds.
+
+        Of two workers that opened the same round, the one with the earlier trial counts.
+        """
+        return tuple(number for _, number in self._counting())
+
+    @property
+    def stored_rounds(self) -> tuple[Round, ...]:
+        """The rounds that count, in their order."""
+        return tuple(self.rounds[key] for key in self._counting())
+
+    def _counting(self) -> list[tuple[int, int]]:
+        keys = sorted(self.rounds.copy())
+        return [key for i, key in enumerate(keys) if i == 0 or key[0] != keys[i - 1][0]]
+
+    def belongs(self, trial: FrozenTrial, index: int) -> bool:
+        """Whether the sampler of arm ``index`` may see a trial.
+
+        A trial that has not decided yet is seen by all: it may still turn out to be theirs.
+        """
+        if trial.number in self.owner:
+            return self.owner[trial.number] == index
+        owner = arm_of(trial, self._arm)
+        return owner == index if owner is not None else not trial.state.is_finished()
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """All pulls of a study's arms at one moment.
+
+    Attributes:
+        records: Finished pulls in the order in which they finished, then the running ones.
+        losses: Loss of each pull (n,), minimised; NaN where unknown.
+        number: Number of each pull's trial (n,).
+        scale: What made rewards of the losses.
+    """
+
+    records: ArmRecords
+    losses: FloatArray
+    number: npt.NDArray[np.int64]
+    scale: RewardScale
+
+    @classmethod
+    def of(cls, view: View, arm: str, reward_range: tuple[float, float] | None) -> Pulls:
+        """The pulls among the trials of a view.
+
+        An infeasible trial, one with a constraint above 0, has reward 0.
+        """
+        index = view.values(arm)
+        asked = ~np.isnan(index)
+        pulled = slice(None) if asked.all() else asked
+        losses = view.facts("loss")[pulled]
+        bad = np.isposinf(losses)
+        if view.columns.constraint_names:
+            bad |= (view.constraints()[pulled] > 0).any(axis=1) & ~np.isnan(losses)
+        scale = RewardScale.of(losses[~bad] if bad.any() else losses, reward_range)
+        rewards = scale.rewards(losses)
+        rewards[bad] = 0.0
+        records = ArmRecords(
+            arm=index[pulled].astype(np.int64),
+            reward=rewards,
+            seconds=view.facts("seconds")[pulled],
+            status=view.facts("status")[pulled].astype(np.int64),
+        )
+        return cls(records, losses, view.facts("number")[pulled].astype(np.int64), scale)
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether the losses were neither errors nor scores in [0, 1]."""
+        return (self.scale.best, self.scale.worst) not in ((0.0, 1.0), (-1.0, 0.0))
+
+    def given_up(self) -> set[int]:
+        """Arms whose finished pulls, three or more, have all failed."""
+        finished = np.bincount(self.records.arm[self.records.finished])
+        failures = self.records.arm[self.records.status == Status.FAILED]
+        failed = np.bincount(failures, minlength=len(finished))
+        return set(np.flatnonzero((failed == finished) & (failed >= FAILURES)).tolist())
+
+
+def loss_range(values: tuple[float, float] | None, maximize: bool) -> tuple[float, float] | None:
+    """The losses of two values of the objective, the better one first."""
+    if values is None:
+        return None
+    low, high = sorted(-v if maximize else v for v in values)
+    return low, high
+
+
+def checked_cost(cost: Cost) -> Cost:
+    """``cost`` itself.
+
+    Raises:
+        TypeError: If it is nothing that seconds can be read with.
+    """
+    if not (cost is None or isinstance(cost, str) or callable(cost)):
+        raise TypeError(
+            "cost must be None, 'duration', the name of a user attribute or a callable,"
+            f" got {cost!r}."
+        )
+    return cost
+
+
+def checked_range(given: Any) -> tuple[float, float] | None:
+    """``reward_range`` as two floats.
+
+    Raises:
+        ValueError: If it is not two different finite numbers.
+    """
+    if given is None:
+        return None
+    try:
+        a, b = (float(v) for v in given)
+    except (TypeError, ValueError):
+        a, b = math.nan, math.nan
+    if not (math.isfinite(a) and math.isfinite(b) and a != b):
+        raise ValueError(
+            "reward_range must be two different finite values of the objective, those that are"
+            f" worth 0 and 1 in either order, got {given!r}."
+        )
+    return a, b
+
+
+def declared_arm(
+    search_space: Mapping[str, BaseDistribution] | None, arm: str
+) -> CategoricalDistribution | None:
+    """The distribution of the arm in a declared search space.
+
+    Raises:
+        ValueError: If the space has no such parameter, or one of another kind.
+    """
+    if not search_space:
+        return None
+    if arm not in search_space:
+        raise ValueError(
+            f"search_space has no parameter {arm!r}: arm= must name one of its categorical"
+            f" parameters {categorical_names(search_space)}."
+        )
+    distribution = search_space[arm]
+    refuse_other(arm, distribution)
+    assert isinstance(distribution, CategoricalDistribution)
+    return distribution
+
+
+def categorical_names(space: Mapping[str, BaseDistribution]) -> list[str]:
+    """Names of the categorical parameters, sorted."""
+    return sorted(n for n, d in space.items() if isinstance(d, CategoricalDistribution))

@@ -1,0 +1,318 @@
+"""``ArmSampler``: chooses the arm of a trial, and lets the arm's own sampler choose the rest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.logging import get_logger
+from optuna.samplers import BaseSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.streams import Streams
+
+from . import _private
+from ._arm_situation import KnownStudy, Situation
+from ._arms import arm_of, checked_cost, checked_range, declared_arm, refuse_other
+from ._clock import Clock, Key
+from ._columns import Cost
+from ._inner import Factory, Inner, InnerSamplers
+from ._memory import View
+from ._pull import Pull
+
+_logger = get_logger("optuna.automl_plugins")
+
+_MAX_STUDIES = 16  # remembered by one sampler
+_CACHES = ("_studies", "_pulls", "_overheads")
+
+
+class ArmOptions(TypedDict, total=False):
+    """Arguments that all samplers of arms take, see ``ArmSampler``."""
+
+    search_space: Mapping[str, BaseDistribution] | None
+    warn_independent_sampling: bool
+    reward_range: tuple[float, float] | None
+    cost: Cost
+    seed: int | None
+
+
+class ArmSampler(BaseSampler):
+    """The choices of one categorical parameter are arms: each has a sampler of its own.
+
+    Which arm a trial gets is decided by a subclass, from all trials of the study; everything else
+    is proposed by the arm's sampler, which sees the trials of its arm alone. An objective that
+    never asks for the parameter is left to one such sampler, with a warning.
+
+    The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
+    few configurations (a grid) is not asked for one twice, and leaves when it has none left.
+
+    Args:
+        arm: Name of the categorical parameter.
+        inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
+            lost with the process, as always in Optuna. A function of a seed that returns a
+            sampler, or a sampler class: called for every trial with a seed of its own, so that a
+            resumed study goes on as if it had never stopped. None takes the default.
+        default_inner: Factory for a number of arms, in place of None.
+        search_space: Distributions known up front; only that of ``arm`` is used. Without it the
+            arms are known once a trial has asked for them.
+        warn_independent_sampling: Log a warning, once for each name, when a parameter that its
+            arm is known to have is not part of the joint proposal.
+        reward_range: Values of the objective that are worth 0 and 1, in either order; None
+            follows the trials, see ``automl_plugins.bandits.rewards``. Infeasible trials are
+            worth 0.
+        cost: Where the seconds of a trial come from: None or ``"duration"`` (less the sampler's
+            own time), the name of a user attribute, or a function of the finished trial.
+        seed: Non-negative integer; None draws one and logs it.
+
+    Raises:
+        ValueError: For an argument outside its range, or an arm that is not categorical.
+        TypeError: For an ``arm``, ``inner`` or ``cost`` of another kind.
+    """
+
+    def __init__(
+        self,
+        arm: str,
+        *,
+        inner: Inner,
+        default_inner: Callable[[int], Factory],
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        warn_independent_sampling: bool = True,
+        reward_range: tuple[float, float] | None = None,
+        cost: Cost = None,
+        seed: int | None = None,
+    ) -> None:
+        if not isinstance(arm, str):
+            raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
+        self.arm = arm
+        self.reward_range = checked_range(reward_range)
+        self.cost = checked_cost(cost)
+        self._declared = declared_arm(search_space, arm)
+        self._warn_independent_sampling = warn_independent_sampling
+        self._streams = Streams(seed)
+        self._samplers = InnerSamplers(inner, default_inner, self._streams)
+        if seed is None:
+            _logger.info(f"{type(self).__name__} drew seed={self.seed}; pass it to repeat it.")
+        self._forget()
+
+    def _forget(self) -> None:
+        self._studies: dict[tuple[int, int, int], KnownStudy] = {}
+        self._pulls: dict[Key, Pull] = {}
+        self._overheads: dict[Key, float] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in _CACHES}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._streams.seed
+
+    @abstractmethod
+    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> int:
+        """One of ``situation.arms``."""
+
+    # --- Optuna's interface ---------------------------------------------------------------
+
+    def reseed_rng(self) -> None:
+        """Reseed the arms' samplers; the streams differ by the trial's number already."""
+        self._samplers.reseed_rng()
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Pass the event on to the arm's sampler; store the sampler's own time."""
+        if len(study.directions) > 1:
+            return
+        pull = self._pulls.pop(_key(study, trial), None)
+        if pull is None:  # all its values were given, or another process asked for them
+            pull = self._pull(study, trial, self._asked(trial), arm_of(trial, self.arm))
+        pull.sampler.after_trial(pull.study, trial, state, values)
+        overhead = self._overheads.pop(_key(study, trial), None)
+        if overhead is not None:  # of the arm's sampler too: what it stored is overwritten
+            _private.write_overhead(study, trial, overhead)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The arm, if it is known, and what its sampler proposes jointly."""
+        if len(study.directions) > 1:  # the sample methods say so
+            return {}
+        with self._clocked(study, trial):
+            return self._begin(study, trial).space(trial)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The arm, and the proposal of its sampler.
+
+        Raises:
+            ValueError: For a multi-objective study, or an unusable ``cost``.
+        """
+        self._raise_error_if_multi_objective(study)
+        if _key(study, trial) not in self._pulls:
+            self.infer_relative_search_space(study, trial)
+        with self._clocked(study, trial):
+            return self._pulls[_key(study, trial)].propose(study, trial, search_space)
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """The arm of a first trial, or what the arm's sampler says to a single parameter."""
+        self._raise_error_if_multi_objective(study)
+        with self._clocked(study, trial):
+            asked = self._asked(trial)
+            if param_name == self.arm:
+                refuse_other(self.arm, param_distribution)
+                assert isinstance(param_distribution, CategoricalDistribution)
+                asked = param_distribution
+            pull = self._pulls.get(_key(study, trial))
+            if pull is None or (pull.arm is None and asked is not None):
+                pull = self._begin(study, trial, asked)
+            if param_name == self.arm:
+                return pull.choice
+            self._warn_of_independent(study, trial, pull, param_name)
+            return pull.ask(trial, param_name, param_distribution)
+
+    # --- the arm --------------------------------------------------------------------------
+
+    def _begin(
+        self, study: Study, trial: FrozenTrial, asked: CategoricalDistribution | None = None
+    ) -> Pull:
+        """Choose the arm of a trial, if the arms are known, and publish it.
+
+        Only now the sampler is known that ``before_trial`` is for.
+        """
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        view = known.memory.view(whole, trial)
+        distribution = asked or self._asked(trial) or self._arms(known)
+        arm = None
+        if distribution is not None:
+            arm = self._decide(study, trial, known, view, distribution)
+            _private.write_arm(study, trial, self.arm, arm)
+        pull = self._pull(study, trial, distribution, arm, view)
+        pull.sampler.before_trial(pull.study, trial)
+        self._pulls[_key(study, trial)] = pull
+        return pull
+
+    def _pull(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        distribution: CategoricalDistribution | None,
+        arm: int | None,
+        view: View | None = None,
+    ) -> Pull:
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        n_arms = 1 if distribution is None else len(distribution.choices)
+        own = (*_private.study_key(whole)[:2], arm)
+        return Pull(
+            name=self.arm,
+            distribution=distribution,
+            arm=arm,
+            sampler=self._samplers.of_trial(own, n_arms, trial.number),
+            study=study if arm is None else known.study_of(study, arm),
+            grid=None if arm is None or view is None else known.grids.grid(view, arm),
+            samplers=self._samplers,
+            streams=self._streams,
+        )
+
+    def _asked(self, trial: FrozenTrial) -> CategoricalDistribution | None:
+        """The arms, if the trial has asked for them already."""
+        distribution = trial.distributions.get(self.arm)
+        return distribution if isinstance(distribution, CategoricalDistribution) else None
+
+    def _arms(self, known: KnownStudy) -> CategoricalDistribution | None:
+        """The arms, None as long as no trial says what they are."""
+        memory = known.memory
+        if memory.distribution is not None or not memory.has_complete:
+            return memory.distribution or self._declared
+        if known.first_time("not asked"):
+            _logger.warning(
+                f"arm={self.arm!r}: no complete trial has asked for this parameter. There are no"
+                f" arms to choose from, so {self._samplers.name} samples everything. Categorical"
+                f" parameters of the study: {sorted(memory.categories)}."
+            )
+        return None
+
+    def _decide(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        known: KnownStudy,
+        view: View,
+        distribution: CategoricalDistribution,
+    ) -> int:
+        held = _private.held_values(study, trial)
+        if self.arm in held:
+            return int(distribution.to_internal_repr(held[self.arm]))
+        promised = _private.read_arm(trial, self.arm)
+        if promised is not None or distribution.single():
+            return promised or 0
+        situation = known.situation(view, distribution, trial.number)
+        self._announce(known, situation)
+        return self._choose(study, trial, situation)
+
+    # --- what is said ---------------------------------------------------------------------
+
+    def _announce(self, known: KnownStudy, situation: Situation) -> None:
+        choices, pulls = situation.choices, situation.pulls
+        if self.reward_range is None and pulls.rescaled and known.first_time("rescaled"):
+            _logger.info(f"Rewards of the arms of {self.arm!r}: {pulls.scale.reason}.")
+        for arm in pulls.given_up():
+            if known.first_time(("failed", arm)):
+                _logger.warning(
+                    f"{self.arm}={choices[arm]!r} has failed in all of its trials and gets no"
+                    " more, unless all arms do."
+                )
+        for arm in set(range(len(choices))) - set(situation.arms):
+            if known.first_time(("exhausted", arm)):
+                _logger.info(f"{self.arm}={choices[arm]!r} has no configuration left to try.")
+
+    def _warn_of_independent(
+        self, study: Study, trial: FrozenTrial, pull: Pull, name: str
+    ) -> None:
+        if pull.arm is None or not pull.joint or not self._warn_independent_sampling:
+            return
+        known = self._known(_private.whole_study(study))
+        if name in known.memory.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
+            _logger.warning(
+                f"Parameter {name!r} of trial {trial.number} ({self.arm}={pull.choice!r}) is"
+                f" sampled independently: {self._samplers.name} left it out of its joint proposal."
+                " Pass warn_independent_sampling=False to silence this."
+            )
+
+    # --- parts ----------------------------------------------------------------------------
+
+    def _known(self, whole: Study) -> KnownStudy:
+        key = _private.study_key(whole)
+        known = self._studies.get(key)
+        if known is None:
+            known = KnownStudy(whole, self.arm, self.cost, self.reward_range)
+            # A fresh dict instead of changing one that another thread may be reading.
+            kept = list(self._studies.items())[-_MAX_STUDIES + 1 :]
+            self._studies = dict([*kept, (key, known)])
+        return known
+
+    def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
+        return Clock(self._overheads, _key(study, trial))
+
+
+def _key(study: Study, trial: FrozenTrial) -> Key:
+    return (*_private.study_key(_private.whole_study(study)), trial.number)

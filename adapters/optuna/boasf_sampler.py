@@ -1,0 +1,178 @@
+"""``BOASFSampler``: adaptive successive filtering chooses the arms, TPE tunes them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from optuna.logging import get_logger
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.successive_filtering import Score, SuccessiveFiltering, Unit
+from automl_plugins.bandits.ucb import MaxUCB
+
+from . import _inner, _private
+from ._arm_situation import Situation
+from ._inner import Inner
+from .arm_sampler import ArmOptions, ArmSampler
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_logger = get_logger("optuna.automl_plugins")
+
+
+class BOASFSampler(ArmSampler):
+    """Bayesian optimisation by adaptive successive filtering (Zhu 2020).
+
+    The budget is spent in rounds. After each, every arm advances by chance, the better the
+    likelier; those that do share the next round by softmax. What a round decided is stored with
+    its first trial and read afterwards, by all workers, so late results change nothing.
+
+    A sampler cannot end a study. When the budget is spent it asks ``study.optimize`` to stop if
+    it may, else it goes on: ``MaxUCB`` chooses among the arms of the last round.
+
+    Args:
+        arm: Name of the categorical parameter whose choices are the arms.
+        n_trials: Budget in trials. Give this or ``seconds``.
+        seconds: Budget in seconds of ``cost``.
+        rounds: Rounds of equal budget; >= 1.
+        score: ``"mean"``, the paper's bound of the mean reward, or ``"maximum"``, the best one.
+        c: Weight of the uncertainty in an arm's upper confidence bound; >= 0. None is the paper's
+            2 for means and 0 for maxima.
+        temperature: Of the softmax; > 0. None is the paper's 1 for means, which makes the shares
+            nearly equal, and 0.02 for maxima.
+        min_pulls: Trials of each arm in the first round, as far as the budget goes; >= 1.
+        carry_debts: Carry what an arm spent too much or too little over to its next share;
+            False is the paper's loop.
+        stop_when_spent: End ``study.optimize`` with the trial that spends the budget. In a loop
+            of ``study.ask`` nothing can be ended.
+        inner: Sampler inside the arms, see ``ArmSampler``; None is Optuna's TPE with
+            10 random trials for each arm, fewer if there are more than four arms.
+        **options: ``search_space``, ``warn_independent_sampling``, ``reward_range``, ``cost`` and
+            ``seed``: see ``ArmSampler``. All trials of the study count towards the budget,
+            failed ones and those of earlier runs too.
+
+    Raises:
+        ValueError: For an argument outside its range; for both budgets, or none.
+        TypeError: For an argument of another kind.
+
+    Example::
+
+        sampler = BOASFSampler(arm="classifier", seconds=600, stop_when_spent=True)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective)
+    """
+
+    def __init__(
+        self,
+        arm: str = "algorithm",
+        *,
+        n_trials: int | None = None,
+        seconds: float | None = None,
+        rounds: int = 3,
+        score: Score = "mean",
+        c: float | None = None,
+        temperature: float | None = None,
+        min_pulls: int = 1,
+        carry_debts: bool = True,
+        stop_when_spent: bool = False,
+        inner: Inner = None,
+        **options: Unpack[ArmOptions],
+    ) -> None:
+        if (n_trials is None) == (seconds is None):
+            raise ValueError(
+                "Give the budget as n_trials= or as seconds=, one of the two; got"
+                f" n_trials={n_trials!r} and seconds={seconds!r}."
+            )
+        if n_trials is not None and (
+            isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer)
+        ):
+            raise ValueError(f"n_trials must be a whole number, got {n_trials!r}.")
+        super().__init__(arm, inner=inner, default_inner=_inner.tpe, **options)
+        self.unit: Unit = "seconds" if n_trials is None else "trials"
+        budget = seconds if n_trials is None else n_trials
+        assert budget is not None
+        self.filtering = SuccessiveFiltering(
+            budget,
+            unit=self.unit,
+            rounds=rounds,
+            c=c,
+            temperature=temperature,
+            score=score,
+            min_pulls=min_pulls,
+            carry_debts=carry_debts,
+        )
+        self.stop_when_spent = stop_when_spent
+        self._afterwards = MaxUCB()
+        self._said_few = False
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Pass the event on; stop the study if the trial spent the budget."""
+        super().after_trial(study, trial, state, values)
+        if self.stop_when_spent and len(study.directions) == 1:
+            situation = self._after(study, trial, state, values)
+            if situation is not None and self._next(situation)[0] is None:
+                with contextlib.suppress(RuntimeError):  # not inside study.optimize
+                    study.stop()
+
+    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> int:
+        n_arms = len(situation.choices)
+        if self.unit == "trials" and n_arms > self.filtering.budget and not self._said_few:
+            self._said_few = True
+            _logger.warning(
+                f"{n_arms} arms share a budget of {self.filtering.budget:g} trials: not every arm"
+                " will be tried."
+            )
+        arm, opened = self._next(situation)
+        if opened:
+            stored = [r.to_dict() for r in opened]
+            _private.write_rounds(study, trial, self.arm, stored)
+        if arm is not None:
+            return arm
+        last = (*situation.rounds, *opened)[-1]
+        arms = [a for a in last.arms if a in situation.arms] or situation.arms
+        records = situation.pulls.records
+        return self._afterwards.choose(arms, records, self._streams, situation.k)
+
+    def _after(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> Situation | None:
+        """The situation of the next trial; None without arms."""
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        view = known.memory.view(whole, trial)
+        done = _private.as_finished(study, trial, state, values)
+        view = known.memory.with_finished(view, done)
+        distribution = self._asked(trial) or self._arms(known)
+        if distribution is None:
+            return None
+        return known.situation(view, distribution, trial.number + 1)
+
+    def _next(self, situation: Situation) -> tuple[int | None, list[Round]]:
+        """The arm that the rounds want, None when the budget is spent; and the rounds to open."""
+        arms, records = situation.arms, situation.pulls.records
+        current = situation.rounds[-1] if situation.rounds else None
+        opened: list[Round] = []
+        while True:
+            if current is not None:
+                arm = self.filtering.choose(current, records, arms, self._streams, situation.k)
+                left = set(current.arms) & set(arms)
+                if arm is not None or not left or current.index + 1 >= self.filtering.rounds:
+                    return arm, opened
+            current = self.filtering.open(arms, records, current, self._streams)
+            opened.append(current)

@@ -1,0 +1,141 @@
+"""``SuccessiveFilteringPruner``: who is good enough advances, and luck decides who is near it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from optuna.logging import get_logger
+from optuna.pruners import BasePruner
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial
+
+from automl_plugins.bandits.rewards import RewardScale
+from automl_plugins.bandits.successive_filtering import advance_probabilities
+from automl_plugins.streams import Streams
+
+from . import _private
+
+FloatArray = npt.NDArray[np.float64]
+
+_logger = get_logger("optuna.automl_plugins")
+
+
+class SuccessiveFilteringPruner(BasePruner):
+    """Successive halving in which a trial advances by chance, the better the likelier.
+
+    At the steps ``min_resource * reduction_factor^i`` a trial comes to rung i. All trials that
+    have come to it so far are the arms of adaptive successive filtering (Zhu 2020, equations 6
+    and 7), each with one reward, which is then its own upper confidence bound. The trial goes on
+    with probability p = (reward - worst) / (best - worst): the best so far surely does, the worst
+    is surely pruned, and if all are equal nobody is.
+
+    Optuna's ``SuccessiveHalvingPruner`` keeps the best 1 / reduction_factor of the trials however
+    close the others are. Here the number that goes on follows their values: many of a dense top
+    group, few where one trial is far ahead of the others, and a trial near the cut has a chance.
+
+    Rewards are the reported values scaled as in ``automl_plugins.bandits.rewards``: a diverged
+    trial does not make all others equal. A trial that reports NaN, or the infinity that is worst,
+    is pruned at its rung. The outcome is stored with the trial, so all workers see it, and asking
+    again does not draw again.
+
+    Args:
+        min_resource: Step of the first rung; >= 1.
+        reduction_factor: Steps of a rung over those of the rung before; >= 2.
+        n_startup_trials: Trials at a rung, the present one included, below which nobody is
+            pruned there: of two trials one is always the worst. >= 0.
+        seed: Non-negative integer; None draws one and logs it.
+
+    Raises:
+        ValueError: For an argument outside its range.
+
+    Example::
+
+        study = optuna.create_study(pruner=SuccessiveFilteringPruner(seed=1))
+        study.optimize(objective, n_trials=100)  # objective: trial.report(), should_prune()
+    """
+
+    def __init__(
+        self,
+        min_resource: int = 1,
+        reduction_factor: int = 3,
+        *,
+        n_startup_trials: int = 4,
+        seed: int | None = None,
+    ) -> None:
+        for name, value, low in (
+            ("min_resource", min_resource, 1),
+            ("reduction_factor", reduction_factor, 2),
+            ("n_startup_trials", n_startup_trials, 0),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+                raise ValueError(f"{name} must be a whole number >= {low}, got {value!r}.")
+        self._min_resource = int(min_resource)
+        self._reduction_factor = int(reduction_factor)
+        self._n_startup_trials = int(n_startup_trials)
+        self._streams = Streams(seed)
+        if seed is None:
+            _logger.info(
+                f"SuccessiveFilteringPruner drew seed={self._streams.seed}; pass it to repeat the"
+                " search."
+            )
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._streams.seed
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Whether the trial ends at the rungs that it has come to with its last report."""
+        step = trial.last_step
+        if step is None:
+            return False
+        rung = 0
+        while step >= self._min_resource * self._reduction_factor**rung:
+            outcome = _private.read_rung(trial, rung)
+            if outcome is None:
+                outcome = self._decide(study, trial, rung, trial.intermediate_values[step])
+                _private.write_rung(study, trial, rung, outcome)
+            if not outcome["advances"]:
+                return True
+            rung += 1
+        return False
+
+    def _decide(
+        self, study: Study, trial: FrozenTrial, rung: int, value: float
+    ) -> dict[str, float | bool | None]:
+        others = [
+            outcome["value"]
+            for other in study.get_trials(deepcopy=False)
+            if other.number != trial.number
+            and (outcome := _private.read_rung(other, rung)) is not None
+            and outcome["value"] is not None
+        ]
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        probability = advance_probability(
+            sign * value, sign * np.array(others, dtype=np.float64), self._n_startup_trials
+        )
+        draw = float(self._streams.generator("rung", rung, trial.number).random())
+        return {
+            "value": None if math.isnan(value) else value,  # JSON has no NaN
+            "probability": probability,
+            "advances": draw < probability,
+        }
+
+
+def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> float:
+    """Probability that a trial with ``loss`` advances, the ``others`` (n,) being at its rung.
+
+    Infinite losses set no scale; ``n_startup`` is the number of trials, this one included, below
+    which everybody advances whose loss is finite.
+    """
+    if math.isnan(loss) or loss == math.inf:
+        return 0.0
+    if loss == -math.inf:
+        return 1.0
+    losses = np.append(others[np.isfinite(others)], loss)
+    if len(losses) < n_startup:
+        return 1.0
+    rewards = RewardScale.of(losses).rewards(losses)
+    return float(advance_probabilities(rewards)[-1])

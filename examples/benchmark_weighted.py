@@ -1,0 +1,320 @@
+"""Weighted against uniform model sampling: random search, successive halving and Hyperband.
+
+The protocol of Sarigiannis, Parnell and Pozidis (2019, section 5) on data that scikit-learn has.
+Where it differs: one split into training, validation and test data in place of ten times ten, and
+the configuration that is chosen is tested as it was trained, not trained again with the validation
+data. What is repeated are the searches, over recorded pools of configurations.
+
+python examples/benchmark_weighted.py record   # trains, goes on where it stopped
+python examples/benchmark_weighted.py report
+python examples/benchmark_weighted.py record --quick --out pools   # two tasks, a few models each
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+import zlib
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from benchmark_weighted_tasks import (
+    MODELS,
+    STREAMS,
+    Data,
+    FloatArray,
+    estimator,
+    pool,
+    stream,
+    tasks,
+)
+from ConfigSpace import Categorical, ConfigurationSpace
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from automl_plugins.bandits.branches import hyperparameter_counts
+from automl_plugins.bandits.model_weights import model_weights
+from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalving, best
+from automl_plugins.statistics import compare
+
+RESOURCES = ("1/9", "1/3", "1")  # parts of the training rows
+
+# --- record -------------------------------------------------------------------------------
+
+_HEADER = "model,number,resource,validation,test,seconds"
+Pool = dict[str, FloatArray]  # (size, 3 resources, 3: validation, test, seconds) by model
+
+
+def split(data: Data, rng: np.random.Generator) -> tuple[list[Data], Data, Data]:
+    """Nested stratified training sets for 1/9, 1/3 and 1, then validation and test data.
+
+    40, 30 and 30 % of the rows; features are standardised by the largest training set.
+    """
+    X, y = data
+    seeds = [int(s) for s in rng.integers(2**31, size=2)]
+    X, X_rest, y, y_rest = train_test_split(
+        X, y, train_size=0.4, stratify=y, random_state=seeds[0]
+    )
+    scaler = StandardScaler().fit(X)
+    halves = train_test_split(
+        scaler.transform(X_rest), y_rest, train_size=0.5, stratify=y_rest, random_state=seeds[1]
+    )
+    X = scaler.transform(X)
+    training = []
+    for part in (9, 3, 1):
+        rows = [np.flatnonzero(y == c) for c in (0, 1)]
+        chosen = np.concatenate([r[: max(2, round(len(r) / part))] for r in rows])
+        training.append((X[chosen], y[chosen]))
+    return training, (halves[0], halves[2]), (halves[1], halves[3])
+
+
+def losses(model: str, configuration: dict[str, Any], training: Data, *held: Data) -> list[float]:
+    """Logistic loss on each of the ``held`` data; NaN if the model cannot be fitted."""
+    try:
+        fitted = estimator(model, configuration).fit(*training)
+        return [float(log_loss(y, fitted.predict_proba(X), labels=[0, 1])) for X, y in held]
+    except (ValueError, np.linalg.LinAlgError):
+        return [np.nan] * len(held)
+
+
+class Pools:
+    """Losses and seconds of all configurations on all tasks, a file for each task.
+
+    Args:
+        folder: Where the files are.
+        quick: Two tasks and four configurations of each model only.
+    """
+
+    def __init__(self, folder: Path, quick: bool) -> None:
+        self.folder = folder
+        self.tasks = dict(list(tasks().items())[: 2 if quick else None])
+        self.configurations = {model: pool(model)[: 4 if quick else None] for model in MODELS}
+
+    def path(self, task: str) -> Path:
+        """The file of a task."""
+        return self.folder / ("".join(c if c.isalnum() else "_" for c in task) + ".csv")
+
+    def lines(self, task: str) -> list[str]:
+        """The header and what was written in full: three lines for each configuration."""
+        path = self.path(task)
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+        return lines[: 1 + 3 * ((len(lines) - 1) // 3)]
+
+    def record(self) -> None:
+        """Train every configuration on every task with each resource; go on where it stopped."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for task, data in self.tasks.items():
+            start = time.perf_counter()
+            training, *held = split(data, stream("split", task))
+            lines = self.lines(task) or [_HEADER]
+            done = {tuple(line.split(",")[:2]) for line in lines}
+            with self.path(task).open("w", encoding="utf-8", newline="") as file:
+                file.write("".join(line + "\n" for line in lines))
+                for model, configurations in self.configurations.items():
+                    for number, configuration in enumerate(configurations):
+                        if (model, str(number)) not in done:
+                            rows = _rows(model, configuration, training, held)
+                            file.write("".join(f"{model},{number},{row}\n" for row in rows))
+                            file.flush()
+            print(f"{task}: {time.perf_counter() - start:.0f} s", flush=True)
+
+    def load(self) -> dict[str, Pool]:
+        """What was recorded, of the tasks that are complete."""
+        out = {}
+        for task in self.tasks:
+            rows = [line.split(",") for line in self.lines(task)[1:]]
+            if len(rows) == 3 * sum(map(len, self.configurations.values())):
+                out[task] = {m: np.empty((len(c), 3, 3)) for m, c in self.configurations.items()}
+                for model, number, resource, *values in rows:
+                    row = [float(x) for x in values]
+                    out[task][model][int(number), RESOURCES.index(resource)] = row
+        return out
+
+
+def _rows(
+    model: str, configuration: dict[str, Any], training: list[Data], held: list[Data]
+) -> list[str]:
+    rows = []
+    for resource, data in zip(RESOURCES, training, strict=True):
+        before = time.process_time()
+        validation, test = losses(model, configuration, data, *held)
+        rows.append(f"{resource},{validation!r},{test!r},{time.process_time() - before:.5f}")
+    return rows
+
+
+# --- report -------------------------------------------------------------------------------
+
+
+def space() -> ConfigurationSpace:
+    """All models in one space, which the weights are computed from."""
+    out = ConfigurationSpace()
+    choice = Categorical("model", list(MODELS))
+    out.add(choice)
+    for name, (_, _, hyperparameters) in MODELS.items():
+        branch = ConfigurationSpace()
+        branch.add(hyperparameters)
+        parent = {"parent": choice, "value": name}
+        out.add_configuration_space(name, branch, parent_hyperparameter=parent)
+    return out
+
+
+Draw = tuple[str, int]
+
+
+def draws(
+    weights: FloatArray, recorded: Pool, n: int, rng: np.random.Generator
+) -> tuple[list[Draw], list[bool]]:
+    """Configurations (model, number), and for which of them the pools were too small.
+
+    Within a model without replacement, which is the same as drawing anew, until it is used up.
+    """
+    names = list(recorded)
+    orders = {name: rng.permutation(len(rows)) for name, rows in recorded.items()}
+    used = dict.fromkeys(names, 0)
+    out, again = [], []
+    for i in rng.choice(len(names), size=n, p=weights).tolist():
+        at, order = used[names[i]], orders[names[i]]
+        used[names[i]] += 1
+        again.append(at >= len(order))
+        out.append((names[i], int(order[at % len(order)])))
+    return out, again
+
+
+Schedule = SuccessiveHalving | Hyperband
+
+
+def methods(n: int) -> dict[str, Schedule]:
+    """Random search, successive halving that explores most, and Hyperband, with equal budgets."""
+    halving = SuccessiveHalving.of_budget
+    return {"RS": halving(n, 0), "SH": halving(n, 2), "HB": Hyperband(n // 3)}
+
+
+EXPERIMENTS: dict[str, dict[str, Schedule]] = {
+    "Schedules, budget 33": {f"SH{s}": SuccessiveHalving.of_budget(33, s) for s in range(3)},
+    "Methods, budget 33": methods(33),
+    "Methods, budget 99": methods(99),  # sections 5.2 and 5.3 have the first and the last
+}
+
+
+def search(schedule: Schedule, recorded: Pool, drawn: list[Draw]) -> list[float]:
+    """Validation and test loss of the configuration that is chosen, and seconds of the search."""
+
+    def cell(draw: Draw, resource: float) -> FloatArray:
+        name, number = draw
+        return np.asarray(recorded[name][number, round(math.log(9 * resource, 3))])
+
+    done = schedule.run(drawn.__getitem__, lambda d, r: float(cell(d, r)[0]))
+    seconds = sum(float(cell(e.configuration, e.resource)[2]) for e in done)
+    validation, test, _ = cell(best(done).configuration, 1.0).tolist()
+    return [validation, test, seconds]
+
+
+def report(recorded: dict[str, Pool], repetitions: int) -> None:
+    """Replay all searches and print what the paper reports."""
+    branches = space()
+    rules = {
+        "": np.full(len(MODELS), 1 / len(MODELS)),
+        ".W": np.array(list(model_weights(branches).values())),
+        ".V": np.array(list(model_weights(branches, rule="volume").values())),
+    }
+    print(f"{len(recorded)} tasks, {repetitions} repetitions of every search\n")
+    _print_models(branches, rules, recorded)
+    for title, schedules in EXPERIMENTS.items():
+        n = max(sum(b.n for b in schedule.brackets) for schedule in schedules.values())
+        rows: list[tuple[Any, ...]] = []
+        for (task, losses_), (rule, weights) in product(recorded.items(), rules.items()):
+            for repetition in range(repetitions):
+                # The schedules of a rule see the same sequence of configurations.
+                key = zlib.crc32(f"{task}{rule}".encode())
+                rng = STREAMS.generator("draws", key, repetition)
+                drawn, again = draws(weights, losses_, n, rng)
+                for name, schedule in schedules.items():
+                    part = float(np.mean(again[: sum(b.n for b in schedule.brackets)]))
+                    rows.append((task, name + rule, *search(schedule, losses_, drawn), part))
+        columns = ["task", "method", "validation", "test", "seconds", "again"]
+        _print_experiment(title, pd.DataFrame(rows, columns=columns), list(schedules))
+
+
+def _print_models(
+    branches: ConfigurationSpace, rules: dict[str, FloatArray], recorded: dict[str, Pool]
+) -> None:
+    """Size, weights and recorded best losses of the models."""
+    counts = hyperparameter_counts(branches)
+    lowest = {t: {m: np.nanmin(v[:, 2, 0]) for m, v in p.items()} for t, p in recorded.items()}
+    wins = [min(losses, key=losses.__getitem__) for losses in lowest.values()]
+    table = pd.DataFrame(
+        {
+            "N": counts,
+            "2^N": dict(zip(MODELS, rules[".W"], strict=True)),
+            "volume": dict(zip(MODELS, rules[".V"], strict=True)),
+            "tasks won": {name: wins.count(name) for name in MODELS},
+            "seconds": {
+                m: float(np.mean([p[m][:, 2, 2].mean() for p in recorded.values()]))
+                for m in MODELS
+            },
+        }
+    )
+    print(table.to_markdown(floatfmt=".3g"), "\n")
+
+
+def _print_experiment(title: str, runs: pd.DataFrame, schedules: list[str]) -> None:
+    """Ranks, the omnibus test, and each schedule weighted against itself uniform."""
+    means = runs.drop(columns="again").groupby(["task", "method"]).mean()
+    again = runs.groupby("method")["again"].mean()
+    for loss, (rule, kind) in product(("validation", "test"), ((".W", "2^N"), (".V", "volume"))):
+        scores = means[loss].unstack()[[s + r for s in schedules for r in ("", rule)]]
+        result = compare(scores)
+        table = pd.DataFrame(
+            {
+                "average rank": result.ranks,
+                "mean loss": scores.mean(),
+                "seconds": means["seconds"].unstack()[scores.columns].mean(),
+                "drawn again": again[scores.columns],
+            }
+        ).sort_values("average rank")
+        print(f"## {title}, {loss} loss, {kind} against uniform\n")
+        print(table.to_markdown(floatfmt=".3g"), "\n")
+        if result.iman_davenport is not None:
+            print(f"Iman-Davenport: p = {result.iman_davenport.F_p:.2g}\n")
+        own = []
+        for pair in result.pairs.to_dict("records"):
+            names = pair["method_a"], pair["method_b"]
+            if len({name.removesuffix(rule) for name in names}) == 1:
+                sign = 1 if names[0].endswith(rule) else -1
+                own.append(
+                    {
+                        "weighted against uniform": names[0].removesuffix(rule),
+                        "wins": pair["wins" if sign == 1 else "losses"],
+                        "ties": pair["ties"],
+                        "losses": pair["losses" if sign == 1 else "wins"],
+                        "median difference": sign * pair["median_difference"],
+                        "p (Wilcoxon)": pair["p_wilcoxon"],
+                        "p (Finner, all pairs)": pair["p_finner"],
+                    }
+                )
+        print(pd.DataFrame(own).to_markdown(index=False, floatfmt=".3g"), "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("step", choices=["record", "report"])
+    parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--out", type=Path, default=Path("build/weighted"))
+    parser.add_argument("--quick", action="store_true", help="two tasks, four of each model")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    pools = Pools(args.out, args.quick)
+    if args.step == "record":
+        pools.record()
+    else:
+        report(pools.load(), args.repetitions)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""BOASF keeps its budget, stores its rounds once, and says when the money is gone."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from arm_objectives import Even, alike, arm_choices, counts, grid, params, zoo
+from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, _private, arm_report
+from optuna.samplers import RandomSampler
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
+
+from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.successive_filtering import SuccessiveFiltering
+from automl_plugins.history import Status
+from automl_plugins.streams import Streams
+from automl_plugins.visualization import plot_arm_allocation
+
+boasf = partial(BOASFSampler, inner=RandomSampler, seed=1)
+
+
+def run(sampler: Any, n: int | None, objective: Any = alike, **options: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=sampler, **options)
+    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
+    return study
+
+
+def stored(study: optuna.Study) -> dict[int, list[int]]:
+    """Which rounds each trial opened."""
+    found = {
+        t.number: [r["index"] for r in _private.read_rounds(t, "algorithm")]
+        for t in study.get_trials(deepcopy=False)
+    }
+    return {number: indices for number, indices in found.items() if indices}
+
+
+# --- rounds ---------------------------------------------------------------------------------
+
+
+def test_every_round_is_stored_once_with_its_first_trial() -> None:
+    study = run(boasf(n_trials=30), 45)
+    opened = stored(study)
+    assert sorted(i for indices in opened.values() for i in indices) == [0, 1, 2]
+    assert list(opened) == sorted(opened) and min(opened) == 0 and max(opened) < 30
+
+
+def test_the_pulls_follow_the_stored_rounds() -> None:
+    study = run(boasf(n_trials=30, temperature=0.1), 30)
+    report = arm_report(study)
+    opened = sorted(stored(study))
+    for round_, first, last in zip(report.rounds, opened, [*opened[1:], 30], strict=True):
+        pulled = {p["algorithm"] for p in params(study)[first:last]}
+        assert pulled == {"abc"[a] for a in round_.arms}
+    assert len(report.rounds[0].arms) == 3
+    assert len(report.rounds[-1].arms) < 3
+    assert report.opened == tuple(opened)  # nobody ran at the same time
+    assert report.unit == "trials"
+
+
+def test_the_same_as_the_core_by_hand() -> None:
+    """An independent loop over SuccessiveFiltering gives the same arms."""
+    study = run(boasf(n_trials=24, c=0.5, score="maximum"), 24)
+    sampler = study.sampler
+    assert isinstance(sampler, BOASFSampler)
+    filtering = SuccessiveFiltering(24, rounds=3, c=0.5, score="maximum")
+    streams, current = Streams(1), None
+    records = arm_report(study).records
+    for k, trial in enumerate(study.trials):
+        before = type(records)(
+            records.arm[:k], records.reward[:k], records.seconds[:k], records.status[:k]
+        )
+        current = current or filtering.open([0, 1, 2], before, None, streams)
+        while (arm := filtering.choose(current, before, [0, 1, 2], streams, k)) is None:
+            current = filtering.open([0, 1, 2], before, current, streams)
+        assert trial.params["algorithm"] == "abc"[arm]
+
+
+def test_late_results_do_not_rewrite_the_past() -> None:
+    study = run(boasf(n_trials=30), 9)
+    late = study.ask()
+    alike(late)
+    study.optimize(alike, n_trials=10)
+    before = arm_report(study).rounds
+    assert len(before) == 2
+    study.tell(late, -100.0)  # by far the best, and of another scale
+    study.optimize(alike, n_trials=1)
+    assert arm_report(study).rounds[:2] == before
+
+
+def test_of_two_workers_the_one_with_the_earlier_trial_counts() -> None:
+    study = run(boasf(n_trials=30), 9)
+    first, second = study.ask(), study.ask()
+    for trial, arms in ((second, (2,)), (first, (0,))):  # the later trial writes first
+        frozen = study._storage.get_trial(trial._trial_id)
+        opened = arm_report(study).rounds[0].to_dict()
+        decisions = [d | {"advances": d["arm"] in arms} for d in opened["decisions"]]
+        data = opened | {"index": 1, "limit": 30.0, "decisions": decisions}
+        _private.write_rounds(study, frozen, "algorithm", [data])
+        assert arm_report(study).rounds[1].arms == arms
+    study.tell(second, 0.5)
+    assert arm_report(study).rounds[1].arms == (0,)
+    study.tell(first, 0.5)
+    assert arm_report(study).rounds[1].arms == (0,)
+    study.sampler = boasf(n_trials=30)  # and so for a new worker
+    assert arm_report(study).rounds[1].arms == (0,)
+
+
+def test_many_arms_fit_into_a_relational_storage(tmp_path: Path) -> None:
+    storage = RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    names = [f"an algorithm with a long name, number {i}" for i in range(60)]
+
+    sampler = boasf(n_trials=180, search_space=arm_choices(*names))
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", names)
+        return trial.suggest_float("x", 0, 1)
+
+    study = run(sampler, 2, objective, storage=storage)
+    chunks = [v for key, v in study.trials[0].system_attrs.items() if "rounds" in key]
+    assert len(chunks) > 2 and all(len(json.dumps(chunk)) > 100 for chunk in chunks)
+    again = optuna.load_study(study_name=study.study_name, storage=storage, sampler=sampler)
+    assert len(arm_report(again).rounds[0].decisions) == 60
+    assert len(arm_report(again).rounds) == 1
+
+
+def test_half_a_round_is_no_round() -> None:
+    study = run(boasf(n_trials=30), 3)
+    trial = study.ask()
+    key = "automl_plugins:rounds:algorithm:0"
+    study._storage.set_trial_system_attr(trial._trial_id, key, '[{"index": 1, "lim')
+    assert len(arm_report(study).rounds) == 1
+    assert alike(trial) > 0
+
+
+# --- budgets --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_trials", [1, 7, 30])
+def test_stop_when_spent(n_trials: int) -> None:
+    study = run(boasf(n_trials=n_trials, stop_when_spent=True), 60)
+    assert len(study.trials) == n_trials
+    study.optimize(alike, n_trials=60)  # a resumed study has no budget left: one trial tells so
+    assert len(study.trials) == n_trials + 1
+
+
+def test_stop_when_spent_with_two_threads() -> None:
+    study = optuna.create_study(sampler=boasf(n_trials=20, stop_when_spent=True))
+    study.optimize(alike, n_trials=60, n_jobs=2)
+    assert 20 <= len(study.trials) <= 21
+
+
+def test_stop_when_spent_in_seconds() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        value = alike(trial)
+        seconds = 3.0 if trial.params["algorithm"] == "c" else 1.0
+        trial.set_user_attr("seconds", seconds)
+        if trial.number % 7 == 6:
+            raise ZeroDivisionError  # its time is spent too
+        return value
+
+    sampler = boasf(seconds=40.0, cost="seconds", stop_when_spent=True)
+    study = run(sampler, 100, objective)
+    spent = sum(t.user_attrs["seconds"] for t in study.trials)
+    assert 37.0 <= spent <= 40.0
+    assert arm_report(study).unit == "seconds"
+
+
+def test_stopping_under_hyperband() -> None:
+    pruner = optuna.pruners.HyperbandPruner(max_resource=9)
+    sampler = boasf(n_trials=20, stop_when_spent=True)
+    study = run(sampler, 60, alike, pruner=pruner, study_name="a name")
+    assert len(study.trials) == 20  # all brackets together
+
+
+def test_ask_and_tell_goes_on_with_the_survivors() -> None:
+    study = optuna.create_study(sampler=boasf(n_trials=24, temperature=0.05, stop_when_spent=True))
+    for _ in range(60):
+        trial = study.ask()
+        study.tell(trial, alike(trial))
+    survivors = {"abc"[a] for a in arm_report(study).rounds[-1].arms}
+    assert {p["algorithm"] for p in params(study)[24:]} == survivors
+    assert counts(study)["a"] > 30
+
+
+def test_without_stopping_the_study_goes_on() -> None:
+    assert len(run(boasf(n_trials=10), 25).trials) == 25
+
+
+def test_more_arms_than_trials_is_said_and_survived(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", list(range(10)))
+        return trial.suggest_float("x", 0, 1)
+
+    optuna.logging.enable_propagation()
+    study = run(boasf(n_trials=4, stop_when_spent=True), 20, objective)
+    optuna.logging.disable_propagation()
+    assert len(study.trials) == 4 and max(counts(study).values()) == 1
+    assert "10 arms share a budget of 4 trials" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "one of the two"),
+        ({"n_trials": 10, "seconds": 60}, "one of the two"),
+        ({"n_trials": 0}, "positive number of trials"),
+        ({"n_trials": -3}, "positive number of trials"),
+        ({"n_trials": 2.5}, "whole number"),
+        ({"n_trials": True}, "whole number"),
+        ({"seconds": 0.0}, "positive number of seconds"),
+        ({"seconds": -1}, "positive number of seconds"),
+        ({"seconds": float("inf")}, "positive number of seconds"),
+        ({"n_trials": 9, "rounds": 0}, "rounds"),
+        ({"n_trials": 9, "c": -1.0}, "c must"),
+        ({"n_trials": 9, "temperature": 0.0}, "temperature"),
+        ({"n_trials": 9, "score": "median"}, "score"),
+        ({"n_trials": 9, "min_pulls": 0}, "min_pulls"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        boasf(**arguments)
+
+
+def test_finite_arms_that_run_dry_before_the_budget_is_spent() -> None:
+    study = run(boasf(n_trials=40, stop_when_spent=True), 60, grid)
+    tried = {json.dumps(p, sort_keys=True) for p in params(study)}
+    assert len(tried) == 17 or len(study.trials) < 17
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+def test_report_of_any_study() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        value = zoo(trial)
+        if trial.params["algorithm"] == "svm":
+            raise ZeroDivisionError
+        return -100.0 * value
+
+    study = run(
+        BanditSampler(policy=Even(), inner=RandomSampler, seed=0), 20, objective,
+        direction="maximize",
+    )  # fmt: skip
+    running = study.ask()
+    running.suggest_categorical("algorithm", ["svm", "net", "tree", "dummy"])
+    report = arm_report(study)
+    assert report.names == ("svm", "net", "tree", "dummy")
+    assert len(report.records) == 21
+    assert report.records.status[-1] == Status.RUNNING
+    values = [t.value for t in study.trials if t.state == TrialState.COMPLETE]
+    complete = report.records.status == Status.COMPLETE
+    assert [v for v, c in zip(report.losses, complete, strict=True) if c] == values
+    assert report.maximize and report.rounds == ()
+    text = " ".join(report.notes)
+    assert "lie outside [0, 1]" in text
+    assert "svm failed in all of its trials." in text
+    assert "dummy has no configuration left to try." in text
+    assert "svm" in str(report)
+
+
+def test_report_needs_an_arm_a_single_objective_and_trials() -> None:
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    with pytest.raises(ValueError, match="RandomSampler has no arms"):
+        arm_report(study)
+    with pytest.raises(ValueError, match="No trial of the study has asked for 'model'"):
+        arm_report(study, "model")
+    study.optimize(zoo, n_trials=5)
+    with pytest.raises(ValueError, match="'algorithm'"):
+        arm_report(study, "model")
+    assert len(arm_report(study, "algorithm").records) == 5
+    several = optuna.create_study(directions=["minimize", "minimize"])
+    with pytest.raises(ValueError, match="one objective"):
+        arm_report(several, "algorithm")
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_report_looks_through_a_partial_fixing() -> None:
+    study = run(boasf(n_trials=9), 9)
+    study.sampler = optuna.samplers.PartialFixedSampler({"x": 0.5}, study.sampler)
+    assert len(arm_report(study).rounds) >= 1
+
+
+def test_the_allocation_is_plotted_from_the_study() -> None:
+    study = run(boasf(n_trials=20), 20)
+    figure = plot_arm_allocation(study)
+    assert {trace.name for trace in figure.data} >= {"a", "b", "c"}
+
+
+def test_rounds_come_back_from_json() -> None:
+    study = run(boasf(n_trials=30), 30)
+    for t in study.trials:
+        for data in _private.read_rounds(t, "algorithm"):
+            assert Round.from_dict(json.loads(json.dumps(data))).to_dict() == data

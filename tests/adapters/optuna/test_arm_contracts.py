@@ -1,0 +1,97 @@
+"""Optuna's official sampler test cases, for all samplers of arms and the samplers inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from arm_objectives import Even
+from automl_plugins.adapters.optuna import (
+    BanditSampler,
+    BOASFSampler,
+    WeightedModelSampler,
+)
+from optuna.samplers import (
+    BaseSampler,
+    CmaEsSampler,
+    GPSampler,
+    QMCSampler,
+    RandomSampler,
+    TPESampler,
+)
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    RelativeSamplerTestCase,
+    SingleOnlySamplerTestCase,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+
+Make = Callable[[], BaseSampler]
+
+INNER: dict[str, Any] = {
+    "tpe": partial(TPESampler, n_startup_trials=0),
+    "grouped_tpe": partial(TPESampler, n_startup_trials=0, group=True),
+    "cma_es": partial(CmaEsSampler, n_startup_trials=0, warn_independent_sampling=False),
+    "qmc": partial(QMCSampler, warn_independent_sampling=False),
+}
+GP = partial(GPSampler, n_startup_trials=0, warn_independent_sampling=False)
+
+
+def bandit(inner: Any, arm: str = "algorithm") -> Make:
+    return partial(BanditSampler, arm, policy=Even(), inner=inner, seed=0)
+
+
+SAMPLERS: dict[str, Make] = {
+    "weighted": partial(WeightedModelSampler, seed=0),
+    "boasf": partial(BOASFSampler, n_trials=10, seed=0),
+    "bandit_cma_es": bandit(INNER["cma_es"]),
+}
+RELATIVE: dict[str, Make] = {
+    "grouped_tpe": bandit(INNER["grouped_tpe"]),
+    "instance": bandit(TPESampler(n_startup_trials=0, seed=0)),
+    "boasf": partial(BOASFSampler, n_trials=10, inner=INNER["tpe"], seed=0),
+}
+
+
+class _Given:
+    @pytest.fixture
+    def sampler(self, request: pytest.FixtureRequest) -> Make:
+        return request.param  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS, indirect=True)
+class TestBasic(_Given, BasicSamplerTestCase):
+    """The objectives have no arm: everything is the business of one inner sampler."""
+
+
+@pytest.mark.parametrize("sampler", RELATIVE.values(), ids=RELATIVE, indirect=True)
+class TestRelative(_Given, RelativeSamplerTestCase):
+    pass
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS, indirect=True)
+class TestSingleOnly(_Given, SingleOnlySamplerTestCase):
+    pass
+
+
+# The categorical parameters of the cases as arms.
+ARMS: dict[str, Make] = {
+    "x": partial(WeightedModelSampler, "x", seed=0),
+    "x_tpe": bandit(INNER["tpe"], "x"),
+    "x_boasf": partial(BOASFSampler, "x", n_trials=10, inner=RandomSampler, seed=0),
+    "category": bandit(INNER["tpe"], "category"),
+    "category_gp": bandit(GP, "category"),
+    "category_qmc": bandit(INNER["qmc"], "category"),
+}
+
+
+@pytest.mark.parametrize("sampler", ARMS.values(), ids=ARMS, indirect=True)
+class TestArms(_Given):
+    test_categorical = BasicSamplerTestCase.test_categorical
+    test_conditional_sample_independent = BasicSamplerTestCase.test_conditional_sample_independent
+    test_conditional_parameter_objective = (
+        BasicSamplerTestCase.test_conditional_parameter_objective
+    )

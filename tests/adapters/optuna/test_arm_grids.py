@@ -1,0 +1,141 @@
+"""Arms with few configurations are asked for each of them once, and leave."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import optuna
+import pytest
+from arm_objectives import Even, counts, grid, params
+from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
+from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from optuna.samplers import (
+    CmaEsSampler,
+    PartialFixedSampler,
+    QMCSampler,
+    RandomSampler,
+    TPESampler,
+)
+from optuna.trial import TrialState
+
+even = partial(BanditSampler, policy=Even(), seed=0)
+
+
+def distinct(study: optuna.Study) -> int:
+    return len({json.dumps(p, sort_keys=True) for p in params(study)})
+
+
+def run(sampler: Any, n: int, objective: Any = grid) -> optuna.Study:
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
+    return study
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize(
+    "inner",
+    [
+        RandomSampler,
+        partial(TPESampler, n_startup_trials=3),
+        partial(TPESampler, n_startup_trials=3, group=True),
+        partial(CmaEsSampler, n_startup_trials=3, warn_independent_sampling=False),
+        partial(QMCSampler, warn_independent_sampling=False),
+        TPESampler(seed=4),
+    ],
+    ids=["random", "tpe", "grouped", "cma_es", "qmc", "instance"],
+)
+def test_every_configuration_is_tried_once(inner: Any) -> None:
+    study = run(even(inner=inner), 17)  # 1 + 4 + 12, and one more branch is found on the way
+    assert distinct(study) == 17
+    assert counts(study) == {"one": 1, "four": 4, "twelve": 12}
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        even(inner=RandomSampler),
+        WeightedModelSampler(seed=0),
+        WeightedModelSampler(weights="volume", seed=0),
+        BOASFSampler(n_trials=17, inner=RandomSampler, seed=0),
+    ],
+    ids=["bandit", "weighted", "volume", "boasf"],
+)
+def test_arms_that_have_nothing_left_leave_and_come_back_when_all_have(
+    sampler: ArmSampler, caplog: pytest.LogCaptureFixture
+) -> None:
+    optuna.logging.enable_propagation()
+    study = run(sampler, 25)
+    optuna.logging.disable_propagation()
+    assert distinct(study) == 17
+    assert len(study.trials) == 25
+    said = {id(r): r.message for r in caplog.records if "no configuration left" in r.message}
+    arms = sorted(message.split("'")[1] for message in said.values())
+    assert arms in (["four", "one"], ["four", "twelve"], ["one", "twelve"])  # then all have
+
+
+def test_running_and_failed_configurations_are_not_proposed_again() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        value = grid(trial)
+        if trial.number % 5 == 4:
+            raise ZeroDivisionError
+        return value
+
+    study = run(even(inner=RandomSampler), 12, objective)
+    waiting = [study.ask() for _ in range(5)]
+    for trial in waiting:
+        grid(trial)
+    assert distinct(study) == 17
+    assert any(t.state == TrialState.FAIL for t in study.trials)
+
+
+def test_a_worker_sees_what_another_one_was_promised() -> None:
+    # The joint proposal is published before the objective has asked for all of it.
+    study = run(even(inner=RandomSampler), 6)
+    trials = [study.ask() for _ in range(11)]
+    for trial in trials:
+        trial.suggest_categorical("algorithm", ["one", "four", "twelve"])
+    for trial in trials:
+        grid(trial)
+    own = [p for p in params(study) if p["algorithm"] == "four"]
+    assert len(own) == 4 == len({json.dumps(p) for p in own})
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_held_values_are_kept() -> None:
+    study = run(even(inner=RandomSampler), 9)
+    sampler = study.sampler
+    study.sampler = PartialFixedSampler({"algorithm": "twelve", "k": 4}, sampler)
+    study.optimize(grid, n_trials=6)
+    for _ in range(2):
+        study.enqueue_trial({"algorithm": "four", "i": 1})
+    study.optimize(grid, n_trials=2)
+    assert all(p["algorithm"] == "twelve" and p["k"] == 4 for p in params(study)[9:15])
+    assert len({p["deep"] for p in params(study)[9:15]}) == 6
+    assert all(p["i"] == 1 for p in params(study)[15:])
+
+
+def test_large_and_continuous_arms_are_left_to_their_sampler() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["large", "real"]) == "large":
+            return float(trial.suggest_int("i", 1, 100) + trial.suggest_int("j", 1, 100))
+        return trial.suggest_float("x", 0, 1)
+
+    study = run(even(inner=RandomSampler), 20, objective)
+    with_grid = [t for t in study.trials if any("proposal" in key for key in t.system_attrs)]
+    assert not with_grid
+    assert counts(study) == {"large": 10, "real": 10}
+
+
+def test_steps_logs_and_shared_names() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        arm = trial.suggest_categorical("algorithm", ["a", "b"])
+        scale = trial.suggest_categorical("scale", [None, "minmax"])
+        if arm == "a":
+            return trial.suggest_float("f", 0.1, 0.5, step=0.2) + (scale is None)
+        return trial.suggest_int("n", 1, 4, log=True) + trial.suggest_int("m", 0, 9, step=9)
+
+    study = run(even(inner=RandomSampler), 6 + 16, objective)
+    assert distinct(study) == 22
+    assert counts(study) == {"a": 6, "b": 16}

@@ -1,0 +1,251 @@
+"""How often each sampler draws which arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from arm_objectives import Even, alike, arm_choices, counts, grid, zoo
+from automl_plugins.adapters.optuna import BanditSampler, WeightedModelSampler
+from optuna.pruners import BasePruner, HyperbandPruner, SuccessiveHalvingPruner
+from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
+from scipy import stats
+
+from automl_plugins.bandits import (
+    UCB1,
+    AlwaysBest,
+    DecreasingEpsilon,
+    EpsilonGreedy,
+    IncreasingEffort,
+    MaxUCB,
+    RandomArm,
+    Thompson,
+    TopTwoThompson,
+    UCB1Tuned,
+)
+from automl_plugins.bandits.policy import IntArray, Policy
+from automl_plugins.bandits.records import ArmRecords, ArmStatistics
+from automl_plugins.streams import Streams
+
+N_PARAMETERS = {"none": 0, "one": 1, "three": 3, "five": 5}
+
+
+def sizes(trial: optuna.Trial) -> float:
+    """Arms with 0, 1, 3 and 5 parameters of their own, and one that all share."""
+    model = trial.suggest_categorical("model", list(N_PARAMETERS))
+    total = trial.suggest_float("shared", 0, 1)
+    for i in range(N_PARAMETERS[model]):
+        total += trial.suggest_float(f"{model}_{i}", 0, 1)
+    trial.suggest_int("fixed", 3, 3)
+    return total
+
+
+def run(sampler: Any, n: int, objective: Any = sizes, **options: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=sampler, **options)
+    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
+    return study
+
+
+def p_value(study: optuna.Study, expected: Mapping[Any, float], arm: str, skip: int) -> float:
+    """Of the arms' counts, after the first ``skip`` trials, under the expected weights."""
+    drawn = [t.params[arm] for t in study.get_trials(deepcopy=False)[skip:]]
+    weights = np.array(list(expected.values()), dtype=float)
+    observed = [drawn.count(name) for name in expected]
+    return float(stats.chisquare(observed, len(drawn) * weights / weights.sum()).pvalue)
+
+
+# --- WeightedModelSampler -------------------------------------------------------------------
+
+
+def test_each_model_once_then_in_proportion_to_two_to_the_n() -> None:
+    study = run(WeightedModelSampler("model", seed=3), 400)
+    assert set(counts(study, "model")) == set(N_PARAMETERS)
+    assert {t.params["model"] for t in study.get_trials(deepcopy=False)[:4]} == set(N_PARAMETERS)
+    expected = {name: 2.0**n for name, n in N_PARAMETERS.items()}
+    assert p_value(study, expected, "model", 4) > 0.01
+    assert p_value(study, dict.fromkeys(expected, 1.0), "model", 4) < 1e-6
+
+
+def test_given_weights_from_the_first_trial_on() -> None:
+    weights = {"none": 1, "one": 2, "three": 0, "five": 3.0}
+    study = run(WeightedModelSampler("model", weights=weights, seed=0), 300)
+    assert counts(study, "model")["three"] == 0
+    positive = {name: w for name, w in weights.items() if w}
+    assert p_value(study, positive, "model", 0) > 0.01
+
+
+def test_nested_parameters_count_once_they_have_been_seen() -> None:
+    # zoo: svm 2 parameters, tree 2, net 2 or 3 (momentum under sgd only), dummy none.
+    sampler = WeightedModelSampler(seed=0)
+    study = run(sampler, 40, zoo)
+    known = sampler._known(study)
+    assert {arm: len(names) for arm, names in known.memory.parameters.items()} == {
+        0: 2, 1: 3, 2: 2, 3: 0,
+    }  # fmt: skip
+
+
+def test_volume_counts_the_configurations_of_a_grid() -> None:
+    sampler = WeightedModelSampler(weights="volume", seed=0)
+    study = run(sampler, 17, grid)
+    known = sampler._known(study)
+    assert known.memory.distribution is not None
+    situation = known.situation(known.memory.everything(study), known.memory.distribution, 17)
+    weights = sampler._weights(np.array([0, 1, 2]), situation)
+    np.testing.assert_allclose(weights, np.array([1, 4, 12]) / 17)
+
+
+def test_a_model_whose_first_trial_failed_is_tried_again_at_once() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        value = sizes(trial)
+        if trial.number == 1:
+            raise ZeroDivisionError
+        return value
+
+    study = run(WeightedModelSampler("model", seed=3), 5, objective)
+    complete = [t.params["model"] for t in study.trials if t.state == TrialState.COMPLETE]
+    assert sorted(complete) == sorted(N_PARAMETERS)
+
+
+def test_models_under_way_for_the_first_time_are_not_asked_again() -> None:
+    study = run(WeightedModelSampler("model", seed=0), 1)
+    trials = [study.ask() for _ in range(6)]
+    for trial in trials:
+        sizes(trial)
+    drawn = [t.params["model"] for t in study.get_trials(deepcopy=False)]
+    assert set(drawn[:4]) == set(N_PARAMETERS)
+    assert set(drawn[4:]) == {drawn[0]}  # the only one whose size is known
+
+
+@pytest.mark.parametrize(
+    ("pruner", "least"),
+    [
+        (SuccessiveHalvingPruner(min_resource=1, reduction_factor=3), 1),
+        (HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3), 3),
+    ],
+    ids=["SH.W", "HB.W"],
+)
+def test_with_optunas_pruners(pruner: BasePruner, least: int) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        value = sizes(trial)
+        for step in range(1, 10):
+            trial.report(value + 1 / step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study = run(WeightedModelSampler("model", seed=1), 200, objective, pruner=pruner,
+                study_name="with pruner")  # fmt: skip
+    states = [t.state for t in study.get_trials(deepcopy=False)]
+    assert states.count(TrialState.PRUNED) > 50
+    assert states.count(TrialState.COMPLETE) > 5
+    expected = {name: 2.0**n for name, n in N_PARAMETERS.items()}
+    assert p_value(study, expected, "model", 4) > 0.01
+    last = {t.last_step for t in study.get_trials(deepcopy=False)}
+    assert len(last) >= least
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ("3^N", "must be '2\\^N', 'volume' or a mapping"),
+        ({"a": -1.0, "b": 1.0}, ">= 0"),
+        ({"a": float("nan"), "b": 1.0}, "finite"),
+        ({"a": 0.0, "b": 0}, "not all 0"),
+        ({}, "not all 0"),
+        ({"a": 1.0}, "missing: \\['b'\\]"),
+        ({"a": 1.0, "b": 1.0, "z": 1.0}, "unknown: \\['z'\\]"),
+    ],
+)
+def test_bad_weights(weights: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        WeightedModelSampler(weights=weights, search_space=arm_choices("a", "b"))
+    if "missing" in words or "unknown" in words:  # found when the choices are known
+        with pytest.raises(ValueError, match=words):
+            run(WeightedModelSampler(weights=weights), 1, lambda t: float(
+                t.suggest_categorical("algorithm", ["a", "b"]) == "a"))  # fmt: skip
+
+
+# --- BanditSampler --------------------------------------------------------------------------
+
+
+def test_the_policy_gets_arms_records_and_the_number_of_the_trial() -> None:
+    asked: list[tuple[list[int], ArmRecords, int, int]] = []
+
+    class Watch(Policy):
+        def choose(self, arms: Any, records: ArmRecords, streams: Streams, k: int) -> int:
+            asked.append((list(arms), records, streams.seed, k))
+            return int(arms[k % len(arms)])
+
+        def _pick(self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics,
+                  rng: np.random.Generator) -> int:  # fmt: skip
+            raise AssertionError
+
+    sampler = BanditSampler(policy=Watch(), inner=RandomSampler, seed=5)
+    study = run(sampler, 9, alike)
+    assert [t.params["algorithm"] for t in study.trials] == list("abcabcabc")
+    assert [k for *_, k in asked] == list(range(9))
+    for arms, records, seed, k in asked:
+        assert (arms, seed, len(records)) == ([0, 1, 2], 5, k)
+        assert records.arm.tolist() == [i % 3 for i in range(k)]
+        expected = [1 - t.value for t in study.trials[:k] if t.value is not None]
+        np.testing.assert_allclose(records.reward, expected)
+        assert (records.seconds >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        UCB1(), UCB1Tuned(), MaxUCB(), Thompson(), TopTwoThompson(), EpsilonGreedy(),
+        DecreasingEpsilon(), IncreasingEffort(), RandomArm(), AlwaysBest(),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)  # fmt: skip
+def test_every_policy_shares_out_the_trials(policy: Policy) -> None:
+    study = run(BanditSampler(policy=policy, inner=RandomSampler, seed=0), 30, zoo)
+    assert counts(study)["dummy"] == 1 and min(counts(study).values()) >= 1
+    assert set(counts(study)) == {"svm", "net", "tree", "dummy"}
+
+
+@pytest.mark.parametrize("policy", ["UCB1", Even, 3])
+def test_bad_policies(policy: Any) -> None:
+    with pytest.raises(TypeError, match="policy"):
+        BanditSampler(policy=policy)
+
+
+def twelve(best: int) -> Callable[[optuna.Trial], float]:
+    """Twelve arms of unlimited configurations, the best maximum ahead by 0.05 of the reward."""
+
+    def objective(trial: optuna.Trial) -> float:
+        arm = trial.suggest_categorical("algorithm", list(range(12)))
+        top = 0.9 if arm == best else 0.85 - 0.04 * ((arm * 5) % 12)
+        return 1.0 - top * (1.0 - 0.3 * trial.suggest_float(f"x{arm}", 0, 1) ** 2)
+
+    return objective
+
+
+def test_half_of_the_trials_go_to_the_best_of_twelve_arms() -> None:
+    shares = []
+    for seed in range(6):
+        sampler = BanditSampler(policy=MaxUCB(alpha=0.3), inner=RandomSampler, seed=seed)
+        study = run(sampler, 100, twelve(best=seed))
+        shares.append(counts(study)[seed])
+        assert min(counts(study).values()) >= 2 and len(counts(study)) == 12
+    assert sum(share >= 50 for share in shares) >= 0.8 * len(shares), shares
+
+
+def test_more_arms_than_trials() -> None:
+    study = run(BanditSampler(policy=Even(), inner=RandomSampler, seed=0), 5, twelve(3))
+    assert max(counts(study).values()) == 1
+
+
+def test_partial_options_reach_the_replay() -> None:
+    from automl_plugins.adapters.optuna import optimizer
+
+    for name in ("BanditSampler", "WeightedModelSampler"):
+        assert optimizer(name, arm="model").name == name
+    assert partial(BanditSampler, arm="m")(seed=3).seed == 3

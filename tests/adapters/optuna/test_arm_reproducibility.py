@@ -1,0 +1,226 @@
+"""The arm and the proposal follow from the seed, the trial's number and the stored trials."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from arm_objectives import Even, alike, arm_choices, grid, params, zoo
+from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
+from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from optuna.samplers import CmaEsSampler, RandomSampler, TPESampler
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
+Factory = Callable[..., ArmSampler]
+
+SAMPLERS: dict[str, Factory] = {
+    "bandit": partial(BanditSampler, seed=3),
+    "boasf": partial(BOASFSampler, n_trials=40, temperature=0.1, seed=3),
+    "weighted": partial(WeightedModelSampler, seed=3),
+    "weighted_cma_es": partial(
+        WeightedModelSampler,
+        inner=partial(CmaEsSampler, warn_independent_sampling=False),
+        seed=3,
+    ),
+}
+each = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
+
+
+def timed(trial: optuna.Trial, objective: Any = zoo) -> float:
+    value: float = objective(trial)
+    trial.set_user_attr("seconds", 1.0 + value)
+    if trial.number % 9 == 8:
+        raise optuna.TrialPruned
+    return value
+
+
+@pytest.fixture(params=["memory", "sqlite", "journal"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStorage:
+    if request.param == "sqlite":
+        return RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    if request.param == "journal":
+        return JournalStorage(JournalFileBackend(str(tmp_path / "study.log")))
+    return optuna.storages.InMemoryStorage()
+
+
+@pytest.mark.parametrize("name", ["bandit", "boasf"])
+def test_two_halves_equal_the_whole_in_every_storage(name: str, storage: BaseStorage) -> None:
+    sampler = partial(SAMPLERS[name], cost="seconds")
+    whole = optuna.create_study(sampler=sampler())
+    whole.optimize(timed, n_trials=16)
+    optuna.create_study(study_name="s", storage=storage, sampler=sampler()).optimize(
+        timed, n_trials=8
+    )
+    again = optuna.load_study(study_name="s", storage=storage, sampler=sampler())
+    again.optimize(timed, n_trials=8)
+    assert params(again) == params(whole)
+
+
+@each
+@pytest.mark.parametrize(("objective", "n"), [(zoo, 25), (alike, 25), (grid, 10)])
+def test_n_and_n_trials_equal_2n_in_one_go(sampler: Factory, objective: Any, n: int) -> None:
+    whole = optuna.create_study(sampler=sampler())
+    whole.optimize(lambda t: timed(t, objective), n_trials=2 * n)
+    half = optuna.create_study(sampler=sampler())
+    half.optimize(lambda t: timed(t, objective), n_trials=n)
+    half.sampler = pickle.loads(pickle.dumps(half.sampler))
+    half.optimize(lambda t: timed(t, objective), n_trials=n)
+    assert params(half) == params(whole)
+
+
+def test_an_instance_keeps_its_state_within_the_process() -> None:
+    def study() -> optuna.Study:
+        sampler = BanditSampler(policy=Even(), inner=TPESampler(seed=1), seed=0)
+        return optuna.create_study(sampler=sampler)
+
+    whole, parts = study(), study()
+    whole.optimize(alike, n_trials=20)
+    for n in (7, 13):
+        parts.optimize(alike, n_trials=n)
+    assert params(whole) == params(parts)
+
+
+@each
+@pytest.mark.parametrize("objective", [zoo, grid])
+def test_maximising_f_equals_minimising_its_negative(sampler: Factory, objective: Any) -> None:
+    low = optuna.create_study(sampler=sampler())
+    low.optimize(objective, n_trials=18)
+    high = optuna.create_study(sampler=sampler(), direction="maximize")
+    high.optimize(lambda t: -objective(t), n_trials=18)
+    assert params(low) == params(high)
+
+
+def test_reward_ranges_follow_the_direction() -> None:
+    low = optuna.create_study(sampler=BanditSampler(reward_range=(0.0, 2.0), seed=0))
+    low.optimize(zoo, n_trials=20)
+    high = optuna.create_study(
+        sampler=BanditSampler(reward_range=(-2.0, 0.0), seed=0), direction="maximize"
+    )
+    high.optimize(lambda t: -zoo(t), n_trials=20)
+    assert params(low) == params(high)
+
+
+SCRIPT = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import optuna
+from arm_objectives import zoo
+from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+out = []
+for sampler in (BanditSampler(seed=3), BOASFSampler(n_trials=15, seed=3)):
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(zoo, n_trials=18)
+    out.append([trial.params for trial in study.trials])
+print(json.dumps(out))
+"""
+
+
+def test_same_points_in_a_fresh_process_with_another_hash_seed() -> None:
+    runs = []
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent)]
+        output = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        runs.append(json.loads(output))
+    assert runs[0] == runs[1]
+
+
+@each
+def test_pickles_and_copies_propose_the_same(sampler: Factory) -> None:
+    study = optuna.create_study(sampler=sampler())
+    study.optimize(zoo, n_trials=15)
+    trials = study.get_trials()
+    asked = study.ask()
+    zoo(asked)
+    for twin in (pickle.loads(pickle.dumps(study.sampler)), copy.deepcopy(study.sampler)):
+        other = optuna.create_study(sampler=twin)
+        other.add_trials(trials)
+        again = other.ask()
+        zoo(again)
+        assert again.params == asked.params
+        assert isinstance(twin, ArmSampler) and twin.seed == 3
+
+
+def test_a_pickled_instance_starts_from_the_one_that_was_given() -> None:
+    sampler = BanditSampler(policy=Even(), inner=TPESampler(seed=1), seed=0)
+    optuna.create_study(sampler=sampler).optimize(alike, n_trials=9)
+    assert not pickle.loads(pickle.dumps(sampler))._samplers._copies
+
+
+def test_a_seed_that_was_drawn_is_kept_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    optuna.logging.enable_propagation()
+    optuna.logging.set_verbosity(optuna.logging.INFO)
+    try:
+        sampler = BanditSampler()
+    finally:
+        optuna.logging.disable_propagation()
+    assert f"BanditSampler drew seed={sampler.seed}" in caplog.text
+    assert BanditSampler().seed != sampler.seed
+
+
+@each
+def test_reseeding_leaves_the_streams_alone(sampler: Factory) -> None:
+    study, twin = (optuna.create_study(sampler=sampler()) for _ in range(2))
+    study.sampler.reseed_rng()
+    study.optimize(zoo, n_trials=8)
+    twin.optimize(zoo, n_trials=8)
+    assert params(study) == params(twin)
+
+
+def test_global_random_state_is_left_alone() -> None:
+    np.random.seed(7)  # noqa: NPY002 - the state that must not move
+    before = np.random.get_state()  # noqa: NPY002
+    for sampler in SAMPLERS.values():
+        optuna.create_study(sampler=sampler()).optimize(zoo, n_trials=8)
+    after = np.random.get_state()  # noqa: NPY002
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@each
+def test_two_threads_in_every_storage(sampler: Factory, storage: BaseStorage) -> None:
+    study = optuna.create_study(storage=storage, sampler=sampler())
+    study.optimize(alike, n_trials=6, n_jobs=2)
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 6
+
+
+def test_parameters_hang_on_their_name_and_not_on_the_order_of_asking() -> None:
+    def backwards(trial: optuna.Trial) -> float:
+        arm = trial.suggest_categorical("algorithm", ["a", "b", "c"])
+        y, x = trial.suggest_float("y", 0, 1), trial.suggest_float("x", 0, 1)
+        return {"a": 0.1, "b": 0.3, "c": 0.5}[arm] + 0.2 * ((x - 0.3) ** 2 + (y - 0.6) ** 2)
+
+    studies = []
+    for objective in (alike, backwards):
+        sampler = WeightedModelSampler(
+            weights={"a": 1, "b": 1, "c": 1}, search_space=arm_choices("a", "b", "c"), seed=0
+        )
+        studies.append(optuna.create_study(sampler=sampler))
+        studies[-1].optimize(objective, n_trials=10)
+    assert params(studies[0]) == params(studies[1])
+    assert len({p["x"] for p in params(studies[0])} | {p["y"] for p in params(studies[0])}) == 20
+
+
+@pytest.mark.parametrize("inner", [RandomSampler, TPESampler(seed=2), RandomSampler(seed=1)])
+def test_two_studies_share_one_sampler(inner: Any) -> None:
+    sampler = BanditSampler(policy=Even(), inner=inner, seed=0)
+    studies = [optuna.create_study(sampler=sampler) for _ in range(2)]
+    for _ in range(3):
+        for study in studies:
+            study.optimize(alike, n_trials=4)
+    assert [len(study.trials) for study in studies] == [12, 12]

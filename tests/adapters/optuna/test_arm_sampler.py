@@ -1,0 +1,612 @@
+"""Arms are chosen once, known to all, and each is tuned on its own trials alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from arm_objectives import Even, Spy, alike, arm_choices, counts, params, zoo
+from automl_plugins.adapters.optuna import (
+    BanditSampler,
+    BOASFSampler,
+    GBQRSampler,
+    WeightedModelSampler,
+    _private,
+)
+from automl_plugins.adapters.optuna._inner import startup_trials
+from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import (
+    BaseSampler,
+    CmaEsSampler,
+    GPSampler,
+    PartialFixedSampler,
+    QMCSampler,
+    RandomSampler,
+    TPESampler,
+)
+from optuna.trial import TrialState, create_trial
+
+even = partial(BanditSampler, policy=Even(), inner=RandomSampler, seed=0)
+boasf = partial(BOASFSampler, n_trials=40, inner=RandomSampler, seed=0)
+weighted = partial(WeightedModelSampler, seed=0)
+RECIPES: dict[str, Callable[..., ArmSampler]] = {
+    "bandit": even,
+    "boasf": boasf,
+    "weighted": weighted,
+}
+recipes = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Any:
+    optuna.logging.enable_propagation()
+    optuna.logging.set_verbosity(optuna.logging.INFO)
+    yield caplog
+    optuna.logging.disable_propagation()
+
+
+def run(sampler: BaseSampler, n: int, objective: Any = zoo, **options: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=sampler, **options)
+    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
+    return study
+
+
+# --- isolation ------------------------------------------------------------------------------
+
+
+@recipes
+def test_the_sampler_of_an_arm_sees_its_trials_alone(recipe: Callable[..., ArmSampler]) -> None:
+    sampler = recipe(inner=Spy(seed=0))
+    study = run(sampler, 30)
+    shown = 0
+    for (_, _, index), spy in sampler._samplers._copies.items():
+        assert isinstance(spy, Spy)
+        if index is None:  # the first trial, before its arm is known
+            assert {number for _, number, _, _ in spy.log} == {0}
+            continue
+        arm = ["svm", "net", "tree", "dummy"][index]
+        own = {t.number for t in study.trials if t.params["algorithm"] == arm}
+        for hook, number, arms, numbers in spy.log:
+            assert number in own, hook
+            assert arms <= {arm}, hook
+            assert numbers <= own, hook
+            # nothing is held back either: all earlier trials of the arm are there
+            assert {n for n in own if n < number} <= numbers, hook
+            shown += len(numbers)
+    assert shown > 100
+
+
+def test_every_hook_reaches_the_arms_own_sampler_in_order() -> None:
+    sampler = even(inner=Spy(seed=0))
+    study = run(sampler, 12, alike)
+    hooks: dict[int, list[str]] = {}
+    for spy in sampler._samplers._copies.values():
+        assert isinstance(spy, Spy)
+        for hook, number, _, _ in spy.log:
+            hooks.setdefault(number, []).append(hook)
+    assert hooks.keys() == {t.number for t in study.trials}
+    joint = ["before", "infer", "relative", "after"]
+    for number, calls in hooks.items():
+        if number == 0:  # asked while the arms were unknown, then again by the arm
+            assert calls.count("before") == 2 and calls.count("after") == 1
+        else:
+            first_of_its_arm = "independent" in calls
+            assert [c for c in calls if c != "independent"] == joint
+            assert first_of_its_arm == (number in {1, 2})
+
+
+def test_an_arm_sees_the_trials_of_its_hyperband_bracket() -> None:
+    seen: list[tuple[set[int], set[int], set[int]]] = []
+
+    class Watch(RandomSampler):
+        def infer_relative_search_space(
+            self, study: optuna.Study, trial: optuna.trial.FrozenTrial
+        ) -> dict[str, optuna.distributions.BaseDistribution]:
+            pruner = study.pruner
+            assert isinstance(pruner, optuna.pruners.HyperbandPruner)
+            bracket = pruner._get_bracket_id(study, trial)
+            public = {t.number for t in study.get_trials(deepcopy=False) if t.params}
+            private = {t.number for t in study._get_trials(deepcopy=False) if t.params}
+            same = {
+                t.number
+                for t in study._get_trials(deepcopy=False)
+                if t.params and pruner._get_bracket_id(study, t) == bracket
+            }
+            seen.append((public, private, same))
+            assert study._is_multi_objective() is False
+            assert study.direction.name == "MINIMIZE"
+            return {}
+
+    def objective(trial: optuna.Trial) -> float:
+        value = zoo(trial)
+        for step in range(9):
+            trial.report(value, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+    study = optuna.create_study(sampler=even(inner=Watch()), pruner=pruner, study_name="brackets")
+    study.optimize(objective, n_trials=40)
+    assert all(public == same for public, _, same in seen)
+    assert any(public < private for public, private, _ in seen)
+    # The arms are chosen over all brackets; "dummy" has one configuration.
+    assert sorted(counts(study).values()) == [1, 13, 13, 13]
+
+
+def test_running_trials_of_the_arm_are_published_at_once() -> None:
+    study = run(even(), 9, alike)
+    trials = [study.ask() for _ in range(3)]
+    for trial in trials:
+        trial.relative_params  # noqa: B018 - what the first suggest call does
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    arms = [_private.read_arm(t, "algorithm") for t in running]
+    assert sorted(a for a in arms if a is not None) == [0, 1, 2]
+    for trial, arm in zip(trials, arms, strict=True):
+        assert trial.suggest_categorical("algorithm", ["a", "b", "c"]) == "abc"[arm or 0]
+
+
+def test_tpe_takes_running_trials_of_its_arm_into_account() -> None:
+    # Constant liar: the joint proposal is published under TPE's own name, and seen by TPE.
+    study = run(even(inner=partial(TPESampler, n_startup_trials=3)), 30, alike)
+    first = study.ask()
+    alike(first)
+    attributes = study.trials[-1].system_attrs
+    assert any(key.startswith("tpe:relative_params") for key in attributes)
+
+
+# --- the samplers inside --------------------------------------------------------------------
+
+INNER: dict[str, Any] = {
+    "tpe": partial(TPESampler, n_startup_trials=2),
+    "grouped_tpe": partial(TPESampler, n_startup_trials=2, group=True, multivariate=True),
+    "univariate_tpe": partial(TPESampler, n_startup_trials=2, multivariate=False),
+    "gp": partial(GPSampler, n_startup_trials=2, warn_independent_sampling=False),  # slow
+    "cma_es": partial(CmaEsSampler, n_startup_trials=2, warn_independent_sampling=False),
+    "qmc": partial(QMCSampler, warn_independent_sampling=False),
+    "random": RandomSampler,
+    "gbqr": partial(GBQRSampler, n_startup_trials=2, warn_independent_sampling=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("objective", [zoo, alike])
+@pytest.mark.parametrize("form", ["factory", "instance"])
+@pytest.mark.parametrize("name", INNER)
+def test_every_sampler_works_inside(name: str, form: str, objective: Any) -> None:
+    inner = INNER[name] if form == "factory" else INNER[name](seed=1)
+    n = 13 if name == "gp" else 24
+    study = run(even(inner=inner), n, objective)
+    assert {t.state for t in study.trials} == {TrialState.COMPLETE}
+    assert min(counts(study)[arm] for arm in counts(study) if arm != "dummy") >= n // 4
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_arms_with_the_same_parameters_have_a_sequence_each() -> None:
+    # QMCSampler stores its place in the sequence by search space: arms must not share it.
+    study = run(even(inner=partial(QMCSampler, warn_independent_sampling=False)), 20, alike)
+    alone = run(
+        QMCSampler(warn_independent_sampling=False, seed=0),
+        7,
+        lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1),
+    )
+    sequence = [(p["x"], p["y"]) for p in params(alone)[1:]]  # its first trial is random
+    for arm in "abc":
+        own = [(p["x"], p["y"]) for p in params(study) if p["algorithm"] == arm][1:]
+        assert own == sequence[: len(own)] and len(own) >= 5
+
+
+def test_cma_es_keeps_a_distribution_for_every_arm() -> None:
+    inner = partial(CmaEsSampler, n_startup_trials=1, warn_independent_sampling=False, popsize=4)
+    study = run(even(inner=inner), 45, alike)
+    generations = {
+        arm: max(
+            t.system_attrs.get("cma:generation", 0)
+            for t in study.trials
+            if t.params["algorithm"] == arm
+        )
+        for arm in "abc"
+    }
+    assert all(generation >= 2 for generation in generations.values())
+
+
+def test_instances_are_copied_once_for_every_arm() -> None:
+    given = TPESampler(seed=1)
+    sampler = even(inner=given)
+    run(sampler, 12, alike)
+    copies = list(sampler._samplers._copies.values())
+    assert len(copies) == 4  # three arms, and the first trial before they were known
+    assert len({id(s) for s in [given, *copies]}) == 5
+
+
+def test_the_start_up_scales_with_the_arms() -> None:
+    assert [startup_trials(k) for k in (1, 2, 4, 5, 8, 12, 16, 100)] == [10, 10, 10, 8, 5, 4, 3, 3]
+    sampler = BanditSampler(policy=Even(), seed=0)
+    run(sampler, 2, zoo)
+    fresh = sampler._samplers.of_trial((0, 0, 1), 16, 5)
+    assert isinstance(fresh, TPESampler) and fresh._n_startup_trials == 3
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        TPESampler,
+        lambda s: TPESampler(seed=s),
+        lambda seed: TPESampler(seed=seed),
+        partial(TPESampler, n_startup_trials=1),
+    ],
+)
+def test_factories_of_every_form(inner: Any) -> None:
+    study = run(even(inner=inner), 5)
+    assert len(study.trials) == 5
+
+
+# --- which arm ------------------------------------------------------------------------------
+
+
+def test_the_first_trial_and_a_declared_space() -> None:
+    unknown = run(even(), 1)
+    assert counts(unknown).total() == 1
+    declared = even(search_space=arm_choices("svm", "net", "tree", "dummy"))
+    study = optuna.create_study(sampler=declared)
+    trial = study.ask()
+    assert set(trial.relative_params) == {"algorithm"}
+    assert zoo(trial) > 0
+
+
+@recipes
+def test_the_first_arm_hangs_on_the_seed(recipe: Callable[..., ArmSampler]) -> None:
+    first = {run(recipe(seed=seed), 1).trials[0].params["algorithm"] for seed in range(30)}
+    assert first == {"svm", "net", "tree", "dummy"}
+
+
+def test_enqueued_arms_are_taken_and_tuned_by_their_own_sampler() -> None:
+    study = run(even(inner=Spy(seed=0)), 8)
+    for _ in range(3):
+        study.enqueue_trial({"algorithm": "svm"})
+    study.enqueue_trial({"algorithm": "svm", "C": 1.0, "eps": 0.5})
+    study.optimize(zoo, n_trials=4)
+    assert [p["algorithm"] for p in params(study)[8:]] == ["svm"] * 4
+    assert params(study)[-1] == {"algorithm": "svm", "C": 1.0, "eps": 0.5}
+    sampler = study.sampler
+    assert isinstance(sampler, ArmSampler)
+    spy = next(s for (_, _, arm), s in sampler._samplers._copies.items() if arm == 0)
+    assert isinstance(spy, Spy)
+    assert {n for _, n, _, _ in spy.log} >= {8, 9, 10, 11}
+
+
+def test_an_arm_enqueued_for_the_very_first_trial() -> None:
+    sampler = even(inner=Spy(seed=0))
+    study = optuna.create_study(sampler=sampler)
+    study.enqueue_trial({"algorithm": "tree"})
+    study.optimize(zoo, n_trials=3)
+    spy = next(s for (_, _, arm), s in sampler._samplers._copies.items() if arm == 2)
+    assert isinstance(spy, Spy) and {n for _, n, _, _ in spy.log} == {0}
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_partially_fixed_arms_and_parameters() -> None:
+    study = run(even(), 8)
+    sampler = study.sampler
+    study.sampler = PartialFixedSampler({"algorithm": "net"}, sampler)
+    study.optimize(zoo, n_trials=3)
+    assert [p["algorithm"] for p in params(study)[8:]] == ["net"] * 3
+    study.sampler = PartialFixedSampler({"depth": 7}, sampler)
+    study.optimize(zoo, n_trials=8)
+    depths = [p["depth"] for p in params(study)[11:] if "depth" in p]
+    assert depths and set(depths) == {7}
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@recipes
+def test_choices_none_bool_and_nan(recipe: Callable[..., ArmSampler]) -> None:
+    choices = [None, True, 1.5, float("nan")]
+
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("algorithm", choices)
+        if kind is None:
+            return 0.2 + 0.1 * trial.suggest_float("rate", 0, 1)
+        return 0.5 + 0.1 * trial.suggest_float("other", 0, 1)
+
+    study = run(recipe(), 16, objective)
+    arms = {str(t.params["algorithm"]) for t in study.trials}
+    assert arms == {"None", "True", "1.5", "nan"}
+
+
+def test_the_arm_may_be_asked_for_last() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return x + ["a", "b"].index(trial.suggest_categorical("algorithm", ["a", "b"]))
+
+    assert counts(run(even(), 20, objective)) == {"a": 10, "b": 10}
+
+
+def test_one_choice_is_no_choice() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", ["only"])
+        return trial.suggest_float("x", 0, 1)
+
+    for recipe in RECIPES.values():
+        study = run(recipe(inner=partial(TPESampler, n_startup_trials=3)), 8, objective)
+        assert counts(study) == {"only": 8}
+        assert _private.read_arm(study.trials[-1], "algorithm") == 0
+
+
+def test_arms_within_arms() -> None:
+    # The outer sampler's arms are families; inside, another one has the members as its arms.
+    def objective(trial: optuna.Trial) -> float:
+        family = trial.suggest_categorical("family", ["linear", "tree"])
+        kind = trial.suggest_categorical(f"{family}_kind", ["p", "q"])
+        return (family == "tree") + (kind == "q") + trial.suggest_float("x", 0, 1)
+
+    def inside(seed: int) -> Any:
+        return BanditSampler("linear_kind", policy=Even(), inner=RandomSampler, seed=seed)
+
+    study = run(even("family", inner=inside), 40, objective)
+    assert counts(study, "family") == {"linear": 20, "tree": 20}
+    kinds = counts(study, "linear_kind")
+    assert abs(kinds["p"] - kinds["q"]) <= 1
+
+
+def test_every_arm_gets_its_minimum_whatever_the_policy_wants() -> None:
+    class Stubborn(Even):
+        """Always the first arm."""
+
+        def _pick(self, arms: Any, *_: Any) -> int:
+            return int(arms[0])
+
+    study = run(even(policy=Stubborn(min_pulls=3, min_share=0.5)), 60, alike)
+    pulls = counts(study)
+    assert pulls["a"] == 60 - pulls["b"] - pulls["c"]
+    assert min(pulls.values()) in {10, 11}  # half of an equal share, or one ahead of it
+
+
+# --- rewards, failures, costs ---------------------------------------------------------------
+
+
+def test_arms_that_always_fail_are_dropped_and_named_once(log: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        algorithm = trial.suggest_categorical("algorithm", ["good", "broken", "fine"])
+        x = trial.suggest_float("x", 0, 1)
+        if algorithm == "broken":
+            raise ZeroDivisionError
+        return x
+
+    for recipe in RECIPES.values():
+        log.clear()
+        equal = {"weights": dict.fromkeys(["good", "broken", "fine"], 1)}
+        sampler = recipe(**equal) if recipe is weighted else recipe()
+        study = run(sampler, 40, objective)
+        n = counts(study)["broken"]
+        assert 1 <= n <= (14 if recipe is boasf else 8 if recipe is weighted else 3)
+        messages = [r.message for r in log.records if "has failed in all" in r.message]
+        assert len(messages) == (1 if n >= 3 else 0)
+        if n >= 3:
+            assert "algorithm='broken'" in messages[0]
+
+
+def test_if_all_arms_fail_the_run_goes_on() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", ["a", "b"])
+        raise ZeroDivisionError
+
+    for recipe in RECIPES.values():
+        assert len(run(recipe(), 20, objective).trials) == 20
+
+
+def test_infinite_pruned_and_infeasible_trials(log: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        algorithm = trial.suggest_categorical("algorithm", ["inf", "pruned", "infeasible", "ok"])
+        x = trial.suggest_float("x", 0, 1)
+        if algorithm == "inf":
+            return float("inf")
+        if algorithm == "pruned":
+            trial.report(0.5 + x, 1)
+            raise optuna.TrialPruned
+        if algorithm == "infeasible":
+            trial.set_constraint("c", 1.0)
+            return -5.0  # would be the best of all, and would set the scale
+        return x
+
+    sampler = even()
+    study = run(sampler, 40, objective)
+    known = sampler._known(study)
+    view = known.memory.everything(study)
+    assert known.memory.distribution is not None
+    pulls = known.situation(view, known.memory.distribution, 40).pulls
+    for arm, expected in ((0, 0.0), (2, 0.0)):
+        assert set(pulls.records.reward[pulls.records.arm == arm]) == {expected}
+    losses, rewards = pulls.losses, pulls.records.reward
+    fine = np.isin(pulls.records.arm, [1, 3])
+    assert pulls.scale.worst > 1.0 or losses[fine].max() <= 1.0
+    order = np.argsort(losses[fine])
+    assert (np.diff(rewards[fine][order]) <= 0).all()
+    assert rewards[fine].min() >= 0.0
+
+
+def test_rescaling_is_said_once(log: Any) -> None:
+    run(even(), 10, lambda t: 100 * alike(t))
+    assert sum("lie outside [0, 1]" in r.message for r in log.records) == 1
+    log.clear()
+    run(even(reward_range=(0, 70)), 10, lambda t: 100 * alike(t))
+    run(even(), 10, alike)
+    assert not any("outside" in r.message for r in log.records)
+
+
+def test_costs_are_read_as_everywhere() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("seconds", 3.0)
+        value = alike(trial)
+        if trial.number == 4:
+            raise ZeroDivisionError
+        return value
+
+    sampler = even(cost="seconds")
+    study = run(sampler, 6, objective)
+    known = sampler._known(study)
+    view = known.memory.everything(study)
+    assert known.memory.distribution is not None
+    records = known.situation(view, known.memory.distribution, 6).pulls.records
+    assert records.seconds.tolist() == [3.0] * 6  # the failing trial too
+    with pytest.raises(ValueError, match="no complete trial has a user attribute"):
+        run(even(cost="minutes"), 6, alike)
+
+
+def test_the_samplers_time_is_no_cost() -> None:
+    class Slow(RandomSampler):
+        def sample_independent(self, *args: Any, **kwargs: Any) -> Any:
+            import time
+
+            time.sleep(0.05)
+            return super().sample_independent(*args, **kwargs)
+
+    study = run(even(inner=Slow()), 3, alike)
+    for trial in study.trials:
+        assert trial.duration is not None and trial.duration.total_seconds() >= 0.1
+        assert _private.read_overhead(trial) >= 0.1
+
+
+# --- bad input ------------------------------------------------------------------------------
+
+
+def test_an_objective_without_the_arm_is_sampled_as_a_whole(log: Any) -> None:
+    sampler = even(arm="model", inner=Spy(seed=0))
+    study = run(sampler, 10, lambda t: zoo(t))
+    assert counts(study).total() == 10
+    (spy,) = sampler._samplers._copies.values()
+    assert isinstance(spy, Spy)
+    assert spy.log[-1][3] == set(range(10))  # all of them
+    warnings_ = [r.message for r in log.records if "model" in r.message and "asked" in r.message]
+    assert len(warnings_) == 1
+    assert "'algorithm', 'solver'" in warnings_[0] or "['algorithm'" in warnings_[0]
+
+
+def test_a_declared_arm_that_is_never_asked_for(log: Any) -> None:
+    sampler = even(
+        arm="model",
+        search_space={"model": CategoricalDistribution(["a", "b"])},
+        inner=Spy(seed=0),
+    )
+    run(sampler, 6)
+    spy = sampler._samplers._copies
+    assert any(arm is None for _, _, arm in spy)
+    assert sum("no complete trial has asked" in r.message for r in log.records) == 1
+
+
+def test_a_numerical_arm_is_refused_with_advice() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_int("algorithm", 0, 3)
+
+    with pytest.raises(ValueError, match="choices of a categorical parameter"):
+        run(even(), 2, objective)
+    study = optuna.create_study(sampler=even())
+    study.add_trial(
+        create_trial(
+            params={"algorithm": 1}, distributions={"algorithm": IntDistribution(0, 3)}, value=0.0
+        )
+    )
+    with pytest.raises(ValueError, match="suggest_categorical"):
+        study.optimize(zoo, n_trials=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"arm": 3}, TypeError, "name of a categorical"),
+        ({"arm": None}, TypeError, "name of a categorical"),
+        ({"inner": "tpe"}, TypeError, "inner must be a sampler"),
+        ({"inner": lambda seed: seed}, TypeError, "which returns 0"),
+        ({"cost": 3}, TypeError, "cost must be"),
+        ({"reward_range": (1, 1)}, ValueError, "two different finite"),
+        ({"reward_range": (0, float("nan"))}, ValueError, "two different finite"),
+        ({"reward_range": 3}, ValueError, "two different finite"),
+        ({"seed": -1}, ValueError, "seed"),
+        (
+            {"search_space": {"x": FloatDistribution(0, 1)}},
+            ValueError,
+            r"no parameter 'algorithm'.*\[\]",
+        ),
+        (
+            {"search_space": {"algorithm": FloatDistribution(0, 1)}},
+            ValueError,
+            "suggest_categorical",
+        ),
+    ],
+)
+@recipes
+def test_bad_arguments_fail_at_once(
+    recipe: Callable[..., ArmSampler], arguments: dict[str, Any], error: type, words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        recipe(**arguments)
+
+
+def test_several_objectives_are_refused() -> None:
+    study = optuna.create_study(sampler=even(), directions=["minimize", "maximize"])
+    with pytest.raises(ValueError, match="multi-objective"):
+        study.optimize(lambda t: (zoo(t), 0.0), n_trials=1)
+
+
+def test_independent_sampling_is_warned_of_once(log: Any) -> None:
+    inner = partial(TPESampler, n_startup_trials=1)
+    run(even(inner=inner), 60)
+    said = [r.message for r in log.records if "sampled independently" in r.message]
+    assert len(said) == 1 and "'momentum'" in said[0] and "algorithm='net'" in said[0]
+    log.clear()
+    run(even(inner=inner, warn_independent_sampling=False), 60)
+    assert not any("sampled independently" in r.message for r in log.records)
+
+
+def test_no_warnings_with_the_defaults() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(BanditSampler(policy=Even(), seed=0), 20)
+        run(WeightedModelSampler(seed=0), 20)
+        run(BOASFSampler(n_trials=20, seed=0), 25)
+
+
+# --- ask, tell and threads ------------------------------------------------------------------
+
+
+def test_trials_told_by_another_sampler_object() -> None:
+    study = run(even(inner=Spy(seed=0)), 5)
+    trial = study.ask()
+    value = zoo(trial)
+    study.sampler = even(inner=Spy(seed=0))
+    study.tell(trial, value)
+    copies = study.sampler._samplers._copies
+    (spy,) = copies.values()
+    assert isinstance(spy, Spy) and [hook for hook, *_ in spy.log] == ["after"]
+
+
+@recipes
+def test_two_threads(recipe: Callable[..., ArmSampler]) -> None:
+    study = optuna.create_study(sampler=recipe())
+    study.optimize(zoo, n_trials=30, n_jobs=2)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    sampler = study.sampler
+    assert isinstance(sampler, ArmSampler)
+    assert not sampler._pulls and not sampler._overheads
+
+
+def test_reseeding_reaches_instances_only() -> None:
+    class Counting(RandomSampler):
+        n = 0
+
+        def reseed_rng(self) -> None:
+            Counting.n += 1
+
+    sampler = even(inner=Counting())
+    run(sampler, 12, alike)
+    sampler.reseed_rng()
+    assert Counting.n == 5  # four copies and the original
+    sampler = even(inner=Counting)
+    run(sampler, 3, alike)
+    sampler.reseed_rng()
+    assert Counting.n == 5

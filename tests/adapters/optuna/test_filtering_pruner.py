@@ -1,0 +1,252 @@
+"""Successive filtering of trials at their rungs."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import SuccessiveFilteringPruner, _private
+from automl_plugins.adapters.optuna.filtering_pruner import advance_probability
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
+Direction = Literal["minimize", "maximize"]
+
+everybody = SuccessiveFilteringPruner(n_startup_trials=0, seed=0)
+
+
+def ask(study: optuna.Study, values: dict[int, float]) -> list[bool]:
+    """Whether a new trial is pruned after each of its reports."""
+    trial = study.ask()
+    pruned = []
+    for step, value in values.items():
+        trial.report(value, step)
+        pruned.append(trial.should_prune())
+    return pruned
+
+
+def studies(**options: Any) -> optuna.Study:
+    return optuna.create_study(pruner=everybody, **options)
+
+
+# --- the probability ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "others", "expected"),
+    [
+        (0.3, [], 1.0),  # alone
+        (0.3, [0.3, 0.3], 1.0),  # all equal
+        (0.1, [0.3, 0.5], 1.0),  # the best
+        (0.5, [0.3, 0.1], 0.0),  # the worst
+        (0.3, [0.1, 0.5], 0.5),
+        (0.2, [0.1, 0.5], 0.75),
+        (30.0, [10.0, 50.0], 0.5),  # of any scale
+        (-0.3, [-0.5, -0.1], 0.5),
+        (math.nan, [0.1], 0.0),
+        (math.inf, [], 0.0),
+        (-math.inf, [0.1], 1.0),
+        (0.3, [0.1, 0.5, math.inf, -math.inf], 0.5),  # infinities set no scale
+        (2.5, [0.0, 1.0, 2.0, 1e9], 1 - 2.5 / 8.0),  # nor does a diverged trial: 4 x median 2
+    ],
+)
+def test_hand_values(loss: float, others: list[float], expected: float) -> None:
+    assert advance_probability(loss, np.array(others)) == pytest.approx(expected)
+
+
+def test_start_up() -> None:
+    assert advance_probability(0.9, np.array([0.1, 0.2]), 4) == 1.0
+    assert advance_probability(0.9, np.array([0.1, 0.2, 0.3]), 4) == 0.0
+    assert advance_probability(math.nan, np.array([]), 4) == 0.0
+    assert advance_probability(math.inf, np.array([0.1]), 4) == 0.0
+
+
+LOSSES = st.integers(-10_000, 10_000).map(lambda n: n / 16)
+
+
+@given(st.lists(LOSSES, min_size=1, max_size=20), LOSSES)
+def test_invariants(others: list[float], loss: float) -> None:
+    array = np.array(others)
+    p = advance_probability(loss, array)
+    assert 0.0 <= p <= 1.0
+    if loss <= array.min():
+        assert p == 1.0
+    elif loss > array.max():
+        assert p == 0.0
+    better = advance_probability(loss - 1.0, array)
+    assert better >= p - 1e-9 or loss >= array.max()
+
+
+# --- rungs ----------------------------------------------------------------------------------
+
+
+def test_rungs_are_at_powers_of_the_factor() -> None:
+    study = optuna.create_study(pruner=SuccessiveFilteringPruner(2, 3, n_startup_trials=0, seed=0))
+    ask(study, dict.fromkeys(range(1, 20), 0.5))
+    attributes = study.trials[0].system_attrs
+    assert {key for key in attributes if "rung" in key} == {
+        "automl_plugins:rung:0", "automl_plugins:rung:1", "automl_plugins:rung:2",
+    }  # fmt: skip
+    assert ask(study, {1: 0.9, 2: 0.9}) == [False, True]  # the worst, at step 2
+
+
+def test_the_best_advances_and_the_worst_does_not() -> None:
+    for seed in range(20):
+        pruner = SuccessiveFilteringPruner(n_startup_trials=0, seed=seed)
+        study = optuna.create_study(pruner=pruner)
+        assert ask(study, {1: 0.5}) == [False]
+        assert ask(study, {1: 0.4}) == [False]
+        assert ask(study, {1: 0.6}) == [True]
+        assert ask(study, {1: 0.3}) == [False]
+
+
+def test_equal_trials_all_advance() -> None:
+    study = studies()
+    assert not any(any(ask(study, {1: 0.5, 3: 0.5})) for _ in range(10))
+
+
+def test_the_share_that_advances_is_the_probability() -> None:
+    study = optuna.create_study(pruner=SuccessiveFilteringPruner(n_startup_trials=0, seed=3))
+    ask(study, {1: 0.0})
+    ask(study, {1: 1.0})
+    kept = [not ask(study, {1: 0.3})[0] for _ in range(300)]
+    assert np.mean(kept) == pytest.approx(0.7, abs=0.08)  # three standard errors
+
+
+def test_the_outcome_is_drawn_once_and_stored() -> None:
+    study = studies()
+    for value in (0.0, 1.0):
+        ask(study, {1: value})
+    trial = study.ask()
+    trial.report(0.5, 1)
+    first = trial.should_prune()
+    stored = _private.read_rung(study.trials[-1], 0)
+    assert stored is not None
+    assert stored["value"] == 0.5 and stored["probability"] == 0.5
+    assert stored["advances"] is not first
+    study.pruner = SuccessiveFilteringPruner(n_startup_trials=0, seed=99)  # another worker
+    assert [trial.should_prune() for _ in range(5)] == [first] * 5
+    if first:  # an objective that does not listen is told again
+        trial.report(0.0, 9)
+        assert trial.should_prune()
+
+
+def test_nan_and_the_bad_infinity_are_pruned() -> None:
+    study = studies()
+    assert ask(study, {1: math.nan}) == [True]
+    assert ask(study, {1: math.inf}) == [True]
+    assert ask(study, {1: -math.inf}) == [False]
+    assert ask(study, {1: 0.5}) == [False]  # none of them is a rival
+    high = studies(direction="maximize")
+    assert ask(high, {1: math.inf}) == [False]
+    assert ask(high, {1: -math.inf}) == [True]
+
+
+def test_maximising_is_minimising_the_negative() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.random((40, 3))
+
+    def outcome(direction: Direction, sign: float) -> list[list[bool]]:
+        study = optuna.create_study(direction=direction, pruner=SuccessiveFilteringPruner(seed=5))
+        return [
+            ask(study, {step: sign * float(v) for step, v in zip((1, 3, 9), row, strict=True)})
+            for row in table
+        ]
+
+    assert outcome("minimize", 1.0) == outcome("maximize", -1.0)
+
+
+def test_a_report_that_jumps_passes_all_rungs_on_its_way() -> None:
+    study = studies()
+    ask(study, {1: 0.1, 3: 0.1, 9: 0.1})
+    ask(study, {1: 0.9, 3: 0.9, 9: 0.9})
+    assert ask(study, {9: 0.05}) == [False]
+    assert sum("rung" in key for key in study.trials[-1].system_attrs) == 3
+
+
+def test_without_reports_nothing_is_pruned() -> None:
+    assert studies().ask().should_prune() is False
+
+
+def test_other_rungs_are_no_rivals() -> None:
+    study = studies()
+    ask(study, {1: 0.1})
+    assert ask(study, {1: 0.05, 3: 0.9}) == [False, False]  # alone at the second rung
+
+
+@pytest.fixture(params=["memory", "sqlite", "journal"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    if request.param == "sqlite":
+        return RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    if request.param == "journal":
+        return JournalStorage(JournalFileBackend(str(tmp_path / "study.log")))
+    return optuna.storages.InMemoryStorage()
+
+
+def learning(trial: optuna.Trial) -> float:
+    x = trial.suggest_float("x", 0, 1)
+    for step in (1, 3, 9):
+        trial.report(x + 1 / step if x < 0.95 else math.nan, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return x
+
+
+def test_a_search_is_the_same_in_every_storage_and_resumed(storage: Any) -> None:
+    def study_in(storage: Any) -> optuna.Study:
+        return optuna.create_study(
+            study_name="s",
+            storage=storage,
+            sampler=optuna.samplers.RandomSampler(seed=0),
+            pruner=SuccessiveFilteringPruner(seed=2),
+        )
+
+    whole = study_in(optuna.storages.InMemoryStorage())
+    whole.optimize(learning, n_trials=16)
+    part = study_in(storage)
+    part.optimize(learning, n_trials=8)
+    part.pruner = pickle.loads(pickle.dumps(part.pruner))
+    part.optimize(learning, n_trials=8)
+    assert [t.last_step for t in part.trials] == [t.last_step for t in whole.trials]
+    pruned = [t for t in part.trials if t.state == TrialState.PRUNED]
+    assert len(pruned) > 3
+    # It costs less and does not lose the best one.
+    best = min(t.params["x"] for t in part.trials)
+    assert part.best_value == best
+
+
+def test_two_threads() -> None:
+    study = optuna.create_study(pruner=SuccessiveFilteringPruner(seed=0))
+    study.optimize(learning, n_trials=20, n_jobs=2)
+    assert {t.state for t in study.trials} <= {TrialState.COMPLETE, TrialState.PRUNED}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"min_resource": 0},
+        {"min_resource": "auto"},
+        {"min_resource": 1.5},
+        {"reduction_factor": 1},
+        {"reduction_factor": True},
+        {"n_startup_trials": -1},
+        {"seed": -1},
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        SuccessiveFilteringPruner(**arguments)
+
+
+def test_a_drawn_seed_is_kept() -> None:
+    pruner = SuccessiveFilteringPruner()
+    assert pickle.loads(pickle.dumps(pruner)).seed == pruner.seed
+    assert SuccessiveFilteringPruner().seed != pruner.seed
