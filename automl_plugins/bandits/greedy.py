@@ -1,26 +1,41 @@
-"""Greedy policies and the baselines that every other one has to beat (thesis 2.4 and 7)."""
+"""Policies that play the best arm so far, an arm at random, or now this and now that."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.streams import Streams
-
-from .policy import Policy, best_of, working
+from .policy import Policy, best_of
 from .records import ArmRecords, ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
+def mean_rewards(arms: IntArray, statistics: ArmStatistics) -> FloatArray:
+    """Mean rewards of ``arms`` (len(arms),).
+
+    An arm of which nothing has finished gets the mean of all rewards of ``arms``, 0 if there are
+    none: a slow first pull neither draws all workers to its arm nor keeps them away.
+    """
+    scored, total = statistics.scored[arms], statistics.total[arms]
+    overall = total.sum() / max(int(scored.sum()), 1)
+    return np.asarray(np.where(scored > 0, statistics.mean[arms], overall))
+
+
+def linear_epsilon(t: int, start: float, end: float, horizon: int) -> float:
+    """From ``start`` at t = 0 in a straight line to ``end`` at t = ``horizon``, then constant."""
+    return start + (end - start) * min(t / horizon, 1.0)
+
+
 class EpsilonGreedy(Policy):
-    """The arm with the best mean; with probability epsilon any arm.
+    """With probability epsilon any arm, else the one with the best mean (GBQR thesis 2.4.1).
 
     Args:
-        epsilon: In [0, 1].
+        epsilon: Part of the pulls that is drawn uniformly, in [0, 1].
         min_pulls: See ``Policy``.
         min_share: See ``Policy``.
 
@@ -29,11 +44,10 @@ class EpsilonGreedy(Policy):
     """
 
     def __init__(
-        self, epsilon: float = 0.1, *, min_pulls: int = 2, min_share: float = 0.25
+        self, *, epsilon: float = 0.1, min_pulls: int = 2, min_share: float = 0.25
     ) -> None:
         super().__init__(min_pulls=min_pulls, min_share=min_share)
-        if not 0.0 <= epsilon <= 1.0:
-            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}.")
+        _refuse_outside_unit("epsilon", epsilon)
         self.epsilon = epsilon
 
     def _pick(
@@ -43,20 +57,22 @@ class EpsilonGreedy(Policy):
         statistics: ArmStatistics,
         rng: np.random.Generator,
     ) -> int:
-        if rng.random() < self._exploration(len(records)):
+        if rng.random() < self._epsilon(int(statistics.pulls[arms].sum())):
             return int(rng.choice(arms))
-        return best_of(arms, statistics.mean[arms], rng)
+        return best_of(arms, mean_rewards(arms, statistics), rng)
 
-    def _exploration(self, t: int) -> float:
-        """Probability of a random arm after t pulls."""
+    def _epsilon(self, t: int) -> float:
+        """Probability of any arm after t pulls."""
         return self.epsilon
 
 
 class DecreasingEpsilon(EpsilonGreedy):
-    """Epsilon-greedy whose epsilon falls linearly, from 1 to 0 after ``n_pulls``.
+    """Epsilon-greedy whose epsilon falls linearly with the pulls (GBQR thesis 2.4.1).
 
     Args:
-        n_pulls: Pulls after which it is greedy; > 0.
+        start: Epsilon before the first pull, in [0, 1].
+        end: Epsilon from pull ``horizon`` on, in [0, 1].
+        horizon: Pulls until ``end`` is reached, best the number of trials planned; >= 1.
         min_pulls: See ``Policy``.
         min_share: See ``Policy``.
 
@@ -64,51 +80,55 @@ class DecreasingEpsilon(EpsilonGreedy):
         ValueError: For an argument outside its range.
     """
 
-    def __init__(self, n_pulls: int = 100, *, min_pulls: int = 2, min_share: float = 0.25) -> None:
-        super().__init__(1.0, min_pulls=min_pulls, min_share=min_share)
-        if not n_pulls > 0:
-            raise ValueError(f"n_pulls must be > 0, got {n_pulls!r}.")
-        self.n_pulls = n_pulls
+    def __init__(
+        self,
+        *,
+        start: float = 1.0,
+        end: float = 0.0,
+        horizon: int = 100,
+        min_pulls: int = 2,
+        min_share: float = 0.25,
+    ) -> None:
+        super().__init__(epsilon=start, min_pulls=min_pulls, min_share=min_share)
+        _refuse_outside_unit("end", end)
+        if not horizon >= 1:
+            raise ValueError(f"horizon must be >= 1 pulls, got {horizon!r}.")
+        self.end = end
+        self.horizon = horizon
 
-    def _exploration(self, t: int) -> float:
-        return self.epsilon * max(0.0, 1.0 - t / self.n_pulls)
+    def _epsilon(self, t: int) -> float:
+        return linear_epsilon(t, self.epsilon, self.end, self.horizon)
 
 
 class RandomArm(Policy):
-    """Draws an arm, uniformly or with given weights; nothing is guaranteed to any arm.
+    """Draws an arm, uniformly or with given weights; the rewards do not matter.
 
-    With weights 2^N it is weighted model sampling (Sarigiannis 2019).
+    Weighted model sampling is this policy with ``min_pulls=0, min_share=0``: with a guarantee,
+    the shares of the pulls are not the weights.
 
     Args:
-        weights: Weight >= 0 of each arm, by its number; None draws uniformly.
+        weights: Weight of each arm, by its number: a mapping or a sequence; finite, >= 0, one of
+            them positive. Only arms that are left are drawn; if none of them has a positive
+            weight, all are drawn alike. None weighs all alike.
+        min_pulls: See ``Policy``; here 0 is allowed: not even one pull is guaranteed.
+        min_share: See ``Policy``.
 
     Raises:
-        ValueError: For weights that are negative, not finite, or all 0.
+        ValueError: For an argument outside its range; on choosing, for an arm without a weight.
     """
 
-    def __init__(self, weights: Mapping[int, float] | Sequence[float] | None = None) -> None:
-        super().__init__(min_pulls=1, min_share=0.0)
-        items = weights.items() if isinstance(weights, Mapping) else enumerate(weights or ())
-        self.weights = {int(arm): float(weight) for arm, weight in items}
-        values = np.array(list(self.weights.values()))
-        if weights is not None and (
-            not (np.isfinite(values) & (values >= 0)).all() or not values.any()
-        ):
-            raise ValueError(f"weights must be finite, >= 0 and not all 0, got {weights!r}.")
-
-    def choose(self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int) -> int:
-        """The arm to pull next, see ``Policy.choose``.
-
-        Raises:
-            ValueError: If there is no arm, or one without a weight.
-        """
-        if not len(arms):
-            raise ValueError("There is no arm to choose from.")
-        open_arms = np.unique(np.asarray(arms, dtype=np.int64))
-        seen = int(records.arm.max()) + 1 if len(records) else 0
-        statistics = ArmStatistics.from_records(records, max(seen, int(open_arms.max()) + 1))
-        left = working(open_arms, statistics)
-        return self._pick(left, records, statistics, streams.generator("policy", k))
+    def __init__(
+        self,
+        *,
+        weights: Mapping[int, float] | Sequence[float] | npt.NDArray[Any] | None = None,
+        min_pulls: int = 2,
+        min_share: float = 0.25,
+    ) -> None:
+        if not min_pulls >= 0:
+            raise ValueError(f"min_pulls must be >= 0, got {min_pulls!r}.")
+        super().__init__(min_pulls=max(min_pulls, 1), min_share=min_share)
+        self.min_pulls = min_pulls
+        self.weights = None if weights is None else _weights(weights)
 
     def _pick(
         self,
@@ -117,23 +137,39 @@ class RandomArm(Policy):
         statistics: ArmStatistics,
         rng: np.random.Generator,
     ) -> int:
-        if not self.weights:
+        if self.weights is None:
             return int(rng.choice(arms))
-        if missing := [arm for arm in arms.tolist() if arm not in self.weights]:
-            raise ValueError(f"weights must have one for each arm; there is none for {missing}.")
+        unknown = [arm for arm in arms.tolist() if arm not in self.weights]
+        if unknown:
+            raise ValueError(f"weights name arms {sorted(self.weights)}, but not {unknown}.")
         weights = np.array([self.weights[arm] for arm in arms.tolist()])
-        # Where only arms of weight 0 are left, they are all that can be drawn.
-        return int(rng.choice(arms, p=weights / weights.sum() if weights.any() else None))
+        if not weights.any():
+            return int(rng.choice(arms))
+        weights /= weights.max()  # the sum of very large ones would overflow
+        return int(rng.choice(arms, p=weights / weights.sum()))
 
 
 class AlwaysBest(Policy):
-    """Every arm once, then always the one with the best first reward.
+    """Always the arm whose first reward was best, or always a given one: baselines (thesis 7.5).
 
-    The baseline "always the first best" of the thesis: no evidence after the first pull counts.
+    A failed first pull has reward 0. Without any reward yet, arms are drawn.
+
+    Args:
+        arm: Play this one as long as it is left.
+        min_pulls: See ``Policy``.
+        min_share: See ``Policy``; 0 with ``min_pulls=1`` is the thesis's baseline.
+
+    Raises:
+        ValueError: For an argument outside its range.
     """
 
-    def __init__(self) -> None:
-        super().__init__(min_pulls=1, min_share=0.0)
+    def __init__(
+        self, *, arm: int | None = None, min_pulls: int = 2, min_share: float = 0.25
+    ) -> None:
+        super().__init__(min_pulls=min_pulls, min_share=min_share)
+        if arm is not None and arm < 0:
+            raise ValueError(f"arm must be the number of an arm, >= 0, or None, got {arm!r}.")
+        self.arm = arm
 
     def _pick(
         self,
@@ -142,8 +178,34 @@ class AlwaysBest(Policy):
         statistics: ArmStatistics,
         rng: np.random.Generator,
     ) -> int:
-        done = records.finished
-        rewards = np.full(len(statistics.pulls), -1.0)  # a first pull may be running still
-        # Backwards, for of several values that go to one place the last one stays.
-        rewards[records.arm[done][::-1]] = np.nan_to_num(records.reward[done][::-1], nan=0.0)
-        return best_of(arms, rewards[arms], rng)
+        if self.arm is not None and self.arm in arms:
+            return self.arm
+        return best_of(arms, first_rewards(records, len(statistics.pulls))[arms], rng)
+
+
+def first_rewards(records: ArmRecords, n_arms: int) -> FloatArray:
+    """Reward of the pull of each arm that finished first (n_arms,); -inf where there is none."""
+    done = records.finished
+    arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
+    out = np.full(n_arms, -np.inf)
+    out[arm[::-1]] = reward[::-1]  # of several values for one place, the last one stays
+    return out
+
+
+def _refuse_outside_unit(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must lie in [0, 1], got {value!r}.")
+
+
+def _weights(
+    weights: Mapping[int, float] | Sequence[float] | npt.NDArray[Any],
+) -> dict[int, float]:
+    """Weights by the number of the arm, checked."""
+    pairs = weights.items() if isinstance(weights, Mapping) else enumerate(weights)
+    out = {int(arm): float(weight) for arm, weight in pairs}
+    wrong = {arm: w for arm, w in out.items() if not (np.isfinite(w) and w >= 0.0)}
+    if wrong:
+        raise ValueError(f"weights must be finite and >= 0, got {wrong}.")
+    if not any(out.values()):
+        raise ValueError("weights must have a positive entry.")
+    return out

@@ -1,13 +1,23 @@
-"""Increasing effort: the least-pulled arm that may still beat the best score (thesis 7.4)."""
+"""Increasing effort (GBQR thesis 7.4): candidates are the arms that may still beat the best score.
+
+An arm is a candidate if its upper confidence limit exceeds the best reward y* so far::
+
+    mean + t(1 - 0.1 / 2^r, n - 1) s / sqrt(n) > y*
+
+with r the number of times that no candidate was left (eq. 7.1). Solved for r, this is the
+first r at which the arm is a candidate, its ``effort``: the tail of Student's t beyond
+z = (y* - mean) sqrt(n) / s exceeds 0.1 / 2^r. As r rises until there is a candidate, it is the
+largest value that the smallest effort ever had.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import betaln, stdtr
 
 from .policy import Policy
 from .records import ArmRecords, ArmStatistics
@@ -15,61 +25,73 @@ from .records import ArmRecords, ArmStatistics
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_MOST = 40  # doublings of the effort: 100 - 10 / 2^40 % is as good as certainty
+_BLOCK = 512  # records replayed at once: bounds the memory
+_NO_SPREAD = 1e-12  # a variance below is rounding
+_TINY = 1e-280  # tails below are computed as logarithms
 
 
-def upper_limits(
-    mean: npt.ArrayLike, sd: npt.ArrayLike, n: npt.ArrayLike, effort: int
-) -> FloatArray:
-    """One-sided upper confidence limits of means (K,): mean + t(level, n - 1) s / sqrt(n).
+def log_t_tail(z: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Log of the probability that Student's t exceeds z >= 0; accurate where that underflows.
+
+    The tail is I_x(a, 1/2) / 2 with a = degrees / 2 and x = degrees / (degrees + z^2), and
+    I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) 2F1(a + b, 1; a + 1; x) (DLMF 8.17.8). That series is
+    1 / (1 - x) up to a factor of 1 - 1 / z^2: 0.999 where it is needed.
+    """
+    tail = stdtr(degrees, -z)
+    out = np.log(np.maximum(tail, _TINY))
+    far = tail < _TINY
+    if far.any():
+        z, degrees = z[far], degrees[far]
+        a, rest = degrees / 2.0, z**2 / (degrees + z**2)  # rest = 1 - x
+        front = -a * np.log1p(z**2 / degrees) - np.log(a) - betaln(a, 0.5)
+        out[far] = front - 0.5 * np.log(rest) - np.log(2.0)
+    return np.asarray(out)
+
+
+def effort(count: Any, mean: Any, variance: Any, best: Any) -> FloatArray:
+    """How often no candidate must have been left for arms to become candidates.
 
     Args:
-        mean: Means (K,).
-        sd: Sample standard deviations (K,), with n - 1 in the denominator.
-        n: Rewards (K,); fewer than two give +inf.
-        effort: k in the level of 100 - 10 / 2^k %, >= 0.
+        count: Rewards of each arm (m,).
+        mean: Their means (m,).
+        variance: Their population variances (m,).
+        best: Best reward so far of any arm, a number or (m,).
+
+    Returns:
+        Whole numbers >= 0 (m,); 0 for an arm with fewer than two rewards, whose limit is
+        infinite, and inf for one whose rewards do not vary, whose limit is its mean.
     """
-    n = np.asarray(n, dtype=np.float64)
-    level = 1.0 - 0.1 / 2.0**effort
-    quantile = stdtrit(np.maximum(n - 1.0, 1.0), level)
-    limit = np.asarray(mean) + quantile * np.asarray(sd) / np.sqrt(np.maximum(n, 1.0))
-    return np.asarray(np.where(n >= 2, limit, np.inf))
-
-
-@dataclass(frozen=True)
-class _Past:
-    """How far the records have been replayed: rows, sums by arm, and the effort after them."""
-
-    arm: IntArray
-    reward: FloatArray
-    n: FloatArray
-    total: FloatArray
-    squares: FloatArray
-    best: float
-    effort: int
-
-    def continues(self, arm: IntArray, reward: FloatArray) -> bool:
-        """Whether these rows (n,) begin with the replayed ones."""
-        m = len(self.arm)
-        return (
-            len(arm) >= m
-            and np.array_equal(arm[:m], self.arm)
-            and np.array_equal(reward[:m], self.reward)
-        )
+    count = np.asarray(count, dtype=np.float64)
+    mean, variance, best = np.broadcast_arrays(mean, variance, np.asarray(best, np.float64))
+    out = np.where(count < 2, 0.0, np.inf)
+    ask = (count >= 2) & (variance > _NO_SPREAD)
+    n = count[ask]
+    # s / sqrt(n) with the n - 1 of the sample variance
+    z = np.maximum(best[ask] - mean[ask], 0.0) / np.sqrt(variance[ask] / (n - 1.0))
+    bits = (np.log(0.1) - log_t_tail(z, n - 1.0)) / np.log(2.0)
+    out[ask] = np.maximum(np.floor(bits) + 1.0, 0.0)  # strictly more than 0.1 / 2^r
+    return out
 
 
 class IncreasingEffort(Policy):
-    """The least-pulled of the arms whose upper confidence limit exceeds the best reward so far.
+    """The candidate with the fewest pulls (GBQR thesis 7.4).
 
-    The level of the limits is 100 - 10 / 2^k % (thesis eq. 7.1), k the number of times that no
-    arm was left. It is replayed from the finished pulls, one decision after each; what has been
-    replayed is kept and thrown away as soon as the records do not continue it.
+    How often no candidate was left is replayed from the finished pulls, as if the rule had been
+    asked after each of them, among the arms that are left now. If no effort makes an arm a
+    candidate - none of their rewards vary - all are.
+
+    Args:
+        min_pulls: See ``Policy``.
+        min_share: See ``Policy``.
+
+    Raises:
+        ValueError: For an argument outside its range.
     """
 
-    _past: _Past | None = None
+    _replayed: _Replay | None = None  # discardable: what is new is added, or all is done again
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_past"}
+        return {name: value for name, value in vars(self).items() if name != "_replayed"}
 
     def _pick(
         self,
@@ -78,41 +100,89 @@ class IncreasingEffort(Policy):
         statistics: ArmStatistics,
         rng: np.random.Generator,
     ) -> int:
-        past = self._replay(records, len(statistics.pulls))
-        effort = past.effort
-        candidates = _candidates(past, effort)[arms]
-        while not candidates.any() and effort < _MOST:  # the open ones may be fewer
-            effort += 1
-            candidates = _candidates(past, effort)[arms]
-        if not candidates.any():
-            candidates[:] = True
-        pulls = statistics.pulls[arms]
-        return int(rng.choice(arms[candidates & (pulls == pulls[candidates].min())]))
-
-    def _replay(self, records: ArmRecords, n_arms: int) -> _Past:
         done = records.finished
         arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
-        past = self._past
-        if past is None or len(past.n) != n_arms or not past.continues(arm, reward):
-            zeros = np.zeros(n_arms)
-            past = _Past(arm[:0], reward[:0], zeros, zeros, zeros, 0.0, 0)
-        start = len(past.arm)
-        n, total, squares = past.n.copy(), past.total.copy(), past.squares.copy()
-        now = replace(past, arm=arm, reward=reward, n=n, total=total, squares=squares)
-        for a, r in zip(arm[start:].tolist(), reward[start:].tolist(), strict=True):
-            n[a] += 1
-            total[a] += r
-            squares[a] += r * r
-            now = replace(now, best=max(now.best, r))
-            while now.effort < _MOST and not _candidates(now, now.effort).any():
-                now = replace(now, effort=now.effort + 1)
-        self._past = now
-        return now
+        replay = self._replayed
+        if replay is None or not replay.precedes(arms, arm, reward):
+            replay = _Replay.start(arms)
+        self._replayed = replay = replay.extended(arm, reward)
+        candidates = arms[replay.effort <= replay.ran_out]
+        if not len(candidates):
+            candidates = arms
+        pulls = statistics.pulls[candidates]
+        return int(rng.choice(candidates[pulls == pulls.min()]))
 
 
-def _candidates(past: _Past, effort: int) -> npt.NDArray[np.bool_]:
-    """Mask (K,) of the arms that may still beat the best reward."""
-    n = np.maximum(past.n, 1.0)
-    mean = past.total / n
-    variance = np.maximum(past.squares / n - mean**2, 0.0) * n / np.maximum(n - 1.0, 1.0)
-    return upper_limits(mean, np.sqrt(variance), past.n, effort) > past.best
+@dataclass(frozen=True)
+class _Replay:
+    """The search as the rule saw it until some record.
+
+    Attributes:
+        arms: Arms that take part (K,), ascending.
+        arm: Finished records so far (n,).
+        reward: Their rewards (n,).
+        sums: Counts, sums and sums of squares of the rewards of ``arms`` (3, K).
+        best: Best reward of any arm.
+        effort: ``effort`` of ``arms`` (K,).
+        ran_out: How often no candidate was left.
+    """
+
+    arms: IntArray
+    arm: IntArray
+    reward: FloatArray
+    sums: FloatArray
+    best: float
+    effort: FloatArray
+    ran_out: float
+
+    @classmethod
+    def start(cls, arms: IntArray) -> _Replay:
+        """Before the first record."""
+        none = np.empty(0)
+        k = len(arms)
+        return cls(arms, none.astype(np.int64), none, np.zeros((3, k)), 0.0, np.zeros(k), 0.0)
+
+    def precedes(self, arms: IntArray, arm: IntArray, reward: FloatArray) -> bool:
+        """Whether these records begin with those replayed, with the same arms taking part."""
+        n = len(self.arm)
+        return (
+            np.array_equal(arms, self.arms)
+            and np.array_equal(arm[:n], self.arm)
+            and np.array_equal(reward[:n], self.reward)
+        )
+
+    def extended(self, arm: IntArray, reward: FloatArray) -> _Replay:
+        """After all of these records."""
+        replay = self
+        while len(replay.arm) < len(arm):
+            n = len(replay.arm) + _BLOCK
+            replay = replay._block(arm[:n], reward[:n])
+        return replay
+
+    def _block(self, arm: IntArray, reward: FloatArray) -> _Replay:
+        """After these records, a block more than before: row 0 of each array is the state now.
+
+        Sums run over the rows one by one, so the cut into blocks does not change them.
+        """
+        new = slice(len(self.arm), None)
+        value = reward[new, None]
+        mine = arm[new, None] == self.arms
+        rows = np.stack([mine, mine * value, mine * value**2]).astype(np.float64)
+        sums = np.concatenate([self.sums[:, None], rows], axis=1).cumsum(axis=1)
+        best = np.maximum.accumulate(np.concatenate([[self.best], reward[new]]))
+        changed = mine | (np.diff(best) > 0.0)[:, None]
+
+        at, who = np.nonzero(changed)
+        count, total, squares = sums[:, at + 1, who]
+        mean = total / np.maximum(count, 1.0)
+        variance = np.maximum(squares / np.maximum(count, 1.0) - mean**2, 0.0)
+        efforts = np.vstack([self.effort, np.zeros(mine.shape)])
+        efforts[at + 1, who] = effort(count, mean, variance, best[at + 1])
+        # An effort stands until it changes.
+        since = np.where(changed, np.arange(1, len(mine) + 1)[:, None], 0)
+        since = np.maximum.accumulate(since, axis=0)
+        efforts = np.take_along_axis(efforts, since, axis=0)
+
+        smallest = efforts.min(axis=1)
+        ran_out = float(smallest[np.isfinite(smallest)].max(initial=self.ran_out))
+        return _Replay(self.arms, arm, reward, sums[:, -1], float(best[-1]), efforts[-1], ran_out)

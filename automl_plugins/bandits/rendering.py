@@ -37,13 +37,15 @@ def markdown(report: ArmReport) -> str:
     """
     from automl_plugins.statistics.rendering import MARKDOWN
 
+    rows = [[MARKDOWN.cell(cell) for cell in row] for row in _cells(report)]
     table: str = require(
         "tabulate", needed_by="automl_plugins.bandits", extra="evidence"
     ).tabulate(
-        [[MARKDOWN.cell(cell) for cell in row] for row in _cells(report)],
+        rows,
         headers=_HEADERS,
         tablefmt=MARKDOWN.table,
-        colalign=["left", *["right"] * (len(_HEADERS) - 2), "left"],
+        # tabulate 0.9.0 does not align the columns of a table without rows.
+        colalign=["left", *["right"] * (len(_HEADERS) - 2), "left"] if rows else None,
         disable_numparse=True,
     )
     blocks = [MARKDOWN.escape(_summary(report)), table]

@@ -1,14 +1,7 @@
-"""Thompson sampling for rewards in [0, 1], with Beta distributions matched by moments.
+"""Thompson sampling for rewards in [0, 1]: draw a reward of every arm, play the largest.
 
-==========  =================================================================================
-mu, s^2     mean and variance of an arm's rewards
-alpha       ((1 - mu) / s^2 - 1 / mu) mu^2 (thesis 2.4)
-beta        alpha (1 / mu - 1)
-==========  =================================================================================
-
-The two are positive only while 0 < mu < 1 and s^2 < mu (1 - mu), so mu and s are kept within
-that. The thesis pulls an arm with s = 0 at once; an arm that always scores the same would then be
-pulled for ever, so this ends with the second pull.
+The rewards of an arm are taken as Beta distributed, with the moments they have (GBQR thesis,
+2.11 to 2.24 and algorithm 2).
 """
 
 from __future__ import annotations
@@ -16,46 +9,38 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .policy import Policy
+from .policy import Policy, best_of
 from .records import ArmRecords, ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_EDGE = 1e-3  # least distance of mu from 0 and 1
-_FLOOR = 1e-2  # least standard deviation of the rewards
-_REDRAWS = 100  # until another arm wins
+_EDGE = 1e-3  # means are kept this far from 0 and 1
+_SMALLEST_SD = 1e-3  # for arms that always have the same reward
+_SMALLEST_SUM = 0.01  # of alpha and beta: rewards that are all 0 or 1 have a sum of 0
+_REDRAWS = 5, 10  # times, at once: the challenger of a sure winner may not come up for ages
 
 
-def beta_parameters(mean: npt.ArrayLike, variance: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Parameters alpha and beta (K,) of Beta distributions with these moments (K,), kept valid."""
-    mu = np.clip(np.asarray(mean, dtype=np.float64), _EDGE, 1.0 - _EDGE)
-    limit = mu * (1.0 - mu)
-    # 0.99: at the limit itself alpha and beta are 0.
-    s2 = np.minimum(np.maximum(np.asarray(variance, dtype=np.float64), _FLOOR**2), 0.99 * limit)
-    alpha = ((1.0 - mu) / s2 - 1.0 / mu) * mu**2
-    return alpha, alpha * (1.0 / mu - 1.0)
+def beta_parameters(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Parameters (K,), both > 0, of the Beta distributions with these moments.
+
+    alpha = ((1 - mu) / s^2 - 1 / mu) mu^2 (eq. 2.24), beta = alpha (1 / mu - 1) (eq. 2.15), that
+    is alpha + beta = mu (1 - mu) / s^2 - 1. Exists only for 0 < mu < 1 and 0 < s^2 < mu (1 - mu):
+    moments outside are moved to the nearest that are allowed.
+    """
+    mu = np.clip(mean, _EDGE, 1.0 - _EDGE)
+    s2 = np.maximum(variance, _SMALLEST_SD**2)
+    total = np.maximum(mu * (1.0 - mu) / s2 - 1.0, _SMALLEST_SUM)
+    return mu * total, (1.0 - mu) * total
 
 
 class Thompson(Policy):
-    """The arm whose draw from its Beta distribution is the largest (thesis 2.4)."""
+    """The arm with the largest draw from the Beta distributions of their rewards.
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        alpha, beta = _beliefs(arms, statistics)
-        return int(arms[int(rng.beta(alpha, beta).argmax())])
-
-
-class TopTwoThompson(Policy):
-    """With probability gamma the winner of a draw, else the first other winner of a redraw.
+    An arm whose rewards do not vary is pulled at once until it has two pulls; after that its
+    standard deviation counts as 0.001. One of which nothing has finished is drawn uniformly.
 
     Args:
-        gamma: In (0, 1].
         min_pulls: See ``Policy``.
         min_share: See ``Policy``.
 
@@ -63,12 +48,6 @@ class TopTwoThompson(Policy):
         ValueError: For an argument outside its range.
     """
 
-    def __init__(self, gamma: float = 0.5, *, min_pulls: int = 2, min_share: float = 0.25) -> None:
-        super().__init__(min_pulls=min_pulls, min_share=min_share)
-        if not 0.0 < gamma <= 1.0:
-            raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}.")
-        self.gamma = gamma
-
     def _pick(
         self,
         arms: IntArray,
@@ -76,18 +55,63 @@ class TopTwoThompson(Policy):
         statistics: ArmStatistics,
         rng: np.random.Generator,
     ) -> int:
-        alpha, beta = _beliefs(arms, statistics)
-        winner = int(rng.beta(alpha, beta).argmax())
+        fresh = unvaried(arms, statistics)
+        if len(fresh):
+            return int(rng.choice(fresh))
+        alpha, beta = _posterior(arms, statistics)
+        return self._play(arms, alpha, beta, rng)
+
+    def _play(
+        self, arms: IntArray, alpha: FloatArray, beta: FloatArray, rng: np.random.Generator
+    ) -> int:
+        return best_of(arms, rng.beta(alpha, beta), rng)
+
+
+class TopTwoThompson(Thompson):
+    """Thompson sampling that plays the challenger in part of the pulls (Russo 2016).
+
+    With probability gamma the winner of the draw is played, else all arms are drawn again until
+    another one wins, and that is played (the listing in the GBQR thesis plays the first again).
+    After 50 draws without another winner the best of the other arms in the last one is played.
+
+    Args:
+        gamma: Part of the pulls that the winner gets, in [0, 1].
+        min_pulls: See ``Policy``.
+        min_share: See ``Policy``.
+
+    Raises:
+        ValueError: For an argument outside its range.
+    """
+
+    def __init__(self, *, gamma: float = 0.5, min_pulls: int = 2, min_share: float = 0.25) -> None:
+        super().__init__(min_pulls=min_pulls, min_share=min_share)
+        if not 0.0 <= gamma <= 1.0:
+            raise ValueError(f"gamma must lie in [0, 1], got {gamma!r}.")
+        self.gamma = gamma
+
+    def _play(
+        self, arms: IntArray, alpha: FloatArray, beta: FloatArray, rng: np.random.Generator
+    ) -> int:
+        winner = best_of(arms, rng.beta(alpha, beta), rng)
         if len(arms) == 1 or rng.random() < self.gamma:
-            return int(arms[winner])
-        # The listing in the thesis plays the first winner again; the challenger is what is meant.
-        challengers = rng.beta(alpha, beta, size=(_REDRAWS, len(arms))).argmax(axis=1)
-        others = challengers[challengers != winner]
-        if len(others):
-            return int(arms[others[0]])
-        mean = np.delete(alpha / (alpha + beta), winner)
-        return int(np.delete(arms, winner)[int(mean.argmax())])
+            return winner
+        others = arms != winner
+        times, rows = _REDRAWS
+        for _ in range(times):
+            draws = rng.beta(alpha, beta, size=(rows, len(arms)))
+            ahead = draws[:, others].max(axis=1) > draws[:, ~others][:, 0]
+            if ahead.any():
+                return best_of(arms[others], draws[ahead.argmax(), others], rng)
+        return best_of(arms[others], draws[-1, others], rng)
 
 
-def _beliefs(arms: IntArray, statistics: ArmStatistics) -> tuple[FloatArray, FloatArray]:
-    return beta_parameters(statistics.mean[arms], statistics.variance[arms])
+def unvaried(arms: IntArray, statistics: ArmStatistics) -> IntArray:
+    """Those of ``arms`` that have fewer than two pulls, and so no standard deviation."""
+    return arms[statistics.pulls[arms] < 2]
+
+
+def _posterior(arms: IntArray, statistics: ArmStatistics) -> tuple[FloatArray, FloatArray]:
+    """Parameters of the distributions of ``arms``; uniform where nothing has finished."""
+    alpha, beta = beta_parameters(statistics.mean[arms], statistics.variance[arms])
+    known = statistics.scored[arms] > 0
+    return np.where(known, alpha, 1.0), np.where(known, beta, 1.0)

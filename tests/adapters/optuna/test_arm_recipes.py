@@ -231,7 +231,7 @@ def twelve(best: int) -> Callable[[optuna.Trial], float]:
 def test_half_of_the_trials_go_to_the_best_of_twelve_arms() -> None:
     shares = []
     for seed in range(6):
-        sampler = BanditSampler(policy=MaxUCB(alpha=0.3), inner=RandomSampler, seed=seed)
+        sampler = BanditSampler(policy=MaxUCB(), inner=RandomSampler, seed=seed)
         study = run(sampler, 100, twelve(best=seed))
         shares.append(counts(study)[seed])
         assert min(counts(study).values()) >= 2 and len(counts(study)) == 12

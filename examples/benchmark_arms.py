@@ -1,0 +1,198 @@
+"""Which arm to pull: BOASF and every bandit against TPE over the whole space, by the clock.
+
+Twelve scikit-learn algorithms on recorded data sets (``oboe`` of the recorded runs). The clock is
+the recorded seconds; a search has 10 % or 25 % of the time that the full grid of its data set
+takes, and what ends later does not count. Searches are appended to a file, so an interrupted run
+goes on where it stopped.
+
+    python examples/benchmark_arms.py run --n-jobs 2             # what is missing
+    python examples/benchmark_arms.py run --methods "BOASF"      # some methods
+    python examples/benchmark_arms.py run --every 9              # 40 data sets in place of 120
+    python examples/benchmark_arms.py report
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from automl_plugins.adapters import hyperopt, optuna
+from hyperopt import rand, tpe
+from recorded_tables import oboe
+
+from automl_plugins.replay import Method, Problem, Table, read_runs, replay
+from automl_plugins.statistics import compare
+
+BUDGETS = (0.10, 0.25)  # of the time of the full grid
+TWICE = "random 2x"
+CONTROL = "Hyperopt TPE"
+
+
+class Quiet:
+    """A method whose frameworks say nothing: a search is one of thousands here."""
+
+    def __init__(self, method: Method) -> None:
+        self.method, self.name = method, method.name
+
+    def start(self, problem: Problem) -> Any:
+        warnings.simplefilter("ignore")
+        for library in ("optuna", "hyperopt", "automl_plugins"):
+            logging.getLogger(library).setLevel(logging.ERROR)
+        return self.method.start(problem)
+
+
+def blind_methods() -> dict[str, Method]:
+    """Methods that know nothing of the budget: a shorter one is the beginning of a longer one."""
+    from automl_plugins.bandits import (
+        UCB1,
+        AlwaysBest,
+        DecreasingEpsilon,
+        EpsilonGreedy,
+        IncreasingEffort,
+        MaxUCB,
+        RandomArm,
+        Thompson,
+        TopTwoThompson,
+        UCB1Tuned,
+    )
+
+    policies = {
+        "epsilon-greedy": EpsilonGreedy(),
+        "decreasing epsilon": DecreasingEpsilon(),
+        "UCB1": UCB1(),
+        "UCB1-tuned": UCB1Tuned(),
+        "Thompson": Thompson(),
+        "top-two Thompson": TopTwoThompson(),
+        "increasing effort": IncreasingEffort(),
+        "random arm": RandomArm(),
+        "always the first best": AlwaysBest(),
+        "MaxUCB": MaxUCB(),
+        "MaxUCB by seconds": MaxUCB(unit="seconds"),
+    }
+    return {
+        CONTROL: hyperopt.optimizer(tpe.suggest),
+        "random": hyperopt.optimizer(rand.suggest),
+        "weighted": hyperopt.optimizer(hyperopt.weighted),
+        **{name: hyperopt.optimizer(hyperopt.bandit, policy=p) for name, p in policies.items()},
+    }
+
+
+def planning_methods(budget: float) -> dict[str, Method]:
+    """Methods that share out a budget."""
+    boasf = partial(hyperopt.optimizer, "boasf", budget_seconds=budget)
+    return {
+        "BOASF": boasf(),
+        "BOASF maximum": boasf(score="maximum"),
+        "BOASF as printed": boasf(carry_debts=False),
+        "BOASF in Optuna": optuna.optimizer(
+            "BOASFSampler", arm="algorithm", seconds=budget, cost=optuna.SECONDS
+        ),
+    }
+
+
+def tables(every: int, offset: int) -> list[Table]:
+    """Every third data set; the unit of time is that of its full grid."""
+    found = []
+    for table in oboe(every=every, offset=offset):
+        assert table.seconds is not None
+        seconds = table.seconds / table.seconds.sum()
+        found.append(table.with_losses(table.name, table.losses, seconds=seconds))
+    return found
+
+
+def run(options: argparse.Namespace) -> None:
+    """Add the searches that are missing."""
+    chosen = tables(options.every, options.offset)
+    wanted = [name.strip() for name in options.methods.split(",") if name.strip()]
+
+    def search(methods: dict[str, Method], budget: float, file: str) -> None:
+        picked = {n: Quiet(m) for n, m in methods.items() if not wanted or n in wanted}
+        if picked:
+            replay(
+                picked,
+                chosen,
+                budget=budget,
+                unit="seconds",
+                seed=range(options.seeds),
+                n_jobs=options.n_jobs,
+                max_trials=2000,
+                path=options.folder / file,
+            )
+
+    for budget in BUDGETS:
+        search(planning_methods(budget), budget, f"planned-{budget:.2f}.csv")
+    twice = 2 * max(BUDGETS)
+    search({TWICE: blind_methods()["random"]}, twice, "twice.csv")
+    search(blind_methods(), max(BUDGETS), "blind.csv")
+
+
+def final(folder: Path, budget: float) -> pd.DataFrame:
+    """Regret at the end of a budget, data sets x methods, mean over the seeds."""
+    parts = []
+    for file, scale in (("blind.csv", 1), ("twice.csv", 2), (f"planned-{budget:.2f}.csv", 1)):
+        if (folder / file).exists():
+            runs = read_runs(folder / file)
+            in_time = runs[runs.seconds <= scale * budget]
+            best = in_time.groupby(["table", "method", "seed"]).regret.min()
+            parts.append(best.reindex(searches(folder / file), fill_value=1.0))
+    means = pd.concat(parts).groupby(["table", "method"]).mean()
+    return pd.DataFrame(means.unstack())
+
+
+def searches(path: Path) -> pd.MultiIndex:
+    """All searches of a file, those in which nothing finished in time too."""
+    lines = Path(f"{path}.journal").read_text(encoding="utf-8").splitlines()[1:]
+    entries = [json.loads(line) for line in lines]
+    keys = [(e["table"], e["method"], e["seed"]) for e in entries]
+    return pd.MultiIndex.from_tuples(keys, names=["table", "method", "seed"])
+
+
+def report(options: argparse.Namespace) -> None:
+    """Print a table for each budget."""
+    for budget in BUDGETS:
+        means = final(options.folder, budget)
+        wanted = [t.name for t in oboe(every=options.every, offset=options.offset)]
+        means = means.loc[[name for name in wanted if name in means.index]]
+        complete = means.dropna(axis=1)
+        if missing := [m for m in means if m not in complete]:
+            print(f"not yet run in full: {', '.join(map(str, missing))}")
+        result = compare(complete, control=CONTROL)
+        pairs = result.pairs.set_index(
+            "method_b" if CONTROL in set(result.pairs.method_a) else "method_a"
+        )
+        print(f"\n## {budget:.0%} of the full grid's time, {len(complete)} data sets\n")
+        print(f"| method | mean regret % | median % | against {CONTROL} | p (Finner) |")
+        print("| --- | --- | --- | --- | --- |")
+        for method in complete.mean().sort_values().index:
+            values = 100 * complete[method]
+            line = f"| {method} | {values.mean():.2f} | {values.median():.2f} |"
+            if method == CONTROL:
+                print(line, "| |")
+                continue
+            difference = complete[method] - complete[CONTROL]
+            counts = (difference < 0).sum(), (difference == 0).sum(), (difference > 0).sum()
+            print(line, "/".join(map(str, counts)), f"| {pairs.p_finner[method]:.2g} |")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=("run", "report"))
+    parser.add_argument("--folder", type=Path, default=Path("build/arms"))
+    parser.add_argument("--methods", default="", help="comma-separated; all")
+    parser.add_argument("--every", type=int, default=3)
+    parser.add_argument("--offset", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--n-jobs", type=int, default=1)
+    options = parser.parse_args()
+    {"run": run, "report": report}[options.command](options)
+
+
+if __name__ == "__main__":
+    main()
