@@ -15,36 +15,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
-import warnings
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna
+from compare_samplers import Quiet
 from hyperopt import rand, tpe
 from recorded_tables import oboe
 
-from automl_plugins.replay import Method, Problem, Table, read_runs, replay
+from automl_plugins.replay import Method, Table, read_runs, replay
 from automl_plugins.statistics import compare
 
 BUDGETS = (0.10, 0.25)  # of the time of the full grid
 TWICE = "random 2x"
 CONTROL = "Hyperopt TPE"
-
-
-class Quiet:
-    """A method whose frameworks say nothing: a search is one of thousands here."""
-
-    def __init__(self, method: Method) -> None:
-        self.method, self.name = method, method.name
-
-    def start(self, problem: Problem) -> Any:
-        warnings.simplefilter("ignore")
-        for library in ("optuna", "hyperopt", "automl_plugins"):
-            logging.getLogger(library).setLevel(logging.ERROR)
-        return self.method.start(problem)
 
 
 def blind_methods() -> dict[str, Method]:

@@ -66,7 +66,8 @@ class Quiet:
 
     def start(self, problem: Problem) -> Any:
         warnings.simplefilter("ignore")
-        logging.getLogger("optuna").setLevel(logging.ERROR)
+        for library in ("optuna", "hyperopt", "automl_plugins"):
+            logging.getLogger(library).setLevel(logging.ERROR)
         return self.method.start(problem)
 
 
