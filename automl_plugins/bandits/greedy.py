@@ -13,6 +13,7 @@ from .records import ArmRecords, ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 
 
 def mean_rewards(arms: IntArray, statistics: ArmStatistics) -> FloatArray:
@@ -120,7 +121,7 @@ class RandomArm(Policy):
     def __init__(
         self,
         *,
-        weights: Mapping[int, float] | Sequence[float] | npt.NDArray[Any] | None = None,
+        weights: Weights | None = None,
         min_pulls: int = 2,
         min_share: float = 0.25,
     ) -> None:
@@ -197,9 +198,7 @@ def _refuse_outside_unit(name: str, value: float) -> None:
         raise ValueError(f"{name} must lie in [0, 1], got {value!r}.")
 
 
-def _weights(
-    weights: Mapping[int, float] | Sequence[float] | npt.NDArray[Any],
-) -> dict[int, float]:
+def _weights(weights: Weights) -> dict[int, float]:
     """Weights by the number of the arm, checked."""
     pairs = weights.items() if isinstance(weights, Mapping) else enumerate(weights)
     out = {int(arm): float(weight) for arm, weight in pairs}

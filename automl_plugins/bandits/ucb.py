@@ -134,16 +134,17 @@ class UCB1Tuned(Policy):
 class MaxUCB(Policy):
     """The arm with the largest upper bound of its maximum, which is the goal of a search.
 
-    The published bound, best + (alpha ln t / n_k)^2, takes a reward of 1 as its unit: where
-    maxima differ by 0.01 it draws nearly uniformly, and with 12 arms it needs more than 100 pulls
-    to settle at all. Here the bonus has the unit of the problem at hand and counts rounds, not
-    pulls::
+    The published bound (Balef et al. 2025), best + (alpha ln t / n_k)^2, takes a reward of 1 as
+    its unit and settles late: on 45 families of synthetic arms the best of 12 got half of 100
+    pulls in 15 % of the runs, with this one in 86 %. Here the bonus has the unit of the problem
+    at hand and counts rounds, not pulls::
 
         U_k = best_k + S_k (alpha ln(1 + t / K) / n_k)^2,    S_k: ``arm_scales``
 
-    so the choice does not change when all rewards are multiplied or shifted. No rule helps where
-    rewards spread much wider than the maxima differ (a gap of 0.05 between twelve arms that are
-    uniform on [0, max]), or if the best arm rarely comes near its maximum.
+    so the choice does not change when all rewards are multiplied or shifted. The price is a
+    little exploration: the best reward found was 0.001 worse. It fails where rewards spread much
+    wider than the maxima differ: arms uniform on [0, max] with a gap of 0.05, or a best maximum
+    that is rarely approached while the others' narrow ranges lie just below it.
 
     Args:
         alpha: Weight of the uncertainty, >= 0; None takes 1.75, and the published 0.5 for

@@ -210,12 +210,12 @@ def test_random_arms_have_the_given_weights_exactly() -> None:
     records = records_of([(arm, arm / 4) for arm in range(4)] * 3)
     for weights in ({0: 1, 1: 2, 2: 4, 3: 1}, [1.0, 2.0, 4.0, 1.0], np.array([2, 4, 8, 2])):
         policy = RandomArm(weights=weights, **FREE)
-        counts = np.bincount(choices(policy, records, range(4), 2000), minlength=4)
-        expected = 2000 * np.array([1, 2, 4, 1]) / 8
+        counts = np.bincount(choices(policy, records, range(4), 1200), minlength=4)
+        expected = 1200 * np.array([1, 2, 4, 1]) / 8
         assert stats.chisquare(counts, expected).pvalue > 1e-3
         # Among the arms that are left, in proportion
-        counts = np.bincount(choices(policy, records, [0, 1], 1500), minlength=2)
-        assert stats.chisquare(counts, [500, 1000]).pvalue > 1e-3
+        counts = np.bincount(choices(policy, records, [0, 1], 900), minlength=2)
+        assert stats.chisquare(counts, [300, 600]).pvalue > 1e-3
     counts = np.bincount(choices(RandomArm(**FREE), records, range(4), 4000), minlength=4)
     assert stats.chisquare(counts).pvalue > 1e-3
 
@@ -433,27 +433,24 @@ def test_increasing_effort_counts_running_pulls_and_arms_that_are_gone() -> None
     assert set(choices(policy, records_of(pulls, running=[0]), [0, 1])) == {1}
 
 
-@settings(max_examples=30)
-@given(some.integers(0, 2**32 - 1), some.lists(some.integers(50, 700), min_size=1, max_size=3))
-def test_what_increasing_effort_keeps_changes_nothing(seed: int, steps: list[int]) -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_what_increasing_effort_keeps_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    arm, rewards = rng.integers(5, size=sum(steps)), np.round(rng.random(sum(steps)), 3)
-    kept, n = IncreasingEffort(**FREE), 0
-    for step in steps:
-        n += step
+    arm, rewards = rng.integers(6, size=2000), np.round(rng.random(2000), 3)
+    kept = IncreasingEffort(**FREE)
+    for step in range(40):
+        # More records or fewer, other arms (as many), rescaled rewards, other labels
+        n = int(rng.integers(60, 60 + 48 * step + 1))
+        arms = [range(6), range(6), [0, 1, 2], [3, 4, 5]][rng.integers(4)]
+        factor = np.where(np.arange(n) % 2, 1.0, [1.0, 1.0, 0.5][rng.integers(3)])
+        who = arm[:n] if rng.integers(4) else 5 - arm[:n]
+        records = ArmRecords.of(who, factor * rewards[:n])
         fresh = IncreasingEffort(**FREE)
-        for k in range(2):
-            expected = fresh.choose(range(5), ArmRecords.of(arm[:n], rewards[:n]), Streams(0), k)
-            kept.choose(
-                range(5), ArmRecords.of(arm[: n // 2], rewards[: n // 2] / 2), Streams(0), k
-            )
-            kept.choose([0, 2], ArmRecords.of(arm[:n], rewards[:n]), Streams(0), k)
-            for _ in range(2):
-                got = kept.choose(range(5), ArmRecords.of(arm[:n], rewards[:n]), Streams(0), k)
-                assert got == expected
+        for _ in range(2):
+            got = kept.choose(arms, records, Streams(0), step)
+            assert got == fresh.choose(arms, records, Streams(0), step)
         a, b = kept._replayed, fresh._replayed
-        if a is None or b is None:  # the guarantee chose
-            continue
+        assert a is not None and b is not None
         assert a.ran_out == b.ran_out and np.array_equal(a.sums, b.sums)
         assert np.array_equal(a.effort, b.effort)
 
@@ -492,11 +489,12 @@ def share_of_the_best(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_the_best_maximum_gets_half_of_100_pulls(name: str) -> None:
-    # Measured over 100 runs: 0.87 to 1.0; 40 runs of 0.87 fall below 0.75 in 2 % of the cases.
+    # The requirement, where rewards spread about as wide as the maxima differ. Measured over 60
+    # other runs of each case: 0.95 or more. Much wider ones fail, see the docstring of MaxUCB.
     runs = [
         share_of_the_best(MaxUCB(), ARMS[name], k, gap, seed)
         for k, gap in ((6, 0.05), (9, 0.05), (12, 0.05), (12, 0.1))
-        for seed in range(15)
+        for seed in range(8)
     ]
     assert np.mean(np.array(runs) >= 0.5) >= 0.8
 
@@ -506,7 +504,7 @@ def test_the_default_bound_gains_over_the_published_one() -> None:
     runs = {
         scale: [
             share_of_the_best(MaxUCB(scale=scale), ARMS["uniform"], 12, 0.05, seed)
-            for seed in range(15)
+            for seed in range(8)
         ]
         for scale in ("arms", "unit")
     }
