@@ -121,8 +121,8 @@ class ArmStatistics:
     def from_records(cls, records: ArmRecords, n_arms: int) -> ArmStatistics:
         """Statistics of arms 0 to ``n_arms`` - 1."""
         done = records.finished
-        arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
-        failed = records.status[done] == Status.FAILED
+        arm, failed = records.arm[done], records.status[done] == Status.FAILED
+        reward = np.where(failed, 0.0, np.nan_to_num(records.reward[done], nan=0.0))
         best = np.full(n_arms, -np.inf)
         np.maximum.at(best, arm[~failed], reward[~failed])
 

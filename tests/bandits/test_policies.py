@@ -577,9 +577,32 @@ UNITS: tuple[Unit, ...] = ("pulls", "seconds")
 
 def test_pulls_by_time_by_hand() -> None:
     # 10 pulls in 40 s: 4 s each; the arms took 20, 19 and 1 s
-    equal = pulls_by_time(np.array([2, 5, 3]), np.array([20.0, 19.0, 1.0]))
+    done = np.array([2, 5, 3])
+    equal = pulls_by_time(done, done, np.array([20.0, 19.0, 1.0]))
     np.testing.assert_allclose(equal, [5.0, 4.75, 0.3])  # 0.25 is less than a tenth of 3
-    np.testing.assert_allclose(pulls_by_time(np.array([2, 5]), np.zeros(2)), [2.0, 5.0])
+    np.testing.assert_allclose(pulls_by_time(done, done, np.zeros(3)), done)
+    # running: 2 + 2 pulls of 3 s in 12 s; an arm without known seconds has the mean of all, 3 s
+    running = pulls_by_time(np.array([4, 2]), np.array([2, 0]), np.array([6.0, 0.0]))
+    np.testing.assert_allclose(running, [4.0, 2.0])
+
+
+def test_running_pulls_count_as_usual_ones() -> None:
+    """Where all pulls take the same time, both units choose the same, also for many at once."""
+    rng = np.random.default_rng(0)
+    rewards = rng.uniform(0.6, 0.8, 20).tolist()
+    chosen: dict[str, list[int]] = {}
+    for unit in UNITS:
+        arm, reward, seconds = np.repeat(np.arange(4), 5).tolist(), [*rewards], [1.0] * 20
+        status = [Status.COMPLETE] * 20
+        for k in range(16):
+            records = ArmRecords.of(arm, reward, seconds=seconds, status=status)
+            arm.append(MaxUCB(unit=unit, alpha=4.0).choose(range(4), records, Streams(0), k))
+            reward.append(math.nan)
+            seconds.append(math.nan)
+            status.append(Status.RUNNING)
+        chosen[unit] = arm[20:]
+    assert chosen["seconds"] == chosen["pulls"]
+    assert len(set(chosen["seconds"])) > 1
 
 
 def test_of_two_arms_that_look_alike_the_cheap_one_is_pulled_more_often() -> None:
