@@ -27,6 +27,8 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.forbidden import sound
+
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -69,7 +71,9 @@ class VectorSpace:
             (space.index_of[_child(condition)], condition) for condition in space.conditions
         ]
         self._conditions: list[tuple[int, ConditionLike]] = sorted(conditions, key=lambda c: c[0])
-        self._forbidden = list(space.forbidden_clauses)
+        self._forbidden = [sound(clause) for clause in space.forbidden_clauses]
+        for clause in self._forbidden:
+            clause.set_vector_idx(space.index_of)
         self._everything: FloatArray | None = None  # cache of ``enumerate``
         self._too_small = 0  # the largest limit that was not enough
 

@@ -25,14 +25,8 @@ from ConfigSpace.conditions import (
 from ConfigSpace.forbidden import (
     ForbiddenAndConjunction,
     ForbiddenConjunction,
-    ForbiddenEqualsClause,
-    ForbiddenGreaterThanClause,
-    ForbiddenGreaterThanEqualsClause,
     ForbiddenInClause,
-    ForbiddenLessThanClause,
-    ForbiddenLessThanEqualsClause,
     ForbiddenLike,
-    ForbiddenOrConjunction,
     ForbiddenRelation,
 )
 from ConfigSpace.hyperparameters import (
@@ -50,6 +44,7 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.types import NotSet
 
+from automl_plugins.forbidden import at_least, sound
 from automl_plugins.space import VectorSpace
 
 from .domains import Active, Domain, Range, activity, domain_of, truth
@@ -170,26 +165,15 @@ def _forbidden(
         return _always(hp)
     if isinstance(clause, ForbiddenInClause):
         return ForbiddenInClause(hp, [v for v in clause.values if hp.legal_value(v)])
-    if isinstance(clause, ForbiddenLessThanEqualsClause):
-        # ConfigSpace 1.2 takes "<=" for ">=" in arrays, and prints the vector for ">=".
-        less = ForbiddenLessThanClause(hp, clause.value)
-        return ForbiddenOrConjunction(less, ForbiddenEqualsClause(hp, clause.value))
-    if isinstance(clause, ForbiddenGreaterThanEqualsClause):
-        return _at_least(hp, clause.value)
-    return type(clause)(hp, clause.value)  # type: ignore[call-arg, attr-defined]
+    return sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]
 
 
 def _always(hp: Hyperparameter[Any, Any]) -> ForbiddenLike:
     """What forbids every value of a hyperparameter, so that it must not be active."""
     domain = domain_of(hp)
     if isinstance(domain, Range):
-        return _at_least(hp, domain.low)
+        return at_least(hp, domain.low)
     return ForbiddenInClause(hp, domain)
-
-
-def _at_least(hp: Hyperparameter[Any, Any], value: Any) -> ForbiddenLike:
-    greater = ForbiddenGreaterThanClause(hp, value)
-    return ForbiddenOrConjunction(greater, ForbiddenEqualsClause(hp, value))
 
 
 def _allowed_defaults(
