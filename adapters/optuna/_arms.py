@@ -216,20 +216,6 @@ def loss_range(values: tuple[float, float] | None, maximize: bool) -> tuple[floa
     return low, high
 
 
-def checked_cost(cost: Cost) -> Cost:
-    """``cost`` itself.
-
-    Raises:
-        TypeError: If it is nothing that seconds can be read with.
-    """
-    if not (cost is None or isinstance(cost, str) or callable(cost)):
-        raise TypeError(
-            "cost must be None, 'duration', the name of a user attribute or a callable,"
-            f" got {cost!r}."
-        )
-    return cost
-
-
 def checked_range(given: Any) -> tuple[float, float] | None:
     """``reward_range`` as two floats.
 

@@ -111,6 +111,20 @@ def _read(rows: list[Row], kind: str, name: str) -> FloatArray:
     return np.array([getattr(row, kind).get(name, math.nan) for row in rows], dtype=np.float64)
 
 
+def checked_cost(cost: Cost) -> Cost:
+    """``cost`` itself.
+
+    Raises:
+        TypeError: If it is nothing that seconds can be read with.
+    """
+    if not (cost is None or isinstance(cost, str) or callable(cost)):
+        raise TypeError(
+            "cost must be None, 'duration', the name of a user attribute or a callable,"
+            f" got {cost!r}."
+        )
+    return cost
+
+
 def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost) -> Row:
     """Read one trial.
 

@@ -16,17 +16,15 @@ from automl_plugins.streams import Streams
 
 from . import _private
 from ._arm_situation import KnownStudy, Situation
-from ._arms import arm_of, checked_cost, checked_range, declared_arm, refuse_other
+from ._arms import arm_of, checked_range, declared_arm, refuse_other
+from ._cache import Cache
 from ._clock import Clock, Key
-from ._columns import Cost
+from ._columns import Cost, checked_cost
 from ._inner import Factory, Inner, InnerSamplers
 from ._memory import View
 from ._pull import Pull
 
 _logger = get_logger("optuna.automl_plugins")
-
-_MAX_STUDIES = 16  # remembered by one sampler
-_CACHES = ("_studies", "_pulls", "_overheads")
 
 
 class ArmOptions(TypedDict, total=False):
@@ -95,19 +93,9 @@ class ArmSampler(BaseSampler):
         self._samplers = InnerSamplers(inner, default_inner, self._streams)
         if seed is None:
             _logger.info(f"{type(self).__name__} drew seed={self.seed}; pass it to repeat it.")
-        self._forget()
-
-    def _forget(self) -> None:
-        self._studies: dict[tuple[int, int, int], KnownStudy] = {}
-        self._pulls: dict[Key, Pull] = {}
-        self._overheads: dict[Key, float] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in _CACHES}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
+        self._studies: Cache[tuple[int, int, int], KnownStudy] = Cache()
+        self._pulls: Cache[Key, Pull] = Cache()
+        self._overheads: Cache[Key, float] = Cache()
 
     @property
     def seed(self) -> int:
@@ -301,14 +289,8 @@ class ArmSampler(BaseSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _known(self, whole: Study) -> KnownStudy:
-        key = _private.study_key(whole)
-        known = self._studies.get(key)
-        if known is None:
-            known = KnownStudy(whole, self.arm, self.cost, self.reward_range)
-            # A fresh dict instead of changing one that another thread may be reading.
-            kept = list(self._studies.items())[-_MAX_STUDIES + 1 :]
-            self._studies = dict([*kept, (key, known)])
-        return known
+        key, scale = _private.study_key(whole), self.reward_range
+        return self._studies.of(key, lambda: KnownStudy(whole, self.arm, self.cost, scale))
 
     def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
         return Clock(self._overheads, _key(study, trial))

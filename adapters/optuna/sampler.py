@@ -22,14 +22,13 @@ from automl_plugins.surrogates import ExtraTrees, GaussianProcess, QuantileBoost
 from automl_plugins.targets import TARGETS, Target
 
 from . import _private
-from ._clock import Clock
-from ._columns import Cost
+from ._cache import Cache
+from ._clock import Clock, Key
+from ._columns import Cost, checked_cost
 from ._memory import Memory, View
 from ._space import UnionSpace
 
 _logger = get_logger("optuna.automl_plugins")
-
-_MAX_STUDIES = 16  # studies (or brackets) remembered by one sampler
 
 SURROGATES = {
     "quantile_boosting": QuantileBoosting,
@@ -125,11 +124,6 @@ class SurrogateSampler(BaseSampler):
         _one_of("target", target, TARGETS)
         if not 0.0 <= cost_exponent <= 1.0:
             raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
-        if not (cost is None or isinstance(cost, str) or callable(cost)):
-            raise TypeError(
-                f"cost must be None, 'duration', the name of a user attribute or a callable,"
-                f" got {cost!r}."
-            )
         timed = acquisition.endswith("_per_second")
         self._proposer = Proposer(
             ProposerSettings(
@@ -158,29 +152,16 @@ class SurrogateSampler(BaseSampler):
             UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = warn_independent_sampling
-        self._cost = cost
+        self._cost = checked_cost(cost)
         self._streams = Streams(seed)
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         model = self._proposer.settings.models.surrogate
         self._surrogate_name = type(getattr(model, "surrogate", model)).__name__
         self._warned = False
-        self._forget()
-
-    def _forget(self) -> None:
-        self._memories: dict[tuple[int, int, int], Memory] = {}
-        self._views: dict[tuple[int, int, int, int], View] = {}
-        self._overheads: dict[tuple[int, int, int, int], float] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        for cache in ("_memories", "_views", "_overheads"):
-            del state[cache]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
+        self._memories: Cache[tuple[int, int, int], Memory] = Cache()
+        self._views: Cache[Key, View] = Cache()
+        self._overheads: Cache[Key, float] = Cache()
 
     @property
     def seed(self) -> int:
@@ -303,14 +284,8 @@ class SurrogateSampler(BaseSampler):
         return union.decode(name, union.vectors.quantile(0, stratified(len(tried), rng)))
 
     def _memory(self, study: Study) -> Memory:
-        key = _private.study_key(study)
-        memory = self._memories.get(key)
-        if memory is None:
-            memory = Memory(study, self._cost, self._search_space, self._ordinal)
-            # A fresh dict instead of changing one that another thread may be reading.
-            kept = list(self._memories.items())[-_MAX_STUDIES + 1 :]
-            self._memories = dict([*kept, (key, memory)])
-        return memory
+        key, declared = _private.study_key(study), self._search_space
+        return self._memories.of(key, lambda: Memory(study, self._cost, declared, self._ordinal))
 
     def _report(
         self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal

@@ -1,0 +1,31 @@
+"""What a sampler remembers and can do without: caches that pickle, and are copied, empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_MAX_STUDIES = 16  # studies (or brackets) remembered by one sampler
+
+
+class Cache(dict[K, V]):
+    """A dictionary whose pickle and whose copies are empty.
+
+    Keys hold identities of objects, which mean nothing in another process. There is no lock: each
+    step is one operation of a dictionary, and threads that make the same entry make equal ones.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+    def of(self, key: K, make: Callable[[], V]) -> V:
+        """The entry of a study, made if it is new; the oldest ones go."""
+        found = self.get(key)
+        if found is None:
+            found = self.setdefault(key, make())
+            for old in list(self)[:-_MAX_STUDIES]:
+                self.pop(old, None)
+        return found
