@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from hyperopt import pyll
 
-from automl_plugins.bandits.model_weights import weights_from_counts, weights_from_logs
+from automl_plugins.bandits.model_weights import (
+    weights_from_counts,
+    weights_from_logs,
+    weights_from_numbers,
+)
 
 from ._branches import Choice, always_drawn, choices, labels
 from ._cells import constants_of
@@ -40,11 +44,7 @@ def option_weights(choice: Choice, weights: Weights) -> FloatArray:
                 f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
             )
         return out
-    given = _given(choice, weights)[list(possible)]
-    if not ((given >= 0) & (given < np.inf)).all() or not given.any():
-        raise ValueError(f"weights must be finite, >= 0 and not all 0, got {weights!r}.")
-    given = given / given.max()  # their sum may overflow
-    out[list(possible)] = given / given.sum()
+    out[list(possible)] = weights_from_numbers(_given(choice, weights)[list(possible)])
     return out
 
 

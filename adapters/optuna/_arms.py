@@ -13,11 +13,10 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from automl_plugins.bandits.policy import FAILURES
-from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.policy import failing
+from automl_plugins.bandits.records import ArmRecords, ArmStatistics
 from automl_plugins.bandits.rewards import RewardScale
 from automl_plugins.bandits.rounds import Round
-from automl_plugins.history import Status
 
 from . import _private
 from ._columns import Cost, Row
@@ -202,10 +201,10 @@ class Pulls:
 
     def given_up(self) -> set[int]:
         """Arms whose finished pulls, three or more, have all failed."""
-        finished = np.bincount(self.records.arm[self.records.finished])
-        failures = self.records.arm[self.records.status == Status.FAILED]
-        failed = np.bincount(failures, minlength=len(finished))
-        return set(np.flatnonzero((failed == finished) & (failed >= FAILURES)).tolist())
+        n_arms = int(self.records.arm.max(initial=-1)) + 1
+        return set(
+            np.flatnonzero(failing(ArmStatistics.from_records(self.records, n_arms))).tolist()
+        )
 
 
 def loss_range(values: tuple[float, float] | None, maximize: bool) -> tuple[float, float] | None:

@@ -11,7 +11,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from automl_plugins.bandits.branches import log_volumes
-from automl_plugins.bandits.model_weights import weights_from_counts, weights_from_logs
+from automl_plugins.bandits.model_weights import (
+    weights_from_counts,
+    weights_from_logs,
+    weights_from_numbers,
+)
 from automl_plugins.bandits.policy import Policy, working
 from automl_plugins.bandits.records import ArmStatistics
 from automl_plugins.bandits.ucb import MaxUCB
@@ -69,11 +73,7 @@ class WeightedModelSampler(ArmSampler):
     ) -> None:
         super().__init__(arm, inner=inner, default_inner=_inner.random, **options)
         if isinstance(weights, Mapping):
-            values = np.array(list(weights.values()), dtype=np.float64)
-            if not (np.isfinite(values) & (values >= 0)).all() or not values.any():
-                raise ValueError(
-                    f"weights must be finite, >= 0 and not all 0, got {dict(weights)!r}."
-                )
+            weights_from_numbers(list(weights.values()))  # bad input fails here, not later
             if self._declared is not None:
                 _given(weights, self._declared.choices)
         elif weights not in ("2^N", "volume"):

@@ -104,6 +104,19 @@ def weights_from_logs(logs: npt.ArrayLike) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
+def weights_from_numbers(numbers: npt.ArrayLike) -> FloatArray:
+    """Probabilities (M,) proportional to given weights (M,) of any sum.
+
+    Raises:
+        ValueError: If there are none, all are 0, or one is negative or not finite.
+    """
+    values = np.asarray(numbers, dtype=np.float64)
+    if not ((values >= 0) & (values < np.inf)).all() or not values.any():
+        raise ValueError(f"weights must be finite, >= 0 and not all 0, got {values.tolist()}.")
+    values = values / values.max()  # their sum may overflow
+    return np.asarray(values / values.sum())
+
+
 def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: int) -> float:
     """The probability P_F that random search misses the best configuration (lemma 1, eq. 6).
 
@@ -152,8 +165,5 @@ def _given(options: tuple[Any, ...], weights: Mapping[Any, float]) -> dict[Any, 
             f"rule must give a weight to each option, {', '.join(map(str, options))}; missing:"
             f" {missing or 'none'}, unknown: {unknown or 'none'}."
         )
-    values = np.array([weights[o] for o in options], dtype=np.float64)
-    if not ((values >= 0) & (values < np.inf)).all() or not values.any():
-        raise ValueError(f"Weights must be finite, >= 0 and not all 0, got {dict(weights)}.")
-    values /= values.max()  # their sum may overflow
-    return dict(zip(options, (values / values.sum()).tolist(), strict=True))
+    probabilities = weights_from_numbers([weights[o] for o in options])
+    return dict(zip(options, probabilities.tolist(), strict=True))

@@ -78,10 +78,15 @@ class Policy(ABC):
         """One of ``arms``, each of which has ``min_pulls`` pulls (maybe still running)."""
 
 
+def failing(statistics: ArmStatistics, failures: int = FAILURES) -> npt.NDArray[np.bool_]:
+    """Mask (K,) of the arms all of whose finished pulls, ``failures`` at least, have failed."""
+    return np.asarray((statistics.failed == statistics.scored) & (statistics.scored >= failures))
+
+
 def working(arms: IntArray, statistics: ArmStatistics, failures: int = FAILURES) -> IntArray:
     """The arms that have not failed every time, ``failures`` times at least; else all of them."""
-    failing = (statistics.failed == statistics.scored) & (statistics.scored >= failures)
-    return arms if failing[arms].all() else arms[~failing[arms]]
+    failed = failing(statistics, failures)[arms]
+    return arms if failed.all() else arms[~failed]
 
 
 def best_of(arms: IntArray, scores: FloatArray, rng: np.random.Generator) -> int:
