@@ -1,0 +1,352 @@
+"""Runs of earlier tasks, aligned to one search space: the memory that designs and models read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import Configuration, ConfigurationSpace
+
+from automl_plugins.history import Status
+from automl_plugins.known_meanings import TaskFacts
+from automl_plugins.space import VectorSpace
+
+from .alignment import Coverage, Missing, OutOfRange, align
+from .records import TaskRecord
+from .scores import by_task
+from .spaces import union_space
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MetaTask:
+    """An earlier task.
+
+    Attributes:
+        name: Its name, unique in a ``MetaDataset``.
+        meta_features: Properties of its data by name; empty where they were not extracted.
+        tags: What else is known of it.
+    """
+
+    name: str
+    meta_features: Mapping[str, float] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> TaskFacts | None:
+        """Sizes of its data, if the meta-features tell them."""
+        try:
+            return TaskFacts(
+                int(self.meta_features["NumberOfInstances"]),
+                int(self.meta_features["NumberOfFeatures"]),
+            )
+        except (KeyError, ValueError, OverflowError):
+            return None
+
+
+@dataclass(frozen=True)
+class MetaDataset:
+    """Tasks x configurations, ragged: each task has its own runs.
+
+    Attributes:
+        space: The search space that all runs are aligned to.
+        tasks: The tasks (T).
+        task: Index of the task of each run (N,), ascending.
+        vectors: Configurations (N, d) in the space's vector form; NaN = inactive.
+        losses: Losses (N,), minimised; NaN where there is none.
+        seconds: Duration of each run (N,); NaN where unknown.
+        status: ``Status`` of each run (N,): COMPLETE, PRUNED or FAILED.
+        coverage: What became of each task's runs when they were aligned (T).
+
+    Raises:
+        ValueError: On construction, for columns that do not fit each other.
+    """
+
+    space: ConfigurationSpace
+    tasks: tuple[MetaTask, ...]
+    task: IntArray
+    vectors: FloatArray
+    losses: FloatArray
+    seconds: FloatArray
+    status: IntArray
+    coverage: tuple[Coverage, ...] = ()
+
+    def __post_init__(self) -> None:
+        n, d = len(self.task), len(self.space)
+        for name, shape in (
+            ("vectors", (n, d)),
+            ("losses", (n,)),
+            ("seconds", (n,)),
+            ("status", (n,)),
+        ):
+            if getattr(self, name).shape != shape:
+                raise ValueError(
+                    f"{name} must have shape {shape}, got {getattr(self, name).shape}."
+                )
+        if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
+            raise ValueError(f"task must lie in [0, {len(self.tasks)}).")
+        if (np.diff(self.task) < 0).any():
+            raise ValueError("task must be ascending.")
+        names = [task.name for task in self.tasks]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"Tasks must have names of their own, {', '.join(twice)} does not.")
+
+    # --- how it is built ----------------------------------------------------------------------
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[TaskRecord],
+        space: ConfigurationSpace | None = None,
+        *,
+        out_of_range: OutOfRange = "clip",
+        missing: Missing = "impute",
+        defaults: Mapping[str, Any] | None = None,
+    ) -> MetaDataset:
+        """Recorded runs aligned to a search space by the names of the hyperparameters.
+
+        Records of equal name are one task; its meta-features and tags are those of all its
+        records, the later ones winning. Runs at a lower budget are left out: their losses cannot
+        be compared.
+
+        Args:
+            records: Runs by task.
+            space: The search space; None takes the union of the recorded ones.
+            out_of_range: See ``align``.
+            missing: See ``align``.
+            defaults: See ``align``.
+
+        Raises:
+            ValueError: If there is no record, a recorded task has no space and none is given, or
+                no task shares a hyperparameter with the space.
+        """
+        records = [record for record in records if len(record)]
+        if not records:
+            raise ValueError("There are no runs to learn from: every task is empty.")
+        if space is None:
+            space = union_space(records)
+        vector_space = VectorSpace(space)
+        gathered: dict[str, list[TaskRecord]] = {}
+        for record in records:
+            gathered.setdefault(record.name, []).append(record)
+        tasks, parts, coverage = [], [], []
+        for index, (name, group) in enumerate(gathered.items()):
+            features = {k: v for record in group for k, v in record.meta_features.items()}
+            tags = {k: v for record in group for k, v in record.tags.items()}
+            task = MetaTask(name, features, tags)
+            part, covered = _aligned(
+                vector_space,
+                group,
+                task,
+                out_of_range=out_of_range,
+                missing=missing,
+                defaults=defaults,
+            )
+            tasks.append(task)
+            parts.append((np.full(len(part[0]), index), *part))
+            coverage.append(covered)
+        if not any(covered.shared for covered in coverage):
+            known = sorted({n for covered in coverage for n in covered.ignored})
+            raise ValueError(
+                "The recorded runs and the search space share no hyperparameter: the runs have"
+                f" {', '.join(known)}; the space has {', '.join(vector_space.names)}. Rename one"
+                " of them."
+            )
+        task_column, vectors, losses, seconds, status = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        return cls(
+            space,
+            tuple(tasks),
+            task=task_column,
+            vectors=vectors,
+            losses=losses,
+            seconds=seconds,
+            status=status,
+            coverage=tuple(coverage),
+        )
+
+    def aligned(
+        self,
+        space: ConfigurationSpace,
+        *,
+        out_of_range: OutOfRange = "clip",
+        missing: Missing = "impute",
+        defaults: Mapping[str, Any] | None = None,
+    ) -> MetaDataset:
+        """The same runs in another search space; arguments and errors of ``from_records``."""
+        if space == self.space:
+            return self
+        return MetaDataset.from_records(
+            self.records(),
+            space,
+            out_of_range=out_of_range,
+            missing=missing,
+            defaults=defaults,
+        )
+
+    def subset(self, keep: Callable[[MetaTask], bool]) -> MetaDataset:
+        """The tasks for which ``keep`` is true, with their runs.
+
+        Raises:
+            ValueError: If no task is left.
+        """
+        kept = [index for index, task in enumerate(self.tasks) if keep(task)]
+        if not kept:
+            raise ValueError("No task is left.")
+        place = np.full(len(self.tasks), -1)
+        place[kept] = np.arange(len(kept))
+        rows = place[self.task] >= 0
+        return replace(
+            self,
+            tasks=tuple(self.tasks[i] for i in kept),
+            task=place[self.task[rows]],
+            vectors=self.vectors[rows],
+            losses=self.losses[rows],
+            seconds=self.seconds[rows],
+            status=self.status[rows],
+            coverage=tuple(self.coverage[i] for i in kept) if self.coverage else (),
+        )
+
+    def without(self, *names: str) -> MetaDataset:
+        """All tasks but those named.
+
+        Raises:
+            ValueError: If no task is left.
+        """
+        return self.subset(lambda task: task.name not in names)
+
+    def records(self) -> list[TaskRecord]:
+        """The runs in plain values, task by task."""
+        return [
+            TaskRecord(
+                task.name,
+                plain_values(self.space, self.vectors[rows]),
+                self.losses[rows],
+                seconds=self.seconds[rows],
+                status=self.status[rows],
+                space=self.space,
+                meta_features=task.meta_features,
+                tags=task.tags,
+            )
+            for task, rows in zip(self.tasks, self.rows, strict=True)
+        ]
+
+    # --- what it tells ------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def __repr__(self) -> str:
+        return (
+            f"MetaDataset({len(self.tasks)} tasks, {len(self)} runs, {len(self.space)} parameters)"
+        )
+
+    @cached_property
+    def vector_space(self) -> VectorSpace:
+        """Vectorised view of the search space."""
+        return VectorSpace(self.space)
+
+    @cached_property
+    def rows(self) -> tuple[slice, ...]:
+        """The runs of each task (T)."""
+        edges = np.searchsorted(self.task, np.arange(len(self.tasks) + 1))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+
+    def scores(self, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Losses (N,) made comparable between tasks: ``standardised`` or ``regret`` of ``scores``.
+
+        Failed and pruned runs count as the worst of their task.
+        """
+        complete = np.where(self.status == Status.COMPLETE, self.losses, np.nan)
+        return by_task(scale, complete, self.task)
+
+    def meta_feature_names(self) -> tuple[str, ...]:
+        """Names of all meta-features that any task has, in the order in which they come up."""
+        return tuple({name: None for task in self.tasks for name in task.meta_features})
+
+    def meta_features(self, names: Sequence[str] | None = None) -> FloatArray:
+        """Meta-features (T, m) by task; NaN where a task does not have one."""
+        names = self.meta_feature_names() if names is None else names
+        return np.array(
+            [[task.meta_features.get(name, np.nan) for name in names] for task in self.tasks],
+            dtype=np.float64,
+        ).reshape(len(self.tasks), len(names))
+
+    @cached_property
+    def distinct(self) -> tuple[FloatArray, IntArray]:
+        """The distinct configurations (C, d), and the index of that of each run (N,)."""
+        keys = self.vector_space.keys(self.vectors)
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # as they come up, not as their hashes fall
+        rank = np.argsort(order)
+        return self.vectors[first[order]], rank[which].astype(np.int64)
+
+
+def plain_values(space: ConfigurationSpace, vectors: FloatArray) -> list[dict[str, Any]]:
+    """Active values by name of each vector (n, d), as builtins."""
+    columns = {}
+    for name, column in space.index_of.items():
+        active = ~np.isnan(vectors[:, column])
+        values = np.full(len(vectors), None, dtype=object)
+        values[active] = [_builtin(v) for v in space[name].to_value(vectors[active, column])]
+        columns[name] = zip(values.tolist(), active.tolist(), strict=True)
+    rows = zip(*columns.values(), strict=True)
+    return [
+        {name: value for name, (value, there) in zip(columns, row, strict=True) if there}
+        for row in rows
+    ]
+
+
+def as_configuration(space: ConfigurationSpace, vector: FloatArray) -> Configuration:
+    """The configuration of a vector (d,) in canonical form: equal ones hash equally."""
+    return Configuration(space, vector=np.array(vector, dtype=np.float64))
+
+
+def _builtin(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _aligned(
+    space: VectorSpace,
+    records: Sequence[TaskRecord],
+    task: MetaTask,
+    *,
+    out_of_range: OutOfRange,
+    missing: Missing,
+    defaults: Mapping[str, Any] | None,
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray], Coverage]:
+    """Vectors, losses, seconds and status of a task's runs at full budget, and the coverage."""
+    full = [~_at_lower_budget(record) for record in records]
+    configurations = [
+        record.configurations[i]
+        for record, rows in zip(records, full, strict=True)
+        for i in np.flatnonzero(rows).tolist()
+    ]
+    vectors, keep, coverage = align(
+        space,
+        configurations,
+        task=task.name,
+        out_of_range=out_of_range,
+        missing=missing,
+        defaults=defaults,
+        facts=task.facts,
+    )
+
+    def column(name: str) -> Any:
+        parts = [getattr(r, name)[rows] for r, rows in zip(records, full, strict=True)]
+        return np.concatenate(parts)[keep]
+
+    return (vectors[keep], column("losses"), column("seconds"), column("status")), coverage
+
+
+def _at_lower_budget(record: TaskRecord) -> npt.NDArray[np.bool_]:
+    """Complete runs (n,) whose budget says that they were not evaluated in full."""
+    return np.asarray(~np.isnan(record.budget) & (record.status == Status.COMPLETE))

@@ -1,0 +1,56 @@
+"""Losses of different tasks made comparable. All functions minimise; NaN is a failed run.
+
+A failed run is worth as much as the worst complete one of its task: it tells where not to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def standardised(losses: FloatArray) -> FloatArray:
+    """Losses (n,) of one task with mean 0 and standard deviation 1 (GBQR thesis, 6.1).
+
+    Constant losses become 0; without any loss, all are 0.
+    """
+    known = losses[~np.isnan(losses)]
+    if not len(known):
+        return np.zeros(len(losses))
+    filled = np.where(np.isnan(losses), known.max(), losses)
+    spread = float(known.std())
+    # Equal losses may differ in the last bit of their mean.
+    if spread <= 1e-12 * max(float(np.abs(known).max()), 1e-300):
+        return np.zeros(len(losses))
+    return np.asarray((filled - known.mean()) / spread)
+
+
+def regret(losses: FloatArray) -> FloatArray:
+    """Losses (n,) of one task scaled to [0, 1]: 0 is its best, 1 its worst (TST, 5.2: ADTM).
+
+    Constant losses become 0.
+    """
+    known = losses[~np.isnan(losses)]
+    if not len(known):
+        return np.zeros(len(losses))
+    low, high = float(known.min()), float(known.max())
+    if high <= low:
+        return np.zeros(len(losses))
+    return np.asarray((np.where(np.isnan(losses), high, losses) - low) / (high - low))
+
+
+def by_task(
+    scale: Callable[[FloatArray], FloatArray], losses: FloatArray, task: IntArray
+) -> FloatArray:
+    """``scale`` applied to the losses (N,) of each task; ``task`` (N,) is the index of each."""
+    scaled = np.empty(len(losses))
+    order = np.argsort(task, kind="stable")
+    starts = np.flatnonzero(np.diff(task[order], prepend=-1))
+    for rows in np.split(order, starts[1:]) if len(order) else ():
+        scaled[rows] = scale(losses[rows])
+    return scaled

@@ -1,0 +1,78 @@
+"""One search space for tasks that were searched in several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+
+from .records import TaskRecord
+
+
+def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
+    """The space with every hyperparameter of the recorded ones, each with its widest range.
+
+    Equal spaces are their own union. Conditions and forbidden clauses are those of the records
+    where all that have the hyperparameter agree; else the hyperparameter is always active.
+
+    Args:
+        records: Runs by task.
+
+    Raises:
+        ValueError: If a record has no space, or a name means a number here and a category there.
+    """
+    spaces: list[ConfigurationSpace] = []
+    for record in records:
+        if record.space is None:
+            raise ValueError(
+                f"Task {record.name!r} does not tell its search space: pass the space that the"
+                " runs should be aligned to."
+            )
+        if record.space not in spaces:
+            spaces.append(record.space)
+    if len(spaces) == 1:
+        return spaces[0]
+    merged = ConfigurationSpace()
+    names = {name: None for space in spaces for name in space}
+    for name in names:
+        merged.add(_widest(name, [space[name] for space in spaces if name in space]))
+    return merged
+
+
+def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:
+    first = found[0]
+    if all(hyperparameter == first for hyperparameter in found):
+        return first
+    numbers = FloatHyperparameter | IntegerHyperparameter
+    if all(isinstance(hp, numbers) for hp in found):
+        lower, upper = min(hp.lower for hp in found), max(hp.upper for hp in found)  # type: ignore[attr-defined]
+        log = all(getattr(hp, "log", False) for hp in found)
+        if all(isinstance(hp, IntegerHyperparameter) for hp in found):
+            return Integer(name, (int(lower), int(upper)), log=log)
+        return Float(name, (float(lower), float(upper)), log=log)
+    if any(isinstance(hp, numbers) for hp in found):
+        raise ValueError(
+            f"{name} is a number in one recorded space and a category in another: "
+            + "; ".join(str(hp) for hp in found)
+            + ". Pass the space that the runs should be aligned to."
+        )
+    values = {value: None for hp in found for value in _values(hp)}
+    return Categorical(name, list(values))
+
+
+def _values(hyperparameter: Any) -> list[Any]:
+    if isinstance(hyperparameter, Constant):
+        return [hyperparameter.value]
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        return list(hyperparameter.sequence)
+    assert isinstance(hyperparameter, CategoricalHyperparameter)
+    return list(hyperparameter.choices)
