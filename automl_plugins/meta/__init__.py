@@ -1,24 +1,31 @@
 """A memory of earlier tasks, and what it advises for a new one."""
 
 from .alignment import Coverage
-from .dataset import MetaDataset, MetaTask
+from .bundled import bundled
+from .dataset import MetaDataset
 from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
+from .designs.suggestion import Design, Suggestion
+from .features.extraction import MetaFeatures, meta_feature_names, meta_features
 from .meta_learner import MetaLearner
 from .records import TaskRecord
-from .suggestion import Design, Suggestion
+from .tasks import MetaTask
 
 __all__ = [
     "Coverage",
     "Design",
     "MetaDataset",
+    "MetaFeatures",
     "MetaLearner",
     "MetaTask",
     "Suggestion",
     "TaskRecord",
     "bad_start",
+    "bundled",
     "delta",
     "diverse",
     "knn",
+    "meta_feature_names",
+    "meta_features",
     "opt",
     "portfolio",
     "top_k",

@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.history import Status
-from automl_plugins.known_meanings import TaskFacts
 from automl_plugins.space import VectorSpace
 
-from .alignment import Coverage, Missing, OutOfRange, align
+from .alignment import Coverage, Missing, OutOfRange
+from .gathering import gather
 from .records import TaskRecord
 from .scores import by_task
-from .spaces import union_space
+from .tasks import MetaTask
+from .values import plain_values
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class MetaTask:
-    """An earlier task.
-
-    Attributes:
-        name: Its name, unique in a ``MetaDataset``.
-        meta_features: Properties of its data by name; empty where they were not extracted.
-        tags: What else is known of it.
-    """
-
-    name: str
-    meta_features: Mapping[str, float] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def facts(self) -> TaskFacts | None:
-        """Sizes of its data, if the meta-features tell them."""
-        try:
-            return TaskFacts(
-                int(self.meta_features["NumberOfInstances"]),
-                int(self.meta_features["NumberOfFeatures"]),
-            )
-        except (KeyError, ValueError, OverflowError):
-            return None
 
 
 @dataclass(frozen=True)
@@ -127,50 +102,8 @@ class MetaDataset:
             ValueError: If there is no record, a recorded task has no space and none is given, or
                 no task shares a hyperparameter with the space.
         """
-        records = [record for record in records if len(record)]
-        if not records:
-            raise ValueError("There are no runs to learn from: every task is empty.")
-        if space is None:
-            space = union_space(records)
-        vector_space = VectorSpace(space)
-        gathered: dict[str, list[TaskRecord]] = {}
-        for record in records:
-            gathered.setdefault(record.name, []).append(record)
-        tasks, parts, coverage = [], [], []
-        for index, (name, group) in enumerate(gathered.items()):
-            features = {k: v for record in group for k, v in record.meta_features.items()}
-            tags = {k: v for record in group for k, v in record.tags.items()}
-            task = MetaTask(name, features, tags)
-            part, covered = _aligned(
-                vector_space,
-                group,
-                task,
-                out_of_range=out_of_range,
-                missing=missing,
-                defaults=defaults,
-            )
-            tasks.append(task)
-            parts.append((np.full(len(part[0]), index), *part))
-            coverage.append(covered)
-        if not any(covered.shared for covered in coverage):
-            known = sorted({n for covered in coverage for n in covered.ignored})
-            raise ValueError(
-                "The recorded runs and the search space share no hyperparameter: the runs have"
-                f" {', '.join(known)}; the space has {', '.join(vector_space.names)}. Rename one"
-                " of them."
-            )
-        task_column, vectors, losses, seconds, status = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
         return cls(
-            space,
-            tuple(tasks),
-            task=task_column,
-            vectors=vectors,
-            losses=losses,
-            seconds=seconds,
-            status=status,
-            coverage=tuple(coverage),
+            *gather(records, space, out_of_range=out_of_range, missing=missing, defaults=defaults)
         )
 
     def aligned(
@@ -288,65 +221,3 @@ class MetaDataset:
         order = np.argsort(first)  # as they come up, not as their hashes fall
         rank = np.argsort(order)
         return self.vectors[first[order]], rank[which].astype(np.int64)
-
-
-def plain_values(space: ConfigurationSpace, vectors: FloatArray) -> list[dict[str, Any]]:
-    """Active values by name of each vector (n, d), as builtins."""
-    columns = {}
-    for name, column in space.index_of.items():
-        active = ~np.isnan(vectors[:, column])
-        values = np.full(len(vectors), None, dtype=object)
-        values[active] = [_builtin(v) for v in space[name].to_value(vectors[active, column])]
-        columns[name] = zip(values.tolist(), active.tolist(), strict=True)
-    rows = zip(*columns.values(), strict=True)
-    return [
-        {name: value for name, (value, there) in zip(columns, row, strict=True) if there}
-        for row in rows
-    ]
-
-
-def as_configuration(space: ConfigurationSpace, vector: FloatArray) -> Configuration:
-    """The configuration of a vector (d,) in canonical form: equal ones hash equally."""
-    return Configuration(space, vector=np.array(vector, dtype=np.float64))
-
-
-def _builtin(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _aligned(
-    space: VectorSpace,
-    records: Sequence[TaskRecord],
-    task: MetaTask,
-    *,
-    out_of_range: OutOfRange,
-    missing: Missing,
-    defaults: Mapping[str, Any] | None,
-) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray], Coverage]:
-    """Vectors, losses, seconds and status of a task's runs at full budget, and the coverage."""
-    full = [~_at_lower_budget(record) for record in records]
-    configurations = [
-        record.configurations[i]
-        for record, rows in zip(records, full, strict=True)
-        for i in np.flatnonzero(rows).tolist()
-    ]
-    vectors, keep, coverage = align(
-        space,
-        configurations,
-        task=task.name,
-        out_of_range=out_of_range,
-        missing=missing,
-        defaults=defaults,
-        facts=task.facts,
-    )
-
-    def column(name: str) -> Any:
-        parts = [getattr(r, name)[rows] for r, rows in zip(records, full, strict=True)]
-        return np.concatenate(parts)[keep]
-
-    return (vectors[keep], column("losses"), column("seconds"), column("status")), coverage
-
-
-def _at_lower_budget(record: TaskRecord) -> npt.NDArray[np.bool_]:
-    """Complete runs (n,) whose budget says that they were not evaluated in full."""
-    return np.asarray(~np.isnan(record.budget) & (record.status == Status.COMPLETE))

@@ -18,9 +18,10 @@ from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .dataset import MetaDataset, MetaTask
+from .dataset import MetaDataset
 from .scores import standardised
 from .task_features import TaskDescription, TaskFeatures
+from .tasks import MetaTask
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from .records import TaskRecord
 def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     """The space with every hyperparameter of the recorded ones, each with its widest range.
 
-    Equal spaces are their own union. Conditions and forbidden clauses are those of the records
-    where all that have the hyperparameter agree; else the hyperparameter is always active.
+    Equal spaces are their own union. A condition holds if all spaces with its child have it, else
+    the child is always active; a forbidden clause holds if all spaces have it.
 
     Args:
         records: Runs by task.
@@ -45,7 +45,26 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     names = {name: None for space in spaces for name in space}
     for name in names:
         merged.add(_widest(name, [space[name] for space in spaces if name in space]))
-    return merged
+    written = [space.to_serialized_dict() for space in spaces]
+    common = merged.to_serialized_dict()
+    common["conditions"] = [
+        condition
+        for name in names
+        for condition in _shared(
+            [_of_child(w, name) for w, space in zip(written, spaces, strict=True) if name in space]
+        )
+    ]
+    common["forbiddens"] = _shared([w["forbiddens"] for w in written])
+    return ConfigurationSpace.from_serialized_dict(common)
+
+
+def _of_child(written: dict[str, Any], name: str) -> list[Any]:
+    return [condition for condition in written["conditions"] if condition["child"] == name]
+
+
+def _shared(lists: list[list[Any]]) -> list[Any]:
+    """What all lists hold, in the order of the first."""
+    return [item for item in lists[0] if all(item in other for other in lists[1:])]
 
 
 def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:

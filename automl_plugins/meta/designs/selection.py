@@ -1,7 +1,6 @@
 """Which configurations to start with, given their regrets in several scenarios: pure functions.
 
-Notation: ``scenarios`` (S, C) holds the regret of C configurations in S cases, ``weights`` (S,)
-their probabilities.
+Notation: S scenarios, C configurations, k picks.
 """
 
 from __future__ import annotations
@@ -12,22 +11,24 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 
-def greedy(scenarios: FloatArray, k: int, weights: FloatArray | None = None) -> list[int]:
-    """The k configurations that lower the expected regret of the best one most, one by one.
+def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
+    """The configurations that lower the expected regret of the best one most, one by one.
 
-    The gain has diminishing returns, so the greedy choice is at least 1 - 1/e as good as the best
-    set of k (Nemhauser, Wolsey and Fisher 1978).
+    The gain has diminishing returns, so with equal weights for all picks the greedy choice is at
+    least 1 - 1/e as good as the best set of k (Nemhauser, Wolsey and Fisher 1978).
+
+    Args:
+        scenarios: Regrets (S, C).
+        weights: Probabilities of the scenarios at each pick (k, S).
 
     Returns:
-        Indices, distinct, at most as many as there are configurations.
+        Indices, distinct: k, or as many as there are configurations.
     """
     n_scenarios, n = scenarios.shape
-    if weights is None:
-        weights = np.full(n_scenarios, 1.0 / n_scenarios)
     best = np.full(n_scenarios, np.inf)
     chosen: list[int] = []
-    for _ in range(min(k, n)):
-        expected = weights @ np.minimum(best[:, None], scenarios)
+    for row in weights[:n]:
+        expected = row @ np.minimum(best[:, None], scenarios)
         expected[chosen] = np.inf
         pick = int(expected.argmin())
         chosen.append(pick)

@@ -1,0 +1,276 @@
+"""Histories of one framework as histories of another.
+
+In between they are a ``TaskRecord``: adapters read one from what their framework has
+(``read_task``), and write one as what their framework goes on from (``write_history``).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    Hyperparameter,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+
+from automl_plugins._frameworks import adapter, owner_of
+from automl_plugins.conditions import is_active
+from automl_plugins.history import Status
+from automl_plugins.space import VectorSpace
+
+from .alignment import Coverage, Missing, OutOfRange, align
+from .dataset import MetaDataset
+from .records import TaskRecord
+from .values import plain_values
+
+_NONE: Any = object()
+
+
+def convert(
+    history: Any, to: str, *, space: Any = None, name: str | None = None, **options: Any
+) -> Any:
+    """The history of a search as another framework would have recorded it.
+
+    Configurations, losses, statuses, seconds and times are kept; losses are minimised, so those
+    of a maximised study change sign. Values are matched by name. What does not fit the space of
+    the target is clipped, imputed or left out, which a warning says.
+
+    Args:
+        history: An Optuna study, Hyperopt trials, a SMAC facade, run history or its folder, or a
+            ``TaskRecord``.
+        to: ``"optuna"`` (a study in memory), ``"smac"`` (a ``RunHistory``) or ``"hyperopt"``
+            (``Trials``).
+        space: A ``ConfigurationSpace``, or a search space in the language of either framework:
+            pyll expressions for Hyperopt, distributions by name for Optuna. None takes the space
+            that the history tells; Hyperopt's trials do not, they need theirs.
+        name: Name of the task; None takes that of the history.
+        **options: Further options of the adapter's ``write_history``.
+
+    Raises:
+        ValueError: For an unknown framework, without a space where one is needed, or for a space
+            that cannot be translated.
+        TypeError: For a history, or a space, that no adapter knows.
+
+    Example::
+
+        study = convert(trials, "optuna", space=pyll_space)
+        trials = convert(study, "hyperopt", space=pyll_space)
+    """
+    target = adapter(to)
+    general = space is None or isinstance(space, ConfigurationSpace)
+    if isinstance(history, TaskRecord):
+        record = history if name is None else replace(history, name=name)
+        understood = general
+    else:
+        source = owner_of(history)
+        understood = general or source.is_space(space)
+        record = source.read_task(history, name=name, space=space if understood else None)
+    if general or target.is_space(space):
+        return target.write_history(record, space, **options)
+    if not understood:
+        raise TypeError(
+            f"space={space!r} is no search space of either framework: pass a ConfigurationSpace,"
+            " pyll expressions (Hyperopt) or distributions by name (Optuna)."
+        )
+    return target.write_history(record, None, **options)
+
+
+def space_of(record: TaskRecord, space: ConfigurationSpace | None) -> ConfigurationSpace:
+    """``space``, else the recorded one.
+
+    Raises:
+        ValueError: If neither is known.
+    """
+    found = record.space if space is None else space
+    if found is None:
+        raise ValueError(
+            f"The search space of {record.name!r} is not known: pass space=, a ConfigurationSpace."
+        )
+    return found
+
+
+def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = False) -> TaskRecord:
+    """The runs of a record as configurations of a space, with exactly its active hyperparameters.
+
+    Values that the space allows stay as they are; runs with others are aligned (``align``:
+    clipped, imputed, dropped), which is said in a warning. A failed run may have stopped before
+    it had all its values: nothing is imputed there.
+
+    Args:
+        record: The runs.
+        space: The search space.
+        partial: Whether such failed runs stay, with the values that they have; else they are left
+            out.
+
+    Raises:
+        ValueError: If there are runs, but none has a hyperparameter of the space.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    odd: list[int] = []
+    for i, given in enumerate(record.configurations):
+        values, complete = _legal_values(space, given)
+        if complete or (partial and record.status[i] == Status.FAILED):
+            found[i] = values
+        else:
+            odd.append(i)
+    vectors = VectorSpace(space)
+    if space.forbidden_clauses and found:
+        rows = np.array([_vector(space, values) for values in found.values()])
+        legal = vectors.allowed(rows)
+        odd += [i for i, fine in zip(found, legal, strict=True) if not fine]
+        found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
+    if odd:
+        found |= _aligned(vectors, record, sorted(odd))
+    kept = np.array(sorted(found), dtype=np.int64)
+    columns = {
+        column: getattr(record, column)[kept]
+        for column in ("losses", "seconds", "status", "budget", "times")
+    }
+    configurations = [found[i] for i in kept.tolist()]
+    return replace(record, configurations=configurations, space=space, **columns)
+
+
+def _aligned(
+    space: VectorSpace, record: TaskRecord, rows: Sequence[int]
+) -> dict[int, dict[str, Any]]:
+    """What becomes of the runs that are no configurations of the space; says so."""
+    whole = [i for i in rows if record.status[i] != Status.FAILED]
+    failed = [i for i in rows if record.status[i] == Status.FAILED]
+    found: dict[int, dict[str, Any]] = {}
+    told: list[Coverage] = []
+    policies: list[tuple[list[int], Missing]] = [(whole, "impute"), (failed, "drop")]
+    for part, missing in policies:
+        if not part:
+            continue
+        given = [record.configurations[i] for i in part]
+        vectors, keep, coverage = align(space, given, task=record.name, missing=missing)
+        if not coverage.shared and any(given):
+            raise ValueError(
+                f"The runs of {record.name!r} and the search space share no hyperparameter: the"
+                f" runs have {', '.join(coverage.ignored)}; the space has"
+                f" {', '.join(space.names)}."
+            )
+        plain = plain_values(space.space, vectors[keep])
+        found |= dict(zip(np.array(part)[keep].tolist(), plain, strict=True))
+        told.append(coverage)
+    n = len(rows)
+    warnings.warn(
+        f"{n} run{'s' if n > 1 else ''} of {record.name!r} had to be fitted to the search space."
+        f" {'; '.join(map(str, told))}.",
+        stacklevel=4,
+    )
+    return found
+
+
+def _legal_values(
+    space: ConfigurationSpace, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], bool]:
+    """Values of the active hyperparameters that are legal, and whether these are all."""
+    values: dict[str, Any] = {}
+    complete = True
+    for name in space.at:  # parents first
+        if not is_active(space, name, values):
+            continue
+        value = _legal(space[name], given.get(name, _NONE))
+        if value is _NONE:
+            complete = False
+        else:
+            values[name] = value
+    return values, complete
+
+
+def _legal(hyperparameter: Hyperparameter[Any, Any], value: Any) -> Any:
+    """The value in the type that the hyperparameter has, ``_NONE`` if it does not have it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(hyperparameter, Constant):
+        return (
+            _builtin(hyperparameter.value)
+            if value is _NONE
+            else _one_of([hyperparameter.value], value)
+        )
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        return _one_of(hyperparameter.choices, value)
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        return _one_of(hyperparameter.sequence, value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _NONE
+    number: Any = hyperparameter
+    if not number.lower <= value <= number.upper:
+        return _NONE
+    if isinstance(hyperparameter, IntegerHyperparameter):
+        return int(value) if float(value).is_integer() else _NONE
+    return float(value)
+
+
+def _one_of(values: Iterable[Any], value: Any) -> Any:
+    for known in map(_builtin, values):
+        if known is value or (
+            known == value and isinstance(known, bool) == isinstance(value, bool)
+        ):
+            return known
+    return _NONE
+
+
+def _builtin(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> list[float]:
+    return [
+        float(space[name].to_vector(values[name])) if name in values else math.nan
+        for name in space.at
+    ]
+
+
+def dataset_of(
+    records: Iterable[TaskRecord],
+    space: ConfigurationSpace | None,
+    *,
+    meta_features: Mapping[str, Mapping[str, float]] | None = None,
+    tags: Mapping[str, Mapping[str, str]] | None = None,
+    out_of_range: OutOfRange = "clip",
+    missing: Missing = "impute",
+    defaults: Mapping[str, Any] | None = None,
+) -> MetaDataset:
+    """Records with their meta-features as one ``MetaDataset``; what adapters share.
+
+    Args:
+        records: Runs by task.
+        space: The search space; None takes the union of the recorded ones.
+        meta_features: Properties of the data by name of the task.
+        tags: What else is known, by name of the task.
+        out_of_range: See ``align``.
+        missing: See ``align``.
+        defaults: See ``align``.
+
+    Raises:
+        ValueError: For meta-features or tags of a task that there is not; see
+            ``MetaDataset.from_records``.
+    """
+    records = list(records)
+    names = {record.name for record in records}
+    for argument, given in (("meta_features", meta_features), ("tags", tags)):
+        if foreign := sorted(set(given or {}) - names):
+            raise ValueError(
+                f"{argument} names {', '.join(map(repr, foreign))}; the tasks are"
+                f" {', '.join(map(repr, sorted(names)))}."
+            )
+    described = [
+        record.described(
+            meta_features=(meta_features or {}).get(record.name),
+            tags=(tags or {}).get(record.name),
+        )
+        for record in records
+    ]
+    return MetaDataset.from_records(
+        described, space, out_of_range=out_of_range, missing=missing, defaults=defaults
+    )

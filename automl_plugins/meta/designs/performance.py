@@ -1,0 +1,129 @@
+"""Losses of candidate configurations on every task of a memory, measured or estimated.
+
+Each task is scaled to [0, 1]: 0 is its best run, 1 its worst, failed ones included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from automl_plugins.space import VectorSpace
+
+from ..dataset import MetaDataset
+from ..scores import regret
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+MAX_CANDIDATES = 500  # the portfolio's work grows with their number times the tasks'
+_MAX_ROWS = 1000  # runs of a task that its estimates look at
+_WIDTH = 0.2  # of the kernel, in ranges of a hyperparameter
+_TRUST = 0.5  # in a measured loss, the rest is its neighbours'
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Regrets of the same configurations on all tasks.
+
+    Attributes:
+        candidates: Distinct configurations (C, d).
+        measured: Regrets (T, C); NaN where a task did not run a configuration.
+        estimated: Kernel estimates (T, C) from each task's own runs.
+    """
+
+    candidates: FloatArray
+    measured: FloatArray
+    estimated: FloatArray
+
+    @property
+    def filled(self) -> FloatArray:
+        """Measured regrets (T, C), estimates where there is none."""
+        return np.where(np.isnan(self.measured), self.estimated, self.measured)
+
+    @property
+    def smoothed(self) -> FloatArray:
+        """Measured regrets (T, C) averaged with their estimates; these alone where unmeasured.
+
+        A configuration that is best on a task by luck has neighbours that are not.
+        """
+        mixed = _TRUST * self.measured + (1.0 - _TRUST) * self.estimated
+        return np.where(np.isnan(self.measured), self.estimated, mixed)
+
+
+def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> Performance:
+    """Regrets of a memory's configurations on all its tasks.
+
+    Args:
+        dataset: The memory.
+        max_candidates: Where there are more distinct configurations, the best of each task in
+            turn, the second best, and so on, up to this number.
+    """
+    space = dataset.vector_space
+    scores = dataset.scores(regret)
+    distinct, which = dataset.distinct
+    chosen = _chosen(dataset, scores, which, len(distinct), max_candidates)
+    candidates = distinct[chosen]
+    column = np.full(len(distinct), -1)
+    column[chosen] = np.arange(len(chosen))
+    places = coordinates(space, candidates)
+    measured = np.full((len(dataset.tasks), len(chosen)), np.nan)
+    estimated = np.empty_like(measured)
+    for t, rows in enumerate(dataset.rows):
+        own = scores[rows]
+        if not len(own):  # nothing could be aligned: the task says nothing
+            estimated[t] = 0.5
+            continue
+        measured[t] = _means(own, column[which[rows]], len(chosen))
+        thinned = np.linspace(0, len(own) - 1, min(len(own), _MAX_ROWS)).round().astype(np.int64)
+        runs = coordinates(space, dataset.vectors[rows][thinned])
+        estimated[t] = kernel_means(places, runs, own[thinned])
+    return Performance(candidates, measured, estimated)
+
+
+def coordinates(space: VectorSpace, vectors: FloatArray) -> FloatArray:
+    """Features (n, f) without gaps: an inactive number lies half its range below the least."""
+    features = space.features(vectors)
+    gaps = np.isnan(features).any(axis=0)
+    return np.where(gaps, (np.nan_to_num(features, nan=-0.5) + 0.5) / 1.5, features)
+
+
+def kernel_means(places: FloatArray, runs: FloatArray, values: FloatArray) -> FloatArray:
+    """Nadaraya-Watson estimates (C,) at ``places`` (C, f) of ``values`` (n,) at ``runs`` (n, f).
+
+    Gaussian weights; far from all runs the nearest one decides.
+    """
+    squared = cdist(places, runs, metric="sqeuclidean")
+    exponent = -0.5 * squared / _WIDTH**2
+    weights = np.exp(exponent - exponent.max(axis=1, keepdims=True))
+    return np.asarray((weights @ values) / weights.sum(axis=1))
+
+
+def _means(values: FloatArray, columns: npt.NDArray[np.int64], n: int) -> FloatArray:
+    """Mean (n,) of the values in each column, NaN where there is none; column -1 is left out."""
+    use = columns >= 0
+    counts = np.bincount(columns[use], minlength=n)
+    sums = np.bincount(columns[use], weights=values[use], minlength=n)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(counts > 0, sums / counts, np.nan))
+
+
+def _chosen(
+    dataset: MetaDataset,
+    scores: FloatArray,
+    which: npt.NDArray[np.int64],
+    n_distinct: int,
+    limit: int,
+) -> npt.NDArray[np.int64]:
+    """Indices of the distinct configurations to be compared, ascending."""
+    if n_distinct <= limit:
+        return np.arange(n_distinct)
+    place = np.concatenate(
+        [np.argsort(np.argsort(scores[rows], kind="stable")) for rows in dataset.rows]
+    )
+    order = np.lexsort((dataset.task, place))  # all bests, then all second bests
+    _, first = np.unique(which[order], return_index=True)
+    return np.sort(which[order][np.sort(first)[:limit]])

@@ -1,0 +1,111 @@
+"""Designs that follow the meta-learner (van Hoof 2018, thesis 6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+
+from ..dataset import MetaDataset
+from ..meta_learner import MetaLearner
+from ..task_features import TaskDescription, TaskFeatures
+from .making import UNDESCRIBED, checked, told
+from .selection import delta_scores
+from .suggestion import Design
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def top_k(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    learner: MetaLearner | None = None,
+) -> Design:
+    """The k configurations of the least predicted loss; scores are standardised losses.
+
+    Args:
+        space: The search space.
+        memory: Runs of earlier tasks, in this or another space.
+        task: Meta-features of the new task.
+        k: Number of configurations.
+        learner: A learner fitted on ``memory.aligned(space)``; None fits one.
+
+    Raises:
+        ValueError: For a memory that shares no hyperparameter with the space, or k below 1.
+    """
+    return _by_learner("top_k", space, memory, task, k, learner, lambda p: -p)
+
+
+def bad_start(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    learner: MetaLearner | None = None,
+) -> Design:
+    """The k configurations of the largest predicted loss; see ``top_k``."""
+    return _by_learner("bad_start", space, memory, task, k, learner, lambda p: p)
+
+
+def delta(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    delta: float = 0.1,
+    learner: MetaLearner | None = None,
+) -> Design:
+    """The k configurations of the largest (1 - p)^delta + p; see ``delta_scores`` and ``top_k``.
+
+    For 0 < delta < 1 the best predicted one scores least, as the worst does: the maximum lies at
+    p = 0.92 for delta 0.1. And the score never looks at the configurations, so the picks can be
+    near-copies. ``diverse`` mends both.
+
+    Args:
+        space: The search space.
+        memory: Runs of earlier tasks.
+        task: Meta-features of the new task.
+        k: Number of configurations.
+        delta: The exponent, 0 is ``top_k``; the thesis used 0.1 and 0.2.
+        learner: As in ``top_k``.
+
+    Raises:
+        ValueError: As in ``top_k``, and for a negative or infinite delta.
+    """
+    if not 0 <= delta < np.inf:
+        raise ValueError(f"delta must be finite and >= 0, got {delta}.")
+
+    def rank(predicted: FloatArray) -> FloatArray:
+        return delta_scores(predicted, delta)
+
+    return _by_learner("delta", space, memory, task, k, learner, rank)
+
+
+def _by_learner(
+    method: str,
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    learner: MetaLearner | None,
+    rank: Callable[[FloatArray], FloatArray],
+) -> Design:
+    memory = checked(space, memory, k)
+    learner = MetaLearner().fit(memory) if learner is None else learner
+    candidates, _ = memory.distinct
+    predicted = learner.predict(candidates, task)
+    order = np.argsort(-rank(predicted), kind="stable")[:k]
+    place = np.argsort(np.argsort(predicted, kind="stable"))
+    reasons = [
+        f"predicted to be number {place[i] + 1} of the {len(candidates)} known configurations"
+        for i in order
+    ]
+    notes = () if TaskFeatures(memory, task).useful else (UNDESCRIBED,)
+    return told(method, memory, candidates[order], predicted[order], reasons, notes)

@@ -1,0 +1,47 @@
+"""Which configurations to start with, given their regrets in several scenarios: pure functions.
+
+Notation: S scenarios, C configurations, k picks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
+    """The configurations that lower the expected regret of the best one most, one by one.
+
+    The gain has diminishing returns, so with equal weights for all picks the greedy choice is at
+    least 1 - 1/e as good as the best set of k (Nemhauser, Wolsey and Fisher 1978).
+
+    Args:
+        scenarios: Regrets (S, C).
+        weights: Probabilities of the scenarios at each pick (k, S).
+
+    Returns:
+        Indices, distinct: k, or as many as there are configurations.
+    """
+    n_scenarios, n = scenarios.shape
+    best = np.full(n_scenarios, np.inf)
+    chosen: list[int] = []
+    for row in weights[:n]:
+        expected = row @ np.minimum(best[:, None], scenarios)
+        expected[chosen] = np.inf
+        pick = int(expected.argmin())
+        chosen.append(pick)
+        best = np.minimum(best, scenarios[:, pick])
+    return chosen
+
+
+def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
+    """The thesis's trade between rank and spread (thesis 6.3), larger is better.
+
+    score = (1 - p)^delta + p, p the predictions (n,) of losses scaled so that 1 is the best. With
+    delta = 0 the first term is 1 everywhere (0^0 = 1), so the order is that of p.
+    """
+    low, high = predicted.min(), predicted.max()
+    p = (high - predicted) / (high - low) if high > low else np.ones(len(predicted))
+    return np.asarray((1.0 - p) ** delta + p)

@@ -1,0 +1,187 @@
+"""Runs and search spaces in plain JSON values: what the store and the files have in common."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    OrdinalHyperparameter,
+)
+
+from .records import TaskRecord
+
+FloatArray = npt.NDArray[np.float64]
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_RULE = "a value is text, a number, a bool or None"
+
+# Sorted, so that equal configurations are equal text.
+encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True).encode
+
+
+def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict[str, Any]:
+    """Values by name as builtins; NaN is an inactive hyperparameter and left out.
+
+    Args:
+        configuration: Values by name.
+        where: What an error calls the configuration.
+
+    Raises:
+        TypeError: For a name that is no text, or a value that is neither text, number, bool nor
+            None.
+        ValueError: For an infinite value.
+    """
+    plain = {}
+    for name, value in configuration.items():
+        kind = type(value)
+        if kind is not float and kind not in _PLAIN:
+            value = value.item() if isinstance(value, np.generic) else value
+            if type(value) not in _PLAIN:
+                raise TypeError(
+                    f"{where}: {name}={value!r} is a {kind.__name__}; {_RULE}. Record its repr, or"
+                    " its place among the choices."
+                )
+        if type(name) is not str:
+            raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is no text.")
+        if isinstance(value, float) and not math.isfinite(value):
+            if math.isinf(value):
+                raise ValueError(f"{where}: {name}={value} must be finite.")
+            continue
+        plain[name] = value
+    return plain
+
+
+def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
+    """``plain_configuration`` of each run; an error tells the task and the run."""
+    told = f"Task {record.name!r}, run "
+    return [
+        plain_configuration(configuration, where=told + str(row))
+        for row, configuration in enumerate(record.configurations)
+    ]
+
+
+def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
+    """A column (n,) of floats with None for NaN.
+
+    Raises:
+        ValueError: For an infinite entry.
+    """
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise ValueError(
+            f"Task {task!r}: {name} must be finite or NaN; row {row} has {values[row]}."
+        )
+    return [None if value != value else value for value in values.tolist()]
+
+
+def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:
+    """Meta-features by name as floats, None for NaN.
+
+    Raises:
+        TypeError: For one that is no number.
+        ValueError: For an infinite one.
+    """
+    plain: dict[str, float | None] = {}
+    for name, value in meta_features.items():
+        number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
+        if not number or type(name) is not str:
+            raise TypeError(
+                f"Task {task!r}: the meta-feature {name!r} must be a number, {value!r}."
+            )
+        value = float(value)
+        if math.isinf(value):
+            raise ValueError(
+                f"Task {task!r}: the meta-feature {name} must be finite or NaN, not {value}."
+            )
+        plain[name] = None if math.isnan(value) else value
+    return plain
+
+
+def meta_features_of(plain: Mapping[str, float | None]) -> dict[str, float]:
+    """The reverse of ``plain_meta_features``."""
+    return {name: math.nan if value is None else value for name, value in plain.items()}
+
+
+def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
+    """Tags by name.
+
+    Raises:
+        TypeError: For a tag that is no text.
+    """
+    for name, value in tags.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"Task {task!r}: the tag {name!r} must be text, got {value!r}.")
+    return {str(name): str(value) for name, value in tags.items()}
+
+
+def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
+    """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
+
+    The seed and the ``meta`` of the space as a whole are no part of it.
+
+    Raises:
+        TypeError: For a choice that is neither text, number, bool nor None.
+    """
+    for name, hyperparameter in space.items():
+        values: Sequence[Any] = ()
+        if isinstance(hyperparameter, CategoricalHyperparameter):
+            values = hyperparameter.choices
+        elif isinstance(hyperparameter, OrdinalHyperparameter):
+            values = hyperparameter.sequence
+        elif isinstance(hyperparameter, Constant):
+            values = (hyperparameter.value,)
+        for value in values:
+            if type(value) not in _PLAIN and not isinstance(value, np.generic):
+                raise TypeError(
+                    f"The search space cannot be stored: {name} has the choice {value!r}, a"
+                    f" {type(value).__name__}; {_RULE}."
+                )
+    plain: dict[str, Any] = space.to_serialized_dict()
+    del plain["python_module_version"]
+    return dict(json.loads(json.dumps(plain, default=_item)))
+
+
+def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
+    """The reverse of ``plain_space``."""
+    copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
+    return ConfigurationSpace.from_serialized_dict(copy)
+
+
+def _item(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is a {type(value).__name__}; {_RULE}.")
+
+
+def digest(*parts: object, size: int = 16) -> str:
+    """Hash of some values, ``size`` bytes as hexadecimal text."""
+    text = "\0".join(map(str, parts))
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
+
+
+def content_keys(texts: Sequence[str], *columns: Sequence[object]) -> list[str]:
+    """Keys (n) that are equal where runs are equal in everything.
+
+    Repeated runs within one sequence are numbered, so each has a key of its own.
+
+    Args:
+        texts: Encoded configurations (n).
+        columns: What was measured, each (n).
+    """
+    seen: Counter[str] = Counter()
+    keys = []
+    for row in zip(texts, *columns, strict=True):
+        key = digest(*row, size=9)
+        seen[key] += 1
+        keys.append(key if seen[key] == 1 else f"{key}.{seen[key]}")
+    return keys

@@ -1,0 +1,1 @@
+"""The parts of ``meta_features``: reading a table, the groups of features, the clock."""

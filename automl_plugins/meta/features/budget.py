@@ -1,0 +1,114 @@
+"""The clock of an extraction: limits that are asked for between steps, never inside one."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import isfinite, nan
+
+import numpy as np
+
+Outcome = Mapping[str, float | str]
+"""Name -> value, or the sentence that says why there is none."""
+
+
+class TimeUpError(Exception):
+    """A limit has passed; the message says which."""
+
+
+class Clock:
+    """Seconds left for one unit of work.
+
+    Args:
+        limit: Seconds for this unit; None for no limit.
+        end: ``time.perf_counter()`` at which the whole budget ends; None for no budget.
+    """
+
+    def __init__(self, *, limit: float | None = None, end: float | None = None) -> None:
+        self._limit = limit
+        self._end = end
+        self.start = time.perf_counter()
+
+    def check(self) -> None:
+        """Go on.
+
+        Raises:
+            TimeUpError: If the limit or the budget has passed.
+        """
+        now = time.perf_counter()
+        if self._end is not None and now > self._end:
+            raise TimeUpError("the total budget ran out")
+        if self._limit is not None and now - self.start > self._limit:
+            raise TimeUpError(f"the time limit of {self._limit:g} s passed")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Features that are computed together."""
+
+    names: tuple[str, ...]
+    compute: Callable[[Clock], Outcome]
+
+
+@dataclass
+class Extraction:
+    """What ``run`` has gathered, by name of the feature."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings: a feature that cannot be computed is NaN and says why."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def run(
+    units: Iterable[Unit],
+    wanted: Sequence[str],
+    *,
+    time_limit: float | None,
+    end: float | None,
+) -> Extraction:
+    """Run every unit with a wanted feature; none can stop the others.
+
+    Args:
+        units: The work, in order.
+        wanted: Names of the features to report.
+        time_limit: Seconds for each unit.
+        end: When the budget ends, see ``Clock``.
+    """
+    result = Extraction()
+    asked = set(wanted)
+    for unit in units:
+        names = [name for name in unit.names if name in asked]
+        if not names:
+            continue
+        clock = Clock(limit=time_limit, end=end)
+        outcome: Outcome
+        try:
+            clock.check()
+            with quiet():
+                outcome = unit.compute(clock)
+        except TimeUpError as stop:
+            outcome = dict.fromkeys(names, f"out of time: {stop}.")
+        except Exception as error:  # whatever a learner may raise on strange data
+            outcome = dict.fromkeys(names, f"{type(error).__name__}: {error}")
+        share = (time.perf_counter() - clock.start) / len(names)
+        for name in names:
+            value = outcome[name]
+            result.seconds[name] = share
+            if isinstance(value, str):
+                result.values[name], result.failures[name] = nan, value
+            elif not isfinite(value):
+                result.values[name], result.failures[name] = nan, f"the value is {value}."
+            else:
+                result.values[name] = float(value)
+    return result

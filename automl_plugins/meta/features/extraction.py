@@ -1,0 +1,238 @@
+"""Meta-features: numbers that describe a data set, so that tasks can be compared.
+
+Names and definitions are those of van Hoof (2018), chapter 2.3.1, table 6.3 and appendix B, and
+of Wistuba et al. (2016), table 1. Standardise them before use, and impute NaN by the median over
+the tasks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.meta.features import information, landmarkers, simple, statistical
+from automl_plugins.meta.features.budget import Unit, quiet, run
+from automl_plugins.meta.features.sampling import subsample
+from automl_plugins.meta.features.table import Column, read_table
+from automl_plugins.meta.features.target import TASKS, Target, Task, read_target
+from automl_plugins.streams import Streams
+
+Group = Literal["simple", "statistical", "information", "landmarking"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+
+_NAMES = {
+    "simple": simple.names,
+    "statistical": statistical.names,
+    "information": information.names,
+    "landmarking": landmarkers.names,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MetaFeatures(Mapping[str, float]):
+    """The meta-features of one data set: a mapping from name to value.
+
+    Attributes:
+        features: Name -> value; NaN where there is none. The mapping itself reads it.
+        seconds: Name -> seconds. Features that are computed together share the time equally, so
+            that the sum is the time of the whole extraction; what several of them need (the
+            subsample, the selection of CFS) counts for the first that needs it. Reading the
+            table is not in it.
+        failures: Name -> why the value is NaN, for exactly those that are.
+        task: What the target was taken for.
+        total_seconds: The whole call.
+    """
+
+    features: dict[str, float]
+    seconds: dict[str, float]
+    failures: dict[str, str]
+    task: Task
+    total_seconds: float
+
+    def __getitem__(self, name: str) -> float:
+        return self.features[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.features)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+def meta_feature_names(
+    groups: str | Sequence[str] = GROUPS, task: str = "classification"
+) -> tuple[str, ...]:
+    """The names ``meta_features`` will give, in its order.
+
+    Args:
+        groups: Names of groups, of features, or both.
+        task: ``"classification"`` or ``"regression"``.
+
+    Raises:
+        ValueError: For an unknown task, group or feature.
+    """
+    if task not in TASKS:
+        raise ValueError(f"task must be one of {TASKS} here, got {task!r}.")
+    chosen: Task = "classification" if task == "classification" else "regression"
+    groups = (groups,) if isinstance(groups, str) else tuple(groups)
+    known = {group: names(chosen) for group, names in _NAMES.items()}
+    features = [name for names in known.values() for name in names]
+    found: dict[str, None] = {}
+    for item in groups:
+        if item in known:
+            found |= dict.fromkeys(known[item])
+        elif item in features:
+            found[item] = None
+        else:
+            near = difflib.get_close_matches(str(item), [*known, *features], n=3)
+            hint = f"did you mean {', '.join(near)}?" if near else f"the groups are {GROUPS}."
+            raise ValueError(f"{item!r} is no group or feature for {chosen}: {hint}")
+    if not found:
+        raise ValueError(f"groups is empty: name at least one of {GROUPS}, or a feature.")
+    return tuple(found)
+
+
+def meta_features(
+    X: Any,
+    y: Any,
+    *,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    nominal: Sequence[Any] | npt.NDArray[Any] | None = None,
+    groups: str | Sequence[str] = GROUPS,
+    time_limit: float | None = 10.0,
+    budget: float | None = 60.0,
+    max_landmark_rows: int = 2_000,
+    max_landmark_columns: int = 200,
+    max_statistics_rows: int = 100_000,
+    max_statistics_columns: int = 1_000,
+    seed: int = 0,
+) -> MetaFeatures:
+    """Describe a data set.
+
+    **What is computed.** ``simple``: sizes, kinds of columns, class distribution (from all rows).
+    ``statistical``: kurtosis and skewness of the numeric columns. ``information``: entropies and
+    mutual information, numbers cut into 10 bins of equal frequency. ``landmarking``: area under
+    the ROC curve (``AUC``), error rate and Cohen's kappa of simple learners, from their pooled
+    predictions in 3 stratified folds of a stratified subsample. Regression has the same but for
+    the classes: a target's own statistics (``Target...``), and ``R2``, relative absolute error
+    (``RAE``) and ``Spearman`` as scores.
+
+    **Learners.** Weka's become scikit-learn's nearest equivalents, on numbers scaled to [0, 1]
+    and indicators of the categories, the median for missing numbers, and a category of its own
+    for missing ones:
+
+    - ``DecisionStump``: ``DecisionTreeClassifier(criterion="entropy", max_depth=1)``.
+    - ``NaiveBayes``: ``GaussianNB`` and ``CategoricalNB``, multiplied. Regression:
+      ``LinearRegression`` is ``Ridge(alpha=1)``.
+    - ``kNN1N``: ``NearestNeighbors(1)`` in Weka's distance.
+    - ``J48.C.``: ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``, pruned by
+      C4.5's pessimistic errors at the confidences 0.00001, 0.0001 and 0.001. Regression:
+      ``CART.A.``, ``DecisionTreeRegressor`` with ``ccp_alpha`` = 0.001, 0.01 and 0.1 variances.
+    - ``REPTreeDepthD``: an entropy tree of depth D with reduced-error pruning on a third.
+    - ``RandomTreeDepthD``: a tree of depth D with log2(p) + 1 random columns for each split.
+    - ``CfsSubsetEval_L``: L on the columns that correlation-based feature selection picks in
+      each training fold.
+
+    **Limits.** A clock is asked before each feature (those computed together are one), between
+    columns and between folds; a single step is never interrupted, but the four ``max_`` caps bound
+    its size. What is out of time, or fails, is NaN with its reason in ``failures``, and the rest
+    goes on; a value that came late is kept. Without time-outs the result depends on the data
+    and the seed only; new labels for the same classes change nothing. With ``time_limit=None``
+    and ``budget=None`` there are no time-outs. Reading ``X`` and ``y`` takes of the budget, but is
+    not cut short by it.
+
+    Args:
+        X: A data frame or an array (n, p) of numbers or objects; values may be missing. Infinite
+            values count as missing.
+        y: The target (n,), without missing values: strings, bools, integers or floats.
+        task: ``"auto"`` takes fractions, and whole numbers with more than 100 distinct values or
+            less than two rows for each, for regression.
+        nominal: Nominal columns by name, by number or as a mask (p,). None: those of type
+            category, bool or str, and object columns that are not all numbers.
+        groups: Groups, or names of features, or both; see ``meta_feature_names``.
+        time_limit: Seconds for each feature, or group of features computed together.
+        budget: Seconds for the whole call.
+        max_landmark_rows: Rows of the landmarkers' subsample, which keeps the distribution of
+            the target. Above K = 10 classes it is divided by sqrt(K / 10), down to 500.
+        max_landmark_columns: Columns of the landmarkers; a random choice of those that vary.
+        max_statistics_rows: The same for the groups ``statistical`` and ``information``.
+        max_statistics_columns: The same for these groups.
+        seed: Of subsamples, folds and learners.
+
+    Returns:
+        Exactly the features of ``meta_feature_names(groups, task)``, with the seconds of each.
+
+    Raises:
+        ValueError: For a table without rows or columns, lengths that differ, missing targets,
+            unknown names, or limits that are not positive.
+        TypeError: For sparse matrices, complex numbers, or values without a hash.
+    """
+    start = time.perf_counter()
+    _check_limits(time_limit=time_limit, budget=budget)
+    caps = {
+        "max_landmark_rows": max_landmark_rows,
+        "max_landmark_columns": max_landmark_columns,
+        "max_statistics_rows": max_statistics_rows,
+        "max_statistics_columns": max_statistics_columns,
+    }
+    _check_caps(caps)
+    streams = Streams(seed)
+    with quiet():
+        columns = read_table(X, nominal)
+        target = read_target(y, task=task, n_rows=len(columns[0].values))
+    wanted = meta_feature_names(groups, target.task)
+    sample = landmarkers.Sample(
+        columns,
+        target,
+        max_rows=max_landmark_rows,
+        max_columns=max_landmark_columns,
+        streams=streams,
+    )
+    fewer = _cut(columns, target, max_statistics_rows, max_statistics_columns, streams)
+    units: list[Unit] = [
+        *simple.units(columns, target),
+        *statistical.units(*fewer),
+        *information.units(*fewer),
+        *landmarkers.units(sample, target.task, streams.integer("meta-features", 3)),
+    ]
+    end = None if budget is None else start + budget
+    done = run(units, wanted, time_limit=time_limit, end=end)
+    return MetaFeatures(
+        features={name: done.values[name] for name in wanted},
+        seconds={name: done.seconds[name] for name in wanted},
+        failures={name: done.failures[name] for name in wanted if name in done.failures},
+        task=target.task,
+        total_seconds=time.perf_counter() - start,
+    )
+
+
+def _check_limits(**limits: float | None) -> None:
+    for name, limit in limits.items():
+        if limit is not None and (isnan(limit) or limit <= 0):
+            raise ValueError(f"{name} must be positive seconds or None, got {limit!r}.")
+
+
+def _check_caps(caps: dict[str, int]) -> None:
+    for name, cap in caps.items():
+        if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
+            raise ValueError(f"{name} must be an integer >= 1, got {cap!r}.")
+
+
+def _cut(
+    columns: list[Column], target: Target, rows: int, most: int, streams: Streams
+) -> tuple[list[Column], Target]:
+    """At most ``rows`` rows, by the target's distribution, and ``most`` columns at random."""
+    if len(columns) > most:
+        keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
+        columns = [columns[j] for j in sorted(keep)]
+    if len(target.values) <= rows:
+        return columns, target
+    chosen = subsample(target.values, rows, streams.generator("meta-features", 5))
+    return [column.take(chosen) for column in columns], target.take(chosen)

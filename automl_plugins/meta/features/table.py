@@ -1,0 +1,205 @@
+"""A user's table as typed columns: numbers with NaN, categories as codes with -1 for missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One input column.
+
+    Attributes:
+        name: Its name in the frame, or its number as a string.
+        nominal: Whether the values are categories.
+        values: float64 (n,) with NaN for missing, or int64 codes (n,) with -1 for missing. Codes
+            count the categories by their first appearance, without gaps until rows are taken.
+    """
+
+    name: str
+    nominal: bool
+    values: FloatArray | IntArray
+
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Which values are missing (n,)."""
+        return self.values < 0 if self.nominal else np.isnan(self.values)
+
+    @property
+    def known(self) -> FloatArray | IntArray:
+        """The values that are not missing (m,)."""
+        return self.values[~self.missing]
+
+    def take(self, rows: IntArray) -> Column:
+        """The same column at these rows."""
+        return Column(self.name, self.nominal, self.values[rows])
+
+
+def read_table(X: Any, nominal: Sequence[Any] | npt.NDArray[Any] | None = None) -> list[Column]:
+    """The columns of a data frame or of an array.
+
+    A column is nominal if its type is category, bool or str, or if it holds objects that are not
+    all numbers. Times count as numbers; infinite numbers count as missing. Frames are used
+    through ``frame.columns`` and ``frame[name]``, so any library's will do.
+
+    Args:
+        X: A frame, an array (n, p), or n rows of p values.
+        nominal: Which columns are nominal, by name (frames), number or mask (p,); None detects.
+
+    Raises:
+        TypeError: For a sparse matrix, complex numbers or values without a hash.
+        ValueError: For a table that is empty or not two-dimensional, for an unknown column in
+            ``nominal``, or for a column that is not in ``nominal`` and not numeric.
+    """
+    names, raw = _columns_of(X)
+    if not raw:
+        raise ValueError("X has no columns: meta-features need at least one.")
+    if len(raw[0]) == 0:
+        raise ValueError("X has no rows: meta-features need at least one.")
+    mask = None if nominal is None else _nominal_mask(nominal, names)
+    return [
+        _read_column(str(name), column, None if mask is None else bool(mask[j]))
+        for j, (name, column) in enumerate(zip(names, raw, strict=True))
+    ]
+
+
+def _columns_of(X: Any) -> tuple[list[Any], list[Any]]:
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        names = list(X.columns)
+        if len(set(names)) == len(names):
+            return names, [X[name] for name in names]
+        return names, [X.iloc[:, j] for j in range(len(names))]
+    if hasattr(X, "tocsr"):
+        raise TypeError("X is a sparse matrix: pass X.toarray(), or a selection of its columns.")
+    array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must be a frame or an array (n, p), got {array.ndim} dimension(s): "
+            "use X.reshape(-1, 1) for a single column, and rows of equal length."
+        )
+    return list(range(array.shape[1])), [array[:, j] for j in range(array.shape[1])]
+
+
+def _nominal_mask(nominal: Sequence[Any] | npt.NDArray[Any], names: list[Any]) -> Any:
+    if isinstance(nominal, str):
+        raise TypeError(f"nominal must be a list of columns or a mask, got {nominal!r}.")
+    asked = list(nominal)
+    if asked and all(isinstance(item, bool | np.bool_) for item in asked):
+        if len(asked) != len(names):
+            raise ValueError(f"nominal is a mask of {len(asked)}, but X has {len(names)} columns.")
+        return asked
+    mask = [False] * len(names)
+    for item in asked:
+        if item in names:
+            mask[names.index(item)] = True
+        elif isinstance(item, int | np.integer) and -len(names) <= item < len(names):
+            mask[int(item)] = True
+        else:
+            raise ValueError(
+                f"nominal has {item!r}, which is no column of X: "
+                f"use names or numbers in [0, {len(names)}), or a mask."
+            )
+    return mask
+
+
+def _read_column(name: str, column: Any, nominal: bool | None) -> Column:
+    kind = getattr(column.dtype, "kind", "O")
+    if str(column.dtype).lower().startswith(("category", "categorical", "enum")):
+        kind = "O"
+        detected = True
+    else:
+        detected = kind in "bUST"
+    if kind == "c":
+        raise TypeError(f"column {name!r} holds complex numbers: pass their parts as two columns.")
+    if kind in "mM":
+        array = np.asarray(column, dtype="datetime64[ns]" if kind == "M" else "timedelta64[ns]")
+        values = array.astype("int64").astype(np.float64)
+        values[np.isnat(array)] = np.nan
+    elif kind in "iuf":
+        convert: Callable[..., Any] | None = getattr(column, "to_numpy", None)
+        if convert is not None and not isinstance(column.dtype, np.dtype):
+            values = np.array(convert(dtype=np.float64, na_value=np.nan))
+        else:
+            values = np.array(column, dtype=np.float64)
+    else:
+        return _read_objects(name, column, detected, nominal)
+    values[np.isinf(values)] = np.nan
+    if nominal:
+        missing = np.isnan(values)
+        codes = np.full(len(values), -1, dtype=np.int64)
+        codes[~missing] = first_appearance_codes(values[~missing])
+        return Column(name, True, codes)
+    return Column(name, False, values)
+
+
+def _read_objects(name: str, column: Any, detected: bool, nominal: bool | None) -> Column:
+    if detected and nominal is not False:
+        return _read_categories(name, column)
+    objects = np.asarray(column, dtype=object)
+    missing = missing_objects(objects)
+    known = objects[~missing]
+    if nominal is None:
+        nominal = not (len(known) and only_numbers(known))
+    if not nominal:
+        try:
+            values = np.full(len(objects), np.nan)
+            values[~missing] = known.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"column {name!r} is not in nominal, but not all of its values are numbers: "
+                "add it to nominal, or leave nominal=None to detect such columns."
+            ) from None
+        values[np.isinf(values)] = np.nan
+        return Column(name, False, values)
+    return _read_categories(name, column)
+
+
+def _read_categories(name: str, column: Any) -> Column:
+    try:
+        if hasattr(column, "factorize"):  # the same, faster
+            return Column(name, True, np.asarray(column.factorize()[0], dtype=np.int64))
+        objects = np.asarray(column, dtype=object)
+        missing = missing_objects(objects)
+        codes = np.full(len(objects), -1, dtype=np.int64)
+        codes[~missing] = first_appearance_codes(objects[~missing])
+    except TypeError:
+        raise TypeError(
+            f"column {name!r} holds values without a hash: turn them into strings or numbers."
+        ) from None
+    return Column(name, True, codes)
+
+
+def missing_objects(column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which objects (n,) are None, NaN, or a frame library's missing value."""
+    types = set(map(type, column))
+    if any(t.__name__ in _MISSING_TYPES for t in types):
+        lacking = {t for t in types if t.__name__ in _MISSING_TYPES}
+        return np.array(
+            [type(v) in lacking or (isinstance(v, float | np.floating) and v != v) for v in column]
+        )
+    if any(issubclass(t, float | np.floating) for t in types):
+        return np.array([isinstance(v, float | np.floating) and v != v for v in column])
+    return np.zeros(len(column), dtype=np.bool_)
+
+
+def only_numbers(known: npt.NDArray[Any]) -> bool:
+    """Whether all objects (n,) are numbers; bools are none."""
+    types = set(map(type, known))
+    return all(issubclass(t, int | float | np.number) and t is not bool for t in types)
+
+
+def first_appearance_codes(values: npt.NDArray[Any]) -> IntArray:
+    """Codes (n,) of values (n,) without missing ones, counted by first appearance."""
+    index: dict[Any, int] = {}
+    codes = [index.setdefault(value, len(index)) for value in values.tolist()]
+    return np.array(codes, dtype=np.int64)

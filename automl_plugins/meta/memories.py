@@ -1,0 +1,112 @@
+"""What counts as a memory: datasets, stores and where they are, records, names of bundled ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
+
+from .bundled import LEARNERS, bundled
+from .dataset import MetaDataset
+from .records import TaskRecord
+from .spaces import union_space
+
+
+class Store(Protocol):
+    """What is needed of a ``MetaStore``."""
+
+    def records(self) -> list[TaskRecord]:
+        """All runs, task by task."""
+        ...
+
+
+#: A memory: aligned or not, in a database, its path or address, or the name of a bundled one.
+Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
+
+
+def opened(memory: Memory | None, space: ConfigurationSpace) -> MetaDataset:
+    """A memory aligned to a search space.
+
+    Raises:
+        TypeError: For something else.
+        ValueError: If it has no runs, shares no hyperparameter with the space, or no run of it
+            lies there.
+    """
+    known = recorded(memory)
+    if isinstance(known, MetaDataset):
+        dataset = known.aligned(space)
+    else:
+        dataset = MetaDataset.from_records(known, space)
+    if not len(dataset):
+        raise ValueError(
+            "No run of the memory lies in the search space: "
+            + "; ".join(str(covered) for covered in dataset.coverage[:3])
+        )
+    return dataset
+
+
+def recorded(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
+    """What a memory holds, in the space or spaces that it was recorded in.
+
+    Raises:
+        StoreError: For a store that cannot be read.
+        TypeError: For what is no memory.
+        ValueError: For a name or path of none.
+    """
+    if isinstance(memory, MetaDataset):
+        return memory
+    if isinstance(memory, str) and memory in LEARNERS:
+        return bundled(memory)
+    if isinstance(memory, str | os.PathLike):
+        path = os.fspath(memory)
+        if "://" not in path and not Path(path).is_file():  # which a store would make
+            raise ValueError(
+                f"There is no memory {path!r}: it is no file, and the bundled memories are"
+                f" {', '.join(LEARNERS)}."
+            )
+        from .store import MetaStore
+
+        with MetaStore(memory) as store:
+            return store.records()
+    if memory is not None and callable(found := getattr(memory, "records", None)):
+        return list(found())
+    if isinstance(memory, Iterable):
+        records = list(memory)
+        if all(isinstance(record, TaskRecord) for record in records):
+            return records
+    raise TypeError(
+        "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks, or the"
+        f" name of a bundled memory, got {memory!r}."
+    )
+
+
+def conditioned(
+    space: ConfigurationSpace, known: MetaDataset | Sequence[TaskRecord]
+) -> ConfigurationSpace:
+    """A space without conditions, with those that a memory has for hyperparameters of it.
+
+    Only conditions on the values of one parent are taken over.
+    """
+    if isinstance(known, MetaDataset):
+        source = known.space
+    else:
+        try:
+            source = union_space(known)
+        except ValueError:  # recorded without a space
+            return space
+    for name in space:
+        conditions = source.parent_conditions_of[name] if name in source else []
+        if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):
+            continue
+        condition: Condition = conditions[0]
+        if condition.parent.name not in space:
+            continue
+        parent = space[condition.parent.name]
+        wanted = condition.values if isinstance(condition, InCondition) else [condition.value]
+        if legal := [value for value in wanted if parent.legal_value(value)]:
+            space.add(InCondition(space[name], parent, legal))
+    return space

@@ -1,0 +1,133 @@
+"""Runs written to a memory while a search goes on; what the adapters' recorders share."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ConfigSpace import ConfigurationSpace
+
+from .encoding import digest, encode, plain_meta_features, plain_space, plain_tags
+from .records import TaskRecord
+
+logger = logging.getLogger("automl_plugins.meta.recorder")
+
+_LONGEST = 400  # characters of a name
+
+
+class WritableStore(Protocol):
+    """What a recorder needs of a ``MetaStore``."""
+
+    def add(
+        self,
+        record: TaskRecord,
+        *,
+        search: str | None = None,
+        keys: Sequence[str | int] | None = None,
+    ) -> int:
+        """Keep the runs whose keys are new in their search; returns how many."""
+        ...
+
+
+class Recorder:
+    """Writes runs to a store, and never stops the search that makes them.
+
+    What is wrong with the arguments is raised here. What goes wrong later - a full disk, a
+    database that is away, a configuration that cannot be stored - is logged once as a warning of
+    ``automl_plugins.meta.recorder`` and counted, and the search goes on.
+
+    Args:
+        store: A ``MetaStore``, or its address or path.
+        task: Name of the task; None leaves it to what is recorded.
+        meta_features: Properties of the data by name.
+        tags: What else is known of the task.
+
+    Attributes:
+        n_recorded: Runs that were written and not there before.
+        n_lost: Runs that could not be written.
+
+    Raises:
+        StoreError: If the store cannot be opened.
+        TypeError: For a store that is none, meta-features that are no numbers, tags that are no
+            text.
+        ValueError: For an empty name, an infinite meta-feature, or an address that is none.
+    """
+
+    def __init__(
+        self,
+        store: WritableStore | str | os.PathLike[str],
+        *,
+        task: str | None = None,
+        meta_features: Mapping[str, float] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        if task is not None and (not isinstance(task, str) or not task):
+            raise ValueError(f"task must be the name of a task, got {task!r}.")
+        told = "" if task is None else task
+        plain_meta_features(meta_features or {}, task=told)
+        plain_tags(tags or {}, task=told)
+        self.store = _opened(store)
+        self.task = task
+        self.meta_features = dict(meta_features or {})
+        self.tags = dict(tags or {})
+        self.n_recorded = 0
+        self.n_lost = 0
+
+    def write(
+        self,
+        record: Callable[[], TaskRecord],
+        *,
+        search: Callable[[], str],
+        key: Callable[[], str],
+    ) -> None:
+        """Write one run. Whatever goes wrong, here or in what is called, does not get out."""
+        try:
+            self.add(record(), search=search(), keys=[key()])
+        except Exception as error:
+            self.n_lost += 1
+            if self.n_lost == 1:
+                logger.warning(
+                    "A run could not be recorded, the search goes on without: %s: %s. Further"
+                    " ones are counted in n_lost.",
+                    type(error).__name__,
+                    error,
+                )
+
+    def add(self, record: TaskRecord, *, search: str, keys: Sequence[str]) -> int:
+        """Write runs; those that are there already are left alone. Returns how many are new.
+
+        Raises:
+            StoreError: If the store cannot be written.
+        """
+        if self.task is not None:
+            record = replace(record, name=self.task)
+        record = record.described(
+            meta_features={**record.meta_features, **self.meta_features},
+            tags={**record.tags, **self.tags},
+        )
+        if len(search) > _LONGEST:
+            search = f"{search[: _LONGEST // 2]}-{digest(search)}"
+        new = self.store.add(record, search=search, keys=keys)
+        self.n_recorded += new
+        return new
+
+
+def search_name(kind: str, space: ConfigurationSpace, seed: int | None = None) -> str:
+    """Name of the searches of one kind in equal spaces: the same in every process."""
+    name = f"{kind}-{digest(encode(plain_space(space)))}"
+    return name if seed is None else f"{name}-{seed}"
+
+
+def _opened(store: Any) -> WritableStore:
+    if isinstance(store, str | os.PathLike):
+        from .store import MetaStore
+
+        opened: WritableStore = MetaStore(store)
+        return opened
+    if not callable(getattr(store, "add", None)):
+        raise TypeError(f"store must be a MetaStore, or its address or path, got {store!r}.")
+    memory: WritableStore = store
+    return memory

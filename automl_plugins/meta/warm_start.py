@@ -1,0 +1,261 @@
+"""Warm starts: how many suggestions of a memory a search begins with, and what comes after them.
+
+Frameworks begin with n points that look at nothing, their start-up. Suggestions can be put before
+it, into it or in its place:
+
+===========  ===================  =====================================
+mode         suggestions          then of the start-up
+===========  ===================  =====================================
+``add``      k                    all n points
+``part``     k                    the n - k points that are left
+``replace``  k, n unless told     none
+===========  ===================  =====================================
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.design import next_point
+from automl_plugins.space import VectorSpace
+
+from . import designs
+from .alignment import align
+from .dataset import MetaDataset
+from .designs import InitialDesign
+from .designs.suggestion import Design, Suggestion
+from .features.extraction import meta_features
+from .memories import Memory, opened
+from .task_features import TaskDescription
+from .values import plain_values
+
+logger = logging.getLogger("automl_plugins.meta.warm_start")
+
+FloatArray = npt.NDArray[np.float64]
+WarmStart = Literal["add", "part", "replace"]
+MODES: tuple[WarmStart, ...] = get_args(WarmStart)
+
+#: Designs by name; ``opt`` needs the truth and is for benchmarks only.
+DESIGNS: Mapping[str, InitialDesign] = {
+    "diverse": designs.diverse,
+    "portfolio": designs.portfolio,
+    "knn": designs.knn,
+    "delta": designs.delta,
+    "top_k": designs.top_k,
+    "bad_start": designs.bad_start,
+}
+
+_POOL = 256  # candidates for each space-filling point
+
+
+AnyDesign = InitialDesign | Design | str
+
+
+# --- how many -------------------------------------------------------------------------------
+
+
+def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
+    """Number of suggestions to ask for.
+
+    Args:
+        mode: ``"add"``, ``"part"`` or ``"replace"``.
+        n_default: Points of the start-up.
+        k: Number that the user wants; None takes all of the start-up to replace it, else half.
+
+    Raises:
+        TypeError: For a k that is no whole number.
+        ValueError: For an unknown mode, or a k below 1.
+    """
+    checked_mode(mode)
+    if k is None:
+        return max(1, n_default if mode == "replace" else -(-n_default // 2))
+    return checked_number("The number of suggestions", k, least=1)
+
+
+def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
+    """Points of the start-up that come after the suggestions there are."""
+    checked_mode(mode)
+    if mode == "add":
+        return n_default
+    return max(0, n_default - n_suggested) if mode == "part" else 0
+
+
+def checked_mode(mode: str) -> WarmStart:
+    """The mode, if it is one.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    if mode not in MODES:
+        raise ValueError(
+            f"mode must be 'add' (suggestions, then the whole start-up), 'part' (suggestions take"
+            f" its first places) or 'replace' (suggestions only), got {mode!r}."
+        )
+    return mode
+
+
+def checked_number(name: str, n: Any, *, least: int = 0) -> int:
+    """A whole number, not below the least that is allowed.
+
+    Raises:
+        TypeError: If it is no whole number.
+        ValueError: If it is less.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {n!r}.")
+    if n < least:
+        raise ValueError(f"{name} must be at least {least}, got {n}.")
+    return int(n)
+
+
+# --- what is suggested ----------------------------------------------------------------------
+
+
+def advise(
+    space: ConfigurationSpace,
+    memory: Memory | None,
+    *,
+    k: int,
+    X: Any = None,
+    y: Any = None,
+    task: TaskDescription = None,
+    design: AnyDesign = designs.diverse,
+) -> Design:
+    """What a memory suggests to begin with.
+
+    Args:
+        space: The search space of the new task.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks; or the
+            name of a bundled memory. Not needed for a ready ``Design``.
+        k: Number of suggestions.
+        X: The data of the new task, of which meta-features are computed if the memory has any.
+        y: Its target.
+        task: Its meta-features instead. Without either all known tasks count alike.
+        design: A design, its name, or the ``Design`` that one has returned, whose configurations
+            are then fitted to the space.
+
+    Returns:
+        At most k distinct configurations of the space; its notes say if there are fewer.
+
+    Raises:
+        TypeError: For a memory or design that is none.
+        ValueError: For a memory without runs or that shares no hyperparameter with the space, an
+            unknown design, X without y, or meta-features beside them.
+    """
+    k = checked_number("The number of suggestions", k, least=1)
+    function = design_of(design)
+    if isinstance(function, Design):
+        found = fitted(function, space)
+        found = replace(found, suggestions=found.suggestions[:k])
+    else:
+        dataset = opened(memory, space)
+        found = function(space, dataset, describe(dataset, X, y, task), k)
+        if not isinstance(found, Design):
+            raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
+    if len(found) < k:
+        note = f"{k} suggestions were asked for, there are {len(found)}."
+        found = replace(found, notes=(*found.notes, note))
+    logger.info("%s", found)
+    return found
+
+
+def describe(
+    dataset: MetaDataset, X: Any = None, y: Any = None, task: TaskDescription = None
+) -> Mapping[str, float]:
+    """Meta-features of the new task; empty where they are not known, or the memory has none.
+
+    Raises:
+        TypeError: For meta-features that are no mapping.
+        ValueError: For X without y, or the reverse, or meta-features beside them.
+    """
+    if (X is None) != (y is None):
+        given, absent = ("X", "y") if y is None else ("y", "X")
+        raise ValueError(f"{given} without {absent}: meta-features need both.")
+    if X is not None and task is not None:
+        raise ValueError("Pass X and y or their meta-features, not both.")
+    if task is not None and not isinstance(task, Mapping):
+        raise TypeError(f"Meta-features must be numbers by name, got {task!r}.")
+    if X is None or not dataset.meta_feature_names():  # nothing to compare: designs say so
+        return task or {}
+    return meta_features(X, y)
+
+
+def design_of(design: AnyDesign) -> InitialDesign | Design:
+    """A design by its name; anything else that is one as it is.
+
+    Raises:
+        TypeError: For what is none.
+        ValueError: For an unknown name.
+    """
+    if isinstance(design, str):
+        if design not in DESIGNS:
+            raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}.")
+        return DESIGNS[design]
+    if not isinstance(design, Design) and not callable(design):
+        raise TypeError(
+            f"design must be one of {', '.join(DESIGNS)}, a function design(space, memory, task,"
+            f" k), or a Design, got {design!r}."
+        )
+    return design
+
+
+def name_of(design: AnyDesign) -> str:
+    """What a design is called."""
+    if isinstance(design, Design):
+        return design.method
+    while isinstance(design, partial):
+        design = cast(AnyDesign, design.func)
+    return design if isinstance(design, str) else getattr(design, "__name__", repr(design))
+
+
+def fitted(design: Design, space: ConfigurationSpace) -> Design:
+    """A design as configurations of a search space: clipped, imputed, dropped, none twice.
+
+    Raises:
+        ValueError: If it shares no hyperparameter with the space, or nothing is left of it.
+    """
+    vectors = VectorSpace(space)
+    rows, keep, coverage = align(vectors, design.configurations, task=design.method)
+    if not coverage.shared or not keep.any():
+        raise ValueError(
+            f"The design has nothing for this search space ({coverage}), whose hyperparameters are"
+            f" {', '.join(vectors.names)}."
+        )
+    kept = np.flatnonzero(keep)
+    _, first = np.unique(vectors.keys(rows[kept]), return_index=True)
+    kept = kept[np.sort(first)]
+    suggestions = tuple(
+        Suggestion(rows[i], values, design.suggestions[i].score, design.suggestions[i].reason)
+        for i, values in zip(kept.tolist(), plain_values(space, rows[kept]), strict=True)
+    )
+    moved = coverage.n_dropped or coverage.n_clipped or coverage.imputed or coverage.ignored
+    notes = (*design.notes, f"Fitted to the search space: {coverage}.") if moved else design.notes
+    return Design(design.method, suggestions, notes)
+
+
+# --- the rest of the start-up ---------------------------------------------------------------
+
+
+def space_filling(
+    space: VectorSpace, tried: FloatArray, n: int, rng: np.random.Generator
+) -> FloatArray:
+    """Points (m, d) that fill a space beside those tried (t, d).
+
+    Fewer than n where nothing new could be drawn.
+    """
+    begun = len(tried)
+    for _ in range(n):
+        pool = space.sample(_POOL, rng)
+        pool = pool[~space.seen(pool, np.sort(space.keys(tried)))]
+        if not len(pool):
+            break
+        tried = np.vstack([tried, next_point(space, pool, tried, rng)])
+    return tried[begun:]

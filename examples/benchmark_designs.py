@@ -1,0 +1,164 @@
+"""How good are meta-learned starts? Leave one data set out, on recorded tables.
+
+python examples/benchmark_designs.py regret    # mean normalised regret after 1, 3, 5 and 10
+python examples/benchmark_designs.py learner   # rank correlation of the meta-learner
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from recorded_memories import MEMORIES
+from scipy.stats import wilcoxon
+
+from automl_plugins.meta import (
+    Design,
+    MetaDataset,
+    MetaLearner,
+    bad_start,
+    delta,
+    diverse,
+    knn,
+    opt,
+    portfolio,
+    top_k,
+)
+from automl_plugins.replay import Table
+
+BUDGETS = (1, 3, 5, 10)
+K = max(BUDGETS)
+# As OpenML, auto-sklearn and pymfe call the accuracies of simple learners.
+LANDMARKERS = (
+    *("Landmark", "best_node", "elite_nn", "linear_discr", "naive_bayes"),
+    *("one_nn", "random_node", "worst_node"),
+)
+
+
+def designs(
+    memory: MetaDataset, own: MetaDataset, task: Mapping[str, float]
+) -> dict[str, Callable[[], Design]]:
+    """Every design of ``memory`` for the task ``own``."""
+    learner = MetaLearner().fit(memory)
+    made: dict[str, Callable[..., Design]] = {
+        "diverse": diverse,
+        "portfolio": portfolio,
+        "knn": knn,
+        "top_k": partial(top_k, learner=learner),
+        "delta 0.1": partial(delta, delta=0.1, learner=learner),
+        "delta 0.2": partial(delta, delta=0.2, learner=learner),
+        "bad_start": partial(bad_start, learner=learner),
+        "opt": partial(opt, vectors=own.vectors, losses=own.losses),
+    }
+    return {name: partial(make, memory.space, memory, task, K) for name, make in made.items()}
+
+
+def regrets(table: Table, configurations: list[dict[str, object]]) -> list[float]:
+    """Normalised regret of the best so far after each budget; all configurations are tried."""
+    rows = [table.find(configuration).row for configuration in configurations]
+    losses = np.where(np.isnan(table.losses[rows]), table.worst, table.losses[rows])
+    scale = table.worst - table.best
+    best = np.minimum.accumulate((losses - table.best) / scale)
+    return [float(best[min(b, len(best)) - 1]) for b in BUDGETS]
+
+
+def one_table(table: Table, memory: MetaDataset, seed: int) -> list[dict[str, object]]:
+    """A row for each design on one table, left out of the memory."""
+    task = next(t for t in memory.tasks if t.name == table.name)
+    left, own = memory.without(table.name), memory.subset(lambda t: t.name == table.name)
+    rows: list[dict[str, object]] = []
+    for name, make in designs(left, own, task.meta_features).items():
+        begin = time.perf_counter()
+        design = make()
+        seconds = time.perf_counter() - begin
+        found = regrets(table, design.configurations)
+        rows.append(_row(table, name, seconds, found))
+    rng = np.random.default_rng(seed)
+    drawn = [
+        regrets(table, [table.config(int(i)) for i in rng.choice(len(table), K, replace=False)])
+        for _ in range(20)
+    ]
+    rows.append(_row(table, "random", 0.0, np.mean(drawn, axis=0).tolist()))
+    return rows
+
+
+def _row(table: Table, design: str, seconds: float, found: list[float]) -> dict[str, object]:
+    at = {f"{b}": 100.0 * value for b, value in zip(BUDGETS, found, strict=True)}
+    return {"table": table.name, "design": design, "seconds": seconds, **at}
+
+
+def regret(sources: list[str], n_jobs: int) -> None:
+    """Print the mean regret of each design, and how it compares with the portfolio."""
+    for source in sources:
+        tables, memory = MEMORIES[source]()
+        parts = Parallel(n_jobs=n_jobs)(
+            delayed(one_table)(table, memory, seed) for seed, table in enumerate(tables)
+        )
+        frame = pd.DataFrame([row for part in parts for row in part])
+        budgets = [str(b) for b in BUDGETS]
+        wide = frame.pivot(index="table", columns="design", values=budgets)
+        order = frame.design.drop_duplicates().tolist()
+        shown = frame.groupby("design")[[*budgets, "seconds"]].mean().loc[order]
+        for b in budgets:
+            base = wide[b]["portfolio"]
+            shown[f"p@{b}"] = [_p(wide[b][name] - base) for name in order]
+        print(f"\n{source}: {len(tables)} tables; mean regret in percent, p against the portfolio")
+        print(shown.round(3).to_string())
+
+
+def _p(difference: pd.Series) -> float:
+    if not difference.any():
+        return 1.0
+    return float(wilcoxon(difference, zero_method="zsplit").pvalue)
+
+
+def learner(sources: list[str], folds: int | None) -> None:
+    """Print the rank correlation of the meta-learner, with and without landmarkers."""
+    for source in sources:
+        _, memory = MEMORIES[source]()
+        for label, used in (("all", memory), ("no landmarkers", _without_landmarkers(memory))):
+            for leaves in (4, 16):
+                begin = time.perf_counter()
+                report = MetaLearner(num_leaves=leaves).report(used, folds=folds)
+                seconds = time.perf_counter() - begin
+                print(
+                    f"{source}, {label}, {leaves} leaves: {report} ({seconds:.0f} s)", flush=True
+                )
+
+
+def _without_landmarkers(memory: MetaDataset) -> MetaDataset:
+    tasks = [
+        replace(
+            task,
+            meta_features={
+                name: value
+                for name, value in task.meta_features.items()
+                if not name.startswith(LANDMARKERS)
+            },
+        )
+        for task in memory.tasks
+    ]
+    return replace(memory, tasks=tuple(tasks))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["regret", "learner"])
+    parser.add_argument("--sources", nargs="+", default=list(MEMORIES), choices=list(MEMORIES))
+    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--folds", type=int, help="leave tasks out in so many parts, not singly")
+    args = parser.parse_args()
+    if args.what == "regret":
+        regret(args.sources, args.n_jobs)
+    else:
+        learner(args.sources, args.folds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Runs of anywhere as vectors of a search space."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    Integer,
+)
+from ConfigSpace.hyperparameters import OrdinalHyperparameter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automl_plugins.known_meanings import TaskFacts
+from automl_plugins.meta.alignment import align
+from automl_plugins.meta.values import as_configuration, plain_values
+from automl_plugins.space import VectorSpace
+
+
+def svm() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kernel = Categorical("kernel", ["rbf", "linear"])
+    gamma = Float("gamma", (1e-3, 10.0), log=True, default=0.1)
+    space.add(kernel, gamma, Float("C", (0.1, 100.0), log=True, default=1.0))
+    space.add(EqualsCondition(gamma, kernel, "rbf"))
+    return space
+
+
+def aligned(space: ConfigurationSpace, *rows: dict[str, Any], **options: Any) -> Any:
+    return align(VectorSpace(space), rows, task="t", **options)
+
+
+def values(space: ConfigurationSpace, vectors: np.ndarray) -> list[dict[str, Any]]:
+    return plain_values(space, vectors)
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=25, deadline=None)
+def test_what_a_space_produced_comes_back(seed: int) -> None:
+    space = svm()
+    space.add(Integer("n", (1, 1000), log=True), OrdinalHyperparameter("q", [1, 2, 4, 8]))
+    vectors = VectorSpace(space).sample(20, np.random.default_rng(seed))
+    back, keep, coverage = aligned(space, *values(space, vectors))
+    assert keep.all() and coverage.n_clipped == 0 and not coverage.imputed
+    np.testing.assert_allclose(back, vectors, atol=1e-12)
+    assert VectorSpace(space).keys(back).tolist() == VectorSpace(space).keys(vectors).tolist()
+
+
+def test_missing_values_are_imputed_with_the_default() -> None:
+    vectors, keep, coverage = aligned(svm(), {"kernel": "rbf", "C": 2.0}, {"kernel": "linear"})
+    got = values(svm(), vectors)
+    assert got[0] == {"kernel": "rbf", "C": pytest.approx(2.0), "gamma": pytest.approx(0.1)}
+    assert got[1] == {"kernel": "linear", "C": pytest.approx(1.0)}  # gamma is inactive there
+    assert coverage.imputed == {"C": 1, "gamma": 1} and keep.all()
+    assert "imputed" in str(coverage)
+
+
+def test_given_defaults_win() -> None:
+    vectors, _, _ = aligned(svm(), {"kernel": "linear"}, defaults={"C": 10.0})
+    assert values(svm(), vectors)[0]["C"] == pytest.approx(10.0)
+    with pytest.raises(ValueError, match="defaults: C=1000.0 is not a value"):
+        aligned(svm(), {}, defaults={"C": 1000.0})
+    with pytest.raises(ValueError, match="defaults names D, not in the search space"):
+        aligned(svm(), {}, defaults={"D": 1.0})
+
+
+def test_missing_values_drop_the_run_if_asked_to() -> None:
+    _, keep, coverage = aligned(
+        svm(), {"kernel": "rbf", "C": 2.0}, {"kernel": "linear", "C": 1.0}, missing="drop"
+    )
+    assert keep.tolist() == [False, True] and coverage.n_dropped == 1
+
+
+def test_numbers_outside_are_clipped_or_dropped() -> None:
+    rows = [{"kernel": "linear", "C": 1e6}, {"kernel": "linear", "C": 0.0}, {"kernel": "linear"}]
+    vectors, keep, coverage = aligned(svm(), *rows)
+    column = svm().index_of["C"]
+    assert vectors[:2, column].tolist() == [1.0, 0.0] and coverage.n_clipped == 2
+    _, keep, coverage = aligned(svm(), *rows, out_of_range="drop")
+    assert keep.tolist() == [False, False, True] and coverage.n_clipped == 0
+
+
+def test_a_foreign_category_drops_the_run() -> None:
+    vectors, keep, coverage = aligned(svm(), {"kernel": "poly", "C": 1.0}, {"kernel": "linear"})
+    assert keep.tolist() == [False, True] and coverage.n_kept == 1
+    assert np.isnan(vectors[0]).all()
+
+
+def test_hyperparameters_that_the_space_lacks_are_told() -> None:
+    _, _, coverage = aligned(svm(), {"kernel": "linear", "tol": 1e-3})
+    assert coverage.ignored == ("tol",) and set(coverage.shared) == {"kernel"}
+
+
+@pytest.mark.parametrize("spelled", ["None", None])
+def test_text_stands_for_the_value_it_spells(spelled: Any) -> None:
+    space = ConfigurationSpace()
+    space.add(Categorical("w", ["None", "balanced"]), Categorical("b", [True, False]))
+    vectors, keep, _ = aligned(space, {"w": spelled, "b": "True"})
+    assert keep.all() and values(space, vectors) == [{"w": "None", "b": True}]
+
+
+def test_known_meanings_become_numbers() -> None:
+    space = ConfigurationSpace()
+    space.add(Float("max_features", (0.01, 1.0), default=0.5))
+    rows = [{"max_features": "sqrt"}, {"max_features": 0.3}, {"max_features": None}]
+    vectors, keep, _ = aligned(space, *rows, facts=TaskFacts(100, 25))
+    got = [v["max_features"] for v in values(space, vectors)]
+    assert got == pytest.approx([0.2, 0.3, 1.0]) and keep.all()
+    # without the number of features nobody can tell
+    _, keep, _ = aligned(space, *rows)
+    assert keep.tolist() == [False, True, True]
+
+
+def test_ordinals_take_the_nearest_value() -> None:
+    space = ConfigurationSpace()
+    space.add(OrdinalHyperparameter("q", [1, 10, 100]), OrdinalHyperparameter("s", ["a", "b"]))
+    vectors, keep, coverage = aligned(space, {"q": 12, "s": "b"}, {"q": 10, "s": "c"})
+    assert values(space, vectors[:1]) == [{"q": 10, "s": "b"}]
+    assert keep.tolist() == [True, False] and coverage.n_clipped == 1
+
+
+def test_constants() -> None:
+    space = ConfigurationSpace()
+    space.add(Constant("n", 100), Float("x", (0.0, 1.0)))
+    rows = [{"n": 100, "x": 0.1}, {"n": 50, "x": 0.2}, {"x": 0.3}]
+    _, keep, coverage = aligned(space, *rows)
+    assert keep.all() and coverage.n_clipped == 1 and not coverage.imputed
+    _, keep, _ = aligned(space, *rows, out_of_range="drop")
+    assert keep.tolist() == [True, False, True]
+
+
+def test_forbidden_configurations_are_dropped() -> None:
+    space = svm()
+    space.add(ForbiddenEqualsClause(space["kernel"], "linear"))
+    _, keep, _ = aligned(space, {"kernel": "linear", "C": 1.0}, {"kernel": "rbf"})
+    assert keep.tolist() == [False, True]
+
+
+def test_integers_are_rounded() -> None:
+    space = ConfigurationSpace()
+    space.add(Integer("n", (1, 9)))
+    vectors, _, coverage = aligned(space, {"n": 3.0}, {"n": 3.4}, {"n": np.int64(3)}, {"n": True})
+    assert [v["n"] for v in values(space, vectors[:3])] == [3, 3, 3]
+    assert coverage.n_dropped == 1  # True is no number
+
+
+def test_no_run_at_all() -> None:
+    vectors, keep, coverage = aligned(svm())
+    assert vectors.shape == (0, 3) and not len(keep) and coverage.n_runs == 0
+
+
+def test_equal_configurations_hash_equally() -> None:
+    space = svm()
+    (vector,), _, _ = aligned(space, {"kernel": "rbf", "C": 2.0, "gamma": 0.5})
+    assert hash(as_configuration(space, vector)) == hash(as_configuration(space, vector.copy()))
+    as_configuration(space, vector).check_valid_configuration()

@@ -1,0 +1,225 @@
+"""Runs of earlier tasks, aligned to one search space."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    Integer,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automl_plugins.history import Status
+from automl_plugins.meta import MetaDataset, MetaTask, TaskRecord
+from automl_plugins.meta.scores import by_task, regret, standardised
+from automl_plugins.meta.spaces import union_space
+
+
+def unit(*names: str) -> ConfigurationSpace:
+    return ConfigurationSpace({name: (0.0, 1.0) for name in names})
+
+
+def record(name: str, losses: list[float], **known: Any) -> TaskRecord:
+    rows = [{"x": i / 10} for i in range(len(losses))]
+    return TaskRecord(name, rows, np.array(losses), **{"space": unit("x"), **known})
+
+
+def test_records_become_columns() -> None:
+    data = MetaDataset.from_records(
+        [
+            record("a", [3.0, 1.0], meta_features={"n": 5.0}, tags={"family": "f"}),
+            record("b", [0.5]),
+            record("a", [2.0], meta_features={"p": 2.0}),
+        ]
+    )
+    assert [task.name for task in data.tasks] == ["a", "b"]
+    assert data.task.tolist() == [0, 0, 0, 1]
+    assert data.losses.tolist() == [3.0, 1.0, 2.0, 0.5]
+    assert data.tasks[0].meta_features == {"n": 5.0, "p": 2.0}
+    assert data.tasks[0].tags == {"family": "f"}
+    assert data.meta_feature_names() == ("n", "p")
+    np.testing.assert_array_equal(data.meta_features(), [[5.0, 2.0], [np.nan, np.nan]])
+    assert [data.losses[rows].tolist() for rows in data.rows] == [[3.0, 1.0, 2.0], [0.5]]
+    assert data.tasks[1].facts is None
+    assert "2 tasks, 4 runs" in repr(data)
+
+
+def test_runs_at_a_lower_budget_are_left_out() -> None:
+    data = MetaDataset.from_records([record("a", [3.0, 1.0], budget=np.array([1.0, np.nan]))])
+    assert data.losses.tolist() == [1.0]
+
+
+def test_it_pickles() -> None:
+    data = MetaDataset.from_records([record("a", [3.0, 1.0])])
+    again = pickle.loads(pickle.dumps(data))
+    np.testing.assert_array_equal(again.vectors, data.vectors)
+
+
+def test_records_come_back() -> None:
+    space = ConfigurationSpace()
+    kind, depth = Categorical("kind", ["svm", "tree"]), Integer("depth", (1, 9))
+    space.add(kind, depth, Float("C", (0.1, 10.0), log=True))
+    space.add(EqualsCondition(depth, kind, "tree"))
+    rows = [{"kind": "svm", "C": 1.0}, {"kind": "tree", "depth": 3, "C": 0.5}]
+    data = MetaDataset.from_records([TaskRecord("a", rows, np.array([1.0, np.nan]), space=space)])
+    (back,) = data.records()
+    assert [dict(sorted(r.items())) for r in back.configurations] == [
+        {"C": pytest.approx(1.0), "kind": "svm"},
+        {"C": pytest.approx(0.5), "depth": 3, "kind": "tree"},
+    ]
+    assert back.status.tolist() == [Status.COMPLETE, Status.FAILED]
+    again = MetaDataset.from_records([back])
+    np.testing.assert_allclose(again.vectors, data.vectors)
+
+
+def test_it_moves_to_another_space() -> None:
+    data = MetaDataset.from_records([record("a", [3.0, 1.0, 2.0])])
+    moved = data.aligned(ConfigurationSpace({"x": (0.1, 0.2), "new": (0, 4)}))
+    assert len(moved) == 3 and moved.coverage[0].n_clipped == 1
+    assert moved.coverage[0].imputed == {"new": 3}
+    assert data.aligned(data.space) is data
+    dropped = data.aligned(ConfigurationSpace({"x": (0.1, 0.2)}), out_of_range="drop")
+    assert dropped.losses.tolist() == [1.0, 2.0]
+
+
+def test_spaces_that_share_nothing_are_refused() -> None:
+    data = MetaDataset.from_records([record("a", [3.0])])
+    with pytest.raises(ValueError, match="share no hyperparameter: the runs have x; the space"):
+        data.aligned(unit("y", "z"))
+
+
+def test_nothing_to_learn_from() -> None:
+    with pytest.raises(ValueError, match="no runs to learn from"):
+        MetaDataset.from_records([])
+    with pytest.raises(ValueError, match="no runs to learn from"):
+        MetaDataset.from_records([record("a", [])])
+    with pytest.raises(ValueError, match="Task 'a' does not tell its search space"):
+        MetaDataset.from_records([record("a", [1.0], space=None)])
+
+
+def test_tasks_are_left_out() -> None:
+    data = MetaDataset.from_records([record(n, [float(i)]) for i, n in enumerate("abc")])
+    left = data.without("b")
+    assert [t.name for t in left.tasks] == ["a", "c"] and left.task.tolist() == [0, 1]
+    assert left.losses.tolist() == [0.0, 2.0] and len(left.coverage) == 2
+    with pytest.raises(ValueError, match="No task is left"):
+        data.subset(lambda task: False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"losses": np.zeros(3)}, "losses must have shape"),
+        ({"task": np.array([1, 0])}, "ascending"),
+        ({"task": np.array([0, 2])}, r"task must lie in \[0, 2\)"),
+        ({"tasks": (MetaTask("a"), MetaTask("a"))}, "names of their own, a does not"),
+    ],
+)
+def test_columns_must_fit(changed: dict[str, Any], told: str) -> None:
+    columns: dict[str, Any] = {
+        "space": unit("x"),
+        "tasks": (MetaTask("a"), MetaTask("b")),
+        "task": np.array([0, 1]),
+        "vectors": np.zeros((2, 1)),
+        "losses": np.zeros(2),
+        "seconds": np.zeros(2),
+        "status": np.zeros(2, dtype=np.int64),
+    }
+    MetaDataset(**columns)
+    with pytest.raises(ValueError, match=told):
+        MetaDataset(**(columns | changed))
+
+
+def test_distinct_configurations_come_in_order_of_appearance() -> None:
+    rows = [{"x": 0.5}, {"x": 0.1}, {"x": 0.5}, {"x": 0.9}, {"x": 0.1}]
+    data = MetaDataset.from_records([TaskRecord("a", rows, np.arange(5.0), space=unit("x"))])
+    distinct, which = data.distinct
+    assert distinct[:, 0].tolist() == pytest.approx([0.5, 0.1, 0.9])
+    assert which.tolist() == [0, 1, 0, 2, 1]
+
+
+# --- losses of tasks made comparable --------------------------------------------------------
+
+
+def test_scores_by_hand() -> None:
+    losses = np.array([1.0, np.nan, 3.0])
+    np.testing.assert_allclose(regret(losses), [0.0, 1.0, 1.0])
+    np.testing.assert_allclose(standardised(losses), [-1.0, 1.0, 1.0])
+    for scale in (regret, standardised):
+        assert scale(np.array([2.0, 2.0])).tolist() == [0.0, 0.0]
+        assert scale(np.array([np.nan])).tolist() == [0.0]
+        assert scale(np.array([])).shape == (0,)
+
+
+@given(
+    losses=st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20),
+    shift=st.floats(-100, 100),
+    factor=st.floats(0.1, 100),
+)
+@settings(max_examples=50, deadline=None)
+def test_scores_do_not_depend_on_the_unit(
+    losses: list[float], shift: float, factor: float
+) -> None:
+    values = np.array(losses)
+    for scale in (regret, standardised):
+        if np.ptp(values) > 1e-3:
+            np.testing.assert_allclose(scale(values * factor + shift), scale(values), atol=1e-6)
+        assert (np.argsort(scale(values), kind="stable") >= 0).all()
+
+
+def test_each_task_has_its_own_scale() -> None:
+    losses, task = np.array([1.0, 10.0, 3.0, 30.0]), np.array([0, 1, 0, 1])
+    np.testing.assert_allclose(by_task(regret, losses, task), [0.0, 0.0, 1.0, 1.0])
+    data = MetaDataset.from_records(
+        [record("a", [1.0, 3.0, 2.0], status=np.array([0, 0, Status.PRUNED]))]
+    )
+    np.testing.assert_allclose(data.scores(regret), [0.0, 1.0, 1.0])
+
+
+# --- the union of spaces --------------------------------------------------------------------
+
+
+def test_the_union_has_the_widest_ranges() -> None:
+    a = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 5), "k": ["a", "b"]})
+    b = ConfigurationSpace({"x": (0.5, 3.0), "n": (2, 9), "k": ["b", "c"], "y": (0.0, 1.0)})
+    union = union_space([record("a", [1.0], space=a), record("b", [1.0], space=b)])
+    assert union["x"].lower == 0.0 and union["x"].upper == 3.0
+    assert (union["n"].lower, union["n"].upper) == (1, 9) and isinstance(union["n"].upper, int)
+    assert tuple(union["k"].choices) == ("a", "b", "c") and "y" in union
+    assert union_space([record("a", [1.0], space=a)] * 2) is a
+
+
+def test_a_name_with_two_meanings_is_refused() -> None:
+    a, b = ConfigurationSpace({"x": (0.0, 1.0)}), ConfigurationSpace({"x": ["p", "q"]})
+    with pytest.raises(ValueError, match="x is a number in one recorded space and a category"):
+        union_space([record("a", [1.0], space=a), record("b", [1.0], space=b)])
+
+
+def conditional(*children: str, when: str = "a") -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    parent = Categorical("k", ["a", "b"])
+    space.add(parent)
+    for name in children:
+        child = Float(name, (0.0, 1.0))
+        space.add(child, EqualsCondition(child, parent, when))
+    return space
+
+
+def test_conditions_hold_where_all_agree() -> None:
+    a, b = conditional("x", "y"), conditional("x", "z")
+    for space in (a, b):
+        space.add(ForbiddenEqualsClause(space["k"], "b"))
+    union = union_space([record("a", [1.0], space=a), record("b", [1.0], space=b)])
+    assert {n for n in union if union.parents_of[n]} == {"x", "y", "z"}
+    assert len(union.forbidden_clauses) == 1
+    other = conditional("x", when="b")
+    union = union_space([record("a", [1.0], space=a), record("b", [1.0], space=other)])
+    assert {n for n in union if union.parents_of[n]} == {"y"}
+    assert not union.forbidden_clauses
