@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -91,6 +92,25 @@ def arm_report_of(thing: Any, **options: Any) -> ArmReport:
         )
     report: ArmReport = found.arm_report(thing, **options)
     return report
+
+
+def owner_of(history: Any) -> ModuleType:
+    """The adapter that can read a history: a framework's object, a folder, path or address.
+
+    Raises:
+        TypeError: If none can.
+    """
+    found = adapter_of(history)
+    if found is None and isinstance(history, str | os.PathLike):
+        source = os.fspath(history)
+        found = next((module for module in _installed() if module.owns(source)), None)
+    if found is None or not hasattr(found, "read_task"):
+        told = repr(history) if isinstance(history, str) else f"a {type(history).__name__}"
+        raise TypeError(
+            f"Cannot read {told} as a history: pass an Optuna study or storage, Hyperopt trials, a"
+            " SMAC run history, facade or folder, or a TaskRecord."
+        )
+    return found
 
 
 def reader_of(source: str) -> Callable[..., list[Search]] | None:

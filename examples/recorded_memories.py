@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
 import pandas as pd
 from recorded_tables import adaboost, data_folder, oboe, svm_grid
 
@@ -14,19 +15,19 @@ from automl_plugins.replay import Table
 
 def memory_of(tables: Sequence[Table], described: pd.DataFrame) -> MetaDataset:
     """The memory of tables whose names end in an index of ``described``."""
-    return MetaDataset.from_records(
-        TaskRecord(
-            table.name,
-            [table.config(row) for row in range(len(table))],
-            table.losses,
-            space=table.space,
-            meta_features={
-                str(name): float(value)
-                for name, value in described.loc[table.name.split("/")[1]].dropna().items()
-            },
+    records = []
+    for table in tables:
+        known = described.loc[table.name.split("/")[1]].to_dict()
+        records.append(
+            TaskRecord(
+                table.name,
+                [table.config(row) for row in range(len(table))],
+                table.losses,
+                space=table.space,
+                meta_features={str(n): float(v) for n, v in known.items() if np.isfinite(v)},
+            )
         )
-        for table in tables
-    )
+    return MetaDataset.from_records(records)
 
 
 @cache

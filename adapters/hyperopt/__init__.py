@@ -7,7 +7,28 @@ require("hyperopt", "hyperopt")
 from .algos import bandit, weighted
 from .arm_report import arm_report
 from .boasf import boasf_fmin
+from .initial_design import INITIAL_DESIGN, initial_trials
+from .memory_io import is_space, meta_dataset_from_trials, read_task, write_history
 from .reading import curves, owns
+from .recording import record
 from .replaying import optimizer
+from .space import PyllSpace, translate
 
-__all__ = ["arm_report", "bandit", "boasf_fmin", "curves", "optimizer", "owns", "weighted"]
+__all__ = [
+    "INITIAL_DESIGN",
+    "PyllSpace",
+    "arm_report",
+    "bandit",
+    "boasf_fmin",
+    "curves",
+    "initial_trials",
+    "is_space",
+    "meta_dataset_from_trials",
+    "optimizer",
+    "owns",
+    "read_task",
+    "record",
+    "translate",
+    "weighted",
+    "write_history",
+]

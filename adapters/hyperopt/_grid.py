@@ -73,7 +73,7 @@ def count_of(node: Any) -> float:
     if node.name == "randint":
         low, high = constants["low"], constants["high"]
         return int(low if high is None else high - low)
-    first, last = _multiples(node.name, constants)
+    first, last = multiples(node.name, constants)
     return last - first + 1
 
 
@@ -88,11 +88,11 @@ def _values(node: Any, most: int) -> Sequence[Any] | None:
     if node.name == "randint":
         low, high = constants["low"], constants["high"]
         return range(low) if high is None else range(low, high)
-    first, last = _multiples(node.name, constants)
+    first, last = multiples(node.name, constants)
     return [i * constants["q"] for i in range(first, last + 1)]
 
 
-def _multiples(name: str, constants: Mapping[str, Any]) -> tuple[int, int]:
+def multiples(name: str, constants: Mapping[str, Any]) -> tuple[int, int]:
     """First and last multiple of q that rounding gives; not one that only an end point gives."""
     low, high, q = constants["low"], constants["high"], constants["q"]
     if name == "qloguniform":

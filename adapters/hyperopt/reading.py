@@ -65,7 +65,7 @@ def curves(
     finished = [d for d in documents if d["state"] in (JOB_STATE_DONE, JOB_STATE_ERROR)]
     finished.sort(key=lambda d: (d["refresh_time"] or datetime.max, d["tid"]))
     begin = min((d["book_time"] for d in documents if d["book_time"]), default=None)
-    trials = [_trial(document, begin) for document in finished]
+    trials = [recorded_trial(document, begin) for document in finished]
     return [Search(table, method, seed or 0, trials, left_out=_left_out(documents))]
 
 
@@ -78,7 +78,8 @@ def _left_out(documents: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def _trial(document: Mapping[str, Any], begin: datetime | None) -> RecordedTrial:
+def recorded_trial(document: Mapping[str, Any], begin: datetime | None) -> RecordedTrial:
+    """A finished document; ``begin`` is the start of its search."""
     result = document["result"]
     loss = _number(result.get("loss"))
     complete = (

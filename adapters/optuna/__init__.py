@@ -10,12 +10,16 @@ from .boasf_sampler import BOASFSampler
 from .callbacks import NoImprovement
 from .explain import Explanation, explain
 from .filtering_pruner import SuccessiveFilteringPruner
+from .initial_design import INITIAL_DESIGN, enqueue_initial_design
+from .memory_io import is_space, meta_dataset_from_studies, read_task, write_history
 from .reading import curves, owns
 from .recipes import EIPerSecondSampler, GBQRSampler
+from .recording import record
 from .replaying import SECONDS, optimizer
 from .sampler import SurrogateSampler
 
 __all__ = [
+    "INITIAL_DESIGN",
     "SECONDS",
     "BOASFSampler",
     "BanditSampler",
@@ -28,7 +32,13 @@ __all__ = [
     "WeightedModelSampler",
     "arm_report",
     "curves",
+    "enqueue_initial_design",
     "explain",
+    "is_space",
+    "meta_dataset_from_studies",
     "optimizer",
     "owns",
+    "read_task",
+    "record",
+    "write_history",
 ]

@@ -74,13 +74,14 @@ def curves(
     if isinstance(source, Study):
         studies = [source]
     else:
-        storage = _open(source) if isinstance(source, str) else source
+        storage = open_storage(source) if isinstance(source, str) else source
         names = optuna.get_all_study_names(storage)
         studies = [optuna.load_study(study_name=name, storage=storage) for name in sorted(names)]
     return [_search(study, table, method, seed) for study in studies]
 
 
-def _open(source: str) -> BaseStorage | str:
+def open_storage(source: str) -> BaseStorage | str:
+    """What Optuna takes as a storage, for an address or a journal file."""
     if "://" not in source:
         return optuna.storages.JournalStorage(JournalFileBackend(source))
     return source
@@ -101,8 +102,8 @@ def _search(study: Study, table: str | None, method: str | None, seed: int | Non
         table,
         method,
         seed,
-        [_trial(t, sign, begin) for t in done],
-        _space(done),
+        [recorded_trial(t, sign, begin) for t in done],
+        space_of_trials(done),
         _left_out(study.study_name, trials),
     )
 
@@ -143,7 +144,8 @@ def _left_out(name: str, trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
     )
 
 
-def _trial(trial: FrozenTrial, sign: float, begin: datetime | None) -> RecordedTrial:
+def recorded_trial(trial: FrozenTrial, sign: float, begin: datetime | None) -> RecordedTrial:
+    """A finished trial; ``begin`` is the start of its search."""
     loss = math.nan
     if trial.state == TrialState.COMPLETE and trial.value is not None:
         loss = sign * trial.value
@@ -161,7 +163,7 @@ def _trial(trial: FrozenTrial, sign: float, begin: datetime | None) -> RecordedT
 # --- the search space -----------------------------------------------------------------------
 
 
-def _space(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
+def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     """The union of all parameters, conditions inferred; None if ConfigSpace cannot express it."""
     distributions: dict[str, BaseDistribution] = {}
     for trial in trials:
@@ -170,7 +172,7 @@ def _space(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
         return None
     space = ConfigurationSpace()
     try:
-        space.add([_hyperparameter(name, d) for name, d in distributions.items()])
+        space.add([hyperparameter_of(name, d) for name, d in distributions.items()])
     except (TypeError, ValueError):  # choices such as [None, 1] or [True, 1]
         return None
     complete = [t for t in trials if t.state == TrialState.COMPLETE]
@@ -196,7 +198,12 @@ def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
     return [int(v) for v in rule.values]
 
 
-def _hyperparameter(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    """The hyperparameter of a distribution.
+
+    Raises:
+        TypeError, ValueError: For choices that ConfigSpace does not take.
+    """
     if isinstance(distribution, CategoricalDistribution):
         if distribution.single():
             return Constant(name, distribution.choices[0])

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from smac import Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
+from smac.main.smbo import SMBO
 from smac.runhistory import TrialInfo
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
@@ -35,6 +37,11 @@ def next_trial(facade: AbstractFacade) -> TrialInfo | None:
 def uses_budgets(facade: AbstractFacade) -> bool:
     """Whether trials are evaluated at a part of their budget."""
     return bool(facade.intensifier.uses_budgets)
+
+
+def scenario_of(smbo: SMBO) -> Scenario:
+    """The scenario, which callbacks are not told."""
+    return smbo._scenario
 
 
 def facade_name(meta: Mapping[str, Any]) -> str | None:

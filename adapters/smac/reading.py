@@ -27,7 +27,7 @@ _DEPTH = 3  # folders between a source and its run histories: name, seed, and on
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """A run history and what is known of it; None where it is not."""
 
     history: RunHistory
@@ -70,20 +70,21 @@ def curves(
         ValueError: For a folder without run histories, one that does not say what was tuned, or
             runs on several objectives or instances, whose losses cannot be compared.
     """
-    return [_search(run, table, method, seed) for run in _runs(source)]
+    return [_search(run, table, method, seed) for run in runs_of(source)]
 
 
-def _runs(source: Any) -> list[_Run]:
+def runs_of(source: Any) -> list[Run]:
+    """The run histories of a source; errors are those of ``curves``."""
     if isinstance(source, RunHistory):
         configs = source.get_configs()
-        return [_Run(source, configs[0].config_space if configs else None)]
+        return [Run(source, configs[0].config_space if configs else None)]
     if isinstance(source, AbstractFacade):
         scenario = source.scenario
         return [
-            _Run(
+            Run(
                 source.runhistory,
                 scenario.configspace,
-                _name(scenario.name),
+                scenario_name(scenario.name),
                 _method(scenario.meta),
                 scenario.seed,
                 scenario.max_budget,
@@ -103,7 +104,7 @@ def _folders(root: Path) -> Iterable[Path]:
             yield file.parent
 
 
-def _read(folder: Path) -> _Run:
+def _read(folder: Path) -> Run:
     file, space_file = folder / _FILE, folder / "configspace.json"
     scenario_file = folder / "scenario.json"
     if not space_file.is_file():
@@ -117,17 +118,17 @@ def _read(folder: Path) -> _Run:
         raise ValueError(f"{file} is no JSON: {error}.") from None
     history = RunHistory()
     history.load(file, configspace=space)
-    return _Run(
+    return Run(
         history,
         space,
-        _name(known.get("name")),
+        scenario_name(known.get("name")),
         _method(known.get("_meta", {})),
         known.get("seed"),
         known.get("max_budget"),
     )
 
 
-def _name(name: str | None) -> str | None:
+def scenario_name(name: str | None) -> str | None:
     """Name of a scenario; None for the hash, another one for each seed, that SMAC makes up."""
     return None if name is None or re.fullmatch("[0-9a-f]{32}", name) else name
 
@@ -137,7 +138,7 @@ def _method(meta: dict[str, Any]) -> str | None:
     return None if name is None else label(name)
 
 
-def _search(run: _Run, table: str | None, method: str | None, seed: int | None) -> Search:
+def _search(run: Run, table: str | None, method: str | None, seed: int | None) -> Search:
     table = run.table if table is None else table
     method = run.method if method is None else method
     if table is None or method is None:
@@ -150,7 +151,7 @@ def _search(run: _Run, table: str | None, method: str | None, seed: int | None) 
         )
     if seed is None:
         seed = run.seed or 0
-    _check(table, run.history)
+    check_one_problem(table, run.history)
     done = [(k, v) for k, v in run.history.items() if v.status != StatusType.RUNNING]
     done.sort(key=lambda trial: trial[1].endtime)
     begin = min((value.starttime for _, value in done if value.endtime > 0.0), default=0.0)
@@ -161,7 +162,12 @@ def _search(run: _Run, table: str | None, method: str | None, seed: int | None) 
     return Search(table, method, seed, trials, run.space, _left_out(run.history))
 
 
-def _check(table: str, history: RunHistory) -> None:
+def check_one_problem(table: str, history: RunHistory) -> None:
+    """Refuse several objectives and several instances.
+
+    Raises:
+        ValueError: For either.
+    """
     if any(isinstance(value.cost, list) for value in history.values()):
         raise ValueError(f"The run on {table!r} has several objectives; a search has one.")
     instances = {key.instance for key in history}

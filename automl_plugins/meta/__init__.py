@@ -2,12 +2,14 @@
 
 from .alignment import Coverage
 from .bundled import bundled
+from .conversion import convert
 from .dataset import MetaDataset
 from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
 from .designs.suggestion import Design, Suggestion
 from .features.extraction import MetaFeatures, meta_feature_names, meta_features
 from .meta_learner import MetaLearner
 from .records import TaskRecord
+from .store import MetaStore, StoreError
 from .tasks import MetaTask
 
 __all__ = [
@@ -16,11 +18,14 @@ __all__ = [
     "MetaDataset",
     "MetaFeatures",
     "MetaLearner",
+    "MetaStore",
     "MetaTask",
+    "StoreError",
     "Suggestion",
     "TaskRecord",
     "bad_start",
     "bundled",
+    "convert",
     "delta",
     "diverse",
     "knn",

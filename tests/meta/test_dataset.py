@@ -190,9 +190,9 @@ def test_the_union_has_the_widest_ranges() -> None:
     a = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 5), "k": ["a", "b"]})
     b = ConfigurationSpace({"x": (0.5, 3.0), "n": (2, 9), "k": ["b", "c"], "y": (0.0, 1.0)})
     union = union_space([record("a", [1.0], space=a), record("b", [1.0], space=b)])
-    assert union["x"].lower == 0.0 and union["x"].upper == 3.0
-    assert (union["n"].lower, union["n"].upper) == (1, 9) and isinstance(union["n"].upper, int)
-    assert tuple(union["k"].choices) == ("a", "b", "c") and "y" in union
+    assert union["x"] == Float("x", (0.0, 3.0))
+    assert union["n"] == Integer("n", (1, 9))
+    assert union["k"] == Categorical("k", ["a", "b", "c"]) and "y" in union
     assert union_space([record("a", [1.0], space=a)] * 2) is a
 
 

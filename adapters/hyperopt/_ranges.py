@@ -1,0 +1,120 @@
+"""One hyperparameter of a Hyperopt search space in ConfigSpace's language."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from ConfigSpace.hyperparameters import (
+    Hyperparameter,
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
+    OrdinalHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from hyperopt import pyll
+
+from ._branches import label_of
+from ._grid import multiples
+
+#: Probability beyond each end of the range that a normal distribution is given.
+TAIL = 1e-4
+
+_DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
+_GRID = 1000  # multiples of q beyond which they count as continuous
+_LEAST = 1e-12  # ConfigSpace rounds the ends of ranges to 13 places
+_LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
+_NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
+
+
+def hyperparameter_of(label: str, node: Any) -> Hyperparameter[Any, Any]:
+    """The hyperparameter that a distribution stands for, see ``translate``.
+
+    Args:
+        label: Its label.
+        node: The distribution.
+
+    Raises:
+        ValueError: For a distribution that is none of Hyperopt's, or whose range depends on other
+            hyperparameters.
+    """
+    arguments = _arguments(label, node)
+    name = node.name
+    if name == "randint":
+        ends = (0, arguments["low"]) if "high" not in arguments else _ends(arguments)
+        return _integers(label, int(ends[0]), int(ends[1]) - 1, log=False)
+    if name not in (*_LOG, *_NORMAL, "uniform", "quniform"):
+        raise ValueError(
+            f"{label!r} is drawn from {shown(node)}, which ConfigSpace cannot express: use one of"
+            " Hyperopt's own distributions (hp.uniform, hp.choice, ...)."
+        )
+    log, normal = name in _LOG, name in _NORMAL
+    if normal:
+        mu, sigma = float(arguments["mu"]), float(arguments["sigma"])
+        arguments["low"], arguments["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
+    low, high = map(float, _ends(arguments))
+    if "q" in arguments:
+        first, last = multiples("qloguniform" if log else "quniform", arguments)
+        q = arguments["q"]
+        if q == 1 and not (log and first < 1):
+            if normal and not log:
+                return NormalIntegerHyperparameter(label, mu, sigma, first, last)
+            return _integers(label, first, last, log=log)
+        if last - first < _GRID:
+            return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
+        if q == 1:  # 0 is among them, which has no place on a log scale
+            return _integers(label, first, last, log=False)
+    if log:
+        least = max(math.exp(low), _LEAST)
+        return UniformFloatHyperparameter(label, least, math.exp(high), log=True)
+    if normal:
+        return NormalFloatHyperparameter(label, mu, sigma, low, high)
+    return UniformFloatHyperparameter(label, low, high)
+
+
+def _ends(arguments: Mapping[str, Any]) -> tuple[Any, Any]:
+    return arguments["low"], arguments["high"]
+
+
+def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[Any, Any]:
+    if low == high:
+        return OrdinalHyperparameter(label, [low])
+    return UniformIntegerHyperparameter(label, low, high, log=log)
+
+
+def _arguments(label: str, node: Any) -> dict[str, Any]:
+    """Arguments of a distribution by name.
+
+    Raises:
+        ValueError: If one of them depends on a hyperparameter.
+    """
+    given = {}
+    for name, arg in node.arg.items():
+        if name not in ("low", "high", "mu", "sigma", "q") or not isinstance(arg, pyll.Apply):
+            continue
+        if depends(arg):
+            raise ValueError(
+                f"{name} of {label!r} depends on other hyperparameters: {shown(arg)}. A range"
+                " must be constant: draw from [0, 1] and scale in the objective, or give each"
+                " option of an hp.choice a range of its own."
+            )
+        given[name] = pyll.rec_eval(arg)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def depends(node: Any) -> bool:
+    """Whether the value of an expression depends on hyperparameters."""
+    return any(below.name == "hyperopt_param" for below in pyll.dfs(node))
+
+
+def shown(node: Any) -> str:
+    """An expression in one line."""
+    if node.name == "literal":
+        return repr(node.obj)
+    if node.name == "hyperopt_param":
+        return f"{node.arg['obj'].name}({label_of(node)!r})"
+    inputs = ", ".join(shown(child) for child in node.inputs())
+    return f"{node.name}({inputs})"

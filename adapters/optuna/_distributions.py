@@ -1,0 +1,134 @@
+"""Optuna's distributions of a ConfigSpace search space, and runs that lie in given ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import create_trial
+
+from automl_plugins.meta.records import TaskRecord
+
+
+def distributions_of(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
+    """Distribution of each hyperparameter; normal and beta ones are uniform on their bounds."""
+    return {name: _distribution(space[name]) for name in space.at}
+
+
+def _distribution(hyperparameter: Hyperparameter[Any, Any]) -> BaseDistribution:
+    if isinstance(hyperparameter, Constant):
+        return _single(_builtin(hyperparameter.value))
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        values = [_builtin(value) for value in hyperparameter.sequence]
+        return _stepped(values) or CategoricalDistribution(values)
+    if isinstance(hyperparameter, IntegerHyperparameter):
+        low, high = int(hyperparameter.lower), int(hyperparameter.upper)
+        return IntDistribution(low, high, log=bool(hyperparameter.log))
+    if isinstance(hyperparameter, FloatHyperparameter):
+        bounds = float(hyperparameter.lower), float(hyperparameter.upper)
+        return FloatDistribution(*bounds, log=bool(hyperparameter.log))
+    assert isinstance(hyperparameter, CategoricalHyperparameter)
+    return CategoricalDistribution([_builtin(choice) for choice in hyperparameter.choices])
+
+
+def _single(value: Any) -> BaseDistribution:
+    if type(value) is int:
+        return IntDistribution(value, value)
+    if type(value) is float:
+        return FloatDistribution(value, value)
+    return CategoricalDistribution([value])
+
+
+def _stepped(values: list[Any]) -> BaseDistribution | None:
+    """The distribution of evenly spaced, ascending numbers; None for anything else."""
+    if len(values) < 2 or any(type(value) not in (int, float) for value in values):
+        return None
+    gaps = np.diff(values)
+    step = gaps[0]
+    if step <= 0 or not np.allclose(gaps, step, rtol=1e-9, atol=0.0):
+        return None
+    if all(type(value) is int for value in values):
+        return IntDistribution(values[0], values[-1], step=int(step))
+    # 0.1 + 2 * 0.1 is 0.30000000000000004: the numbers that were meant have fewer digits.
+    mean = (values[-1] - values[0]) / (len(values) - 1)
+    low, high, step = (float(f"{number:.12g}") for number in (values[0], values[-1], mean))
+    return FloatDistribution(low, high, step=step)
+
+
+def contained(record: TaskRecord, distributions: Mapping[str, BaseDistribution]) -> TaskRecord:
+    """The runs with the parameters that have a distribution, without runs that leave one.
+
+    Raises:
+        ValueError: If there are runs, but none has one of the parameters.
+    """
+    names = {name for values in record.configurations for name in values}
+    if names and names.isdisjoint(distributions):
+        raise ValueError(
+            f"The runs of {record.name!r} and the distributions share no parameter: the runs have"
+            f" {', '.join(sorted(names))}; the distributions are of {', '.join(distributions)}."
+        )
+    configurations, kept = [], []
+    for i, given in enumerate(record.configurations):
+        values = {name: _builtin(v) for name, v in given.items() if name in distributions}
+        if _is_contained(values, distributions):
+            configurations.append(values)
+            kept.append(i)
+    if left := len(record) - len(kept):
+        warnings.warn(
+            f"{left} run{'s' if left > 1 else ''} of {record.name!r} left out: a value does not"
+            " lie in its distribution.",
+            stacklevel=4,
+        )
+    rows = np.array(kept, dtype=np.int64)
+    columns = {
+        column: getattr(record, column)[rows]
+        for column in ("losses", "seconds", "status", "budget", "times")
+    }
+    return replace(record, configurations=configurations, **columns)
+
+
+def _is_contained(
+    values: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]
+) -> bool:
+    try:
+        create_trial(
+            value=0.0,
+            params={name: typed(distributions[name], value) for name, value in values.items()},
+            distributions={name: distributions[name] for name in values},
+        )
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def typed(distribution: BaseDistribution, value: Any) -> Any:
+    """A value as Optuna has it; grid points may miss the ends of their range by a rounding."""
+    if isinstance(distribution, FloatDistribution):
+        ends = np.array([distribution.low, distribution.high])
+        near = ends[np.isclose(ends, value, rtol=1e-9, atol=0.0)]
+        return float(near[0]) if near.size and distribution.step is not None else float(value)
+    if isinstance(distribution, IntDistribution):
+        return int(value) if float(value).is_integer() else value
+    return value
+
+
+def _builtin(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,209 @@
+"""A database as two verbs, ``read`` and ``write``: each runs a function in one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from .errors import StoreError
+
+T = TypeVar("T")
+
+_ATTEMPTS = 6
+_DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadlocks
+
+
+def parse_url(url: str | os.PathLike[str]) -> URL:
+    """The address of a database; a path without ``://`` is an SQLite file.
+
+    Raises:
+        ValueError: For another kind of database, an address that is none, and an SQLite database
+            in memory.
+    """
+    text = os.fspath(url)
+    if "://" not in text:
+        parsed = URL.create("sqlite", database=text)
+    else:
+        try:
+            parsed = sa.make_url(text)
+        except (ArgumentError, ValueError) as error:
+            raise ValueError(f"The address of the store cannot be read: {error}") from None
+    kind = parsed.drivername.split("+")[0]
+    if kind in ("postgresql", "postgres"):
+        plain = parsed.drivername == kind
+        return parsed.set(drivername="postgresql+psycopg") if plain else parsed
+    if kind != "sqlite":
+        raise ValueError(
+            f"A store is sqlite:///FILE, a path, or postgresql://USER@HOST/DATABASE; {kind} is not"
+            " supported."
+        )
+    if not parsed.database or parsed.database == ":memory:":
+        raise ValueError(
+            "A store keeps its runs in a file: name one, as in sqlite:///memory.db. For runs that"
+            " need not be kept, MetaDataset.from_records takes them as they are."
+        )
+    return parsed.set(database=str(Path(parsed.database).expanduser().absolute()))
+
+
+class Database:
+    """Connections to one database, for all threads of a process.
+
+    Connections are opened when they are needed. Those that are not in use are closed before the
+    process is forked: a child that inherited one would share its locks. Do not fork while another
+    thread is in a transaction.
+
+    Args:
+        url: Its address, from ``parse_url``.
+        timeout: How long a transaction waits for those of others, in seconds.
+    """
+
+    def __init__(self, url: URL, *, timeout: float) -> None:
+        self.url = url
+        self.timeout = timeout
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        _databases.add(self)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file of this machine."""
+        return self.url.get_backend_name() == "sqlite"
+
+    def __str__(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """``work`` in a transaction that sees one state of the database.
+
+        Raises:
+            StoreError: If the database cannot be read.
+        """
+        if self.is_sqlite:
+            return self._transact(work, {"sqlite_begin": ""})
+        return self._transact(work, {"isolation_level": "REPEATABLE READ"})
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """``work`` in a transaction; run again from the start where others were in its way.
+
+        Raises:
+            StoreError: If the database cannot be written; then nothing was.
+        """
+        return self._transact(work, {"sqlite_begin": "IMMEDIATE"} if self.is_sqlite else {})
+
+    def close(self) -> None:
+        """Close all connections that are not in use; the next transaction opens one again."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.dispose()
+
+    def forget(self) -> None:
+        """Leave what was inherited from the parent process alone."""
+        self._lock = threading.Lock()
+        if self._engine is not None:
+            self._engine.dispose(close=False)
+            self._engine = None
+
+    def _transact(self, work: Callable[[Connection], T], options: dict[str, Any]) -> T:
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._connected() as connection:
+                    connection = connection.execution_options(**options)
+                    with connection.begin():
+                        return work(connection)
+            except (DBAPIError, PoolTimeoutError) as error:
+                if attempt + 1 == _ATTEMPTS or not _passes(error):
+                    raise self._explained(error) from error
+            time.sleep(0.01 * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def _connected(self) -> Connection:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._make_engine()
+                weakref.finalize(self, self._engine.dispose)
+            engine = self._engine
+        return engine.connect()
+
+    def _make_engine(self) -> Engine:
+        if self.is_sqlite:
+            engine = sa.create_engine(
+                self.url, connect_args={"timeout": self.timeout}, pool_timeout=self.timeout
+            )
+            event.listen(engine, "connect", _set_up)
+            event.listen(engine, "begin", _begin)
+            return engine
+        try:
+            return sa.create_engine(self.url, pool_pre_ping=True, pool_timeout=self.timeout)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"A PostgreSQL store needs a driver, {error.name} is not installed:"
+                " pip install 'psycopg[binary]'",
+                name=error.name,
+            ) from None
+
+    def _explained(self, error: DBAPIError | PoolTimeoutError) -> StoreError:
+        cause = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+        told = cause.lower()
+        if "locked" in told or isinstance(error, PoolTimeoutError):
+            advice = f" Others kept it busy for more than {self.timeout:g} s; try again."
+        elif "malformed" in told or "not a database" in told or "corrupt" in told:
+            advice = (
+                " The file is damaged; nothing was written. Restore a copy or an export of it, or"
+                " save what is left with the command sqlite3 FILE .recover."
+            )
+        else:
+            advice = ""
+        return StoreError(f"{self}: {cause}.{advice}")
+
+
+def _passes(error: DBAPIError | PoolTimeoutError) -> bool:
+    """Whether trying again helps: a lost connection, a deadlock, a row that was just deleted."""
+    if not isinstance(error, DBAPIError):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    return (
+        error.connection_invalidated
+        or isinstance(error, sa.exc.IntegrityError)
+        or state in _DEADLOCK
+    )
+
+
+def _set_up(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin` says, and nowhere else
+    for setting in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begin(connection: Connection) -> None:
+    mode = connection.get_execution_options().get("sqlite_begin", "")
+    connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for database in list(_databases):
+        with contextlib.suppress(sa.exc.SQLAlchemyError):
+            database.close()
+
+
+def _after_fork() -> None:
+    for database in list(_databases):
+        database.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -1,0 +1,308 @@
+"""Hyperopt trials read into a memory, and recorded while ``fmin`` goes on."""
+
+from __future__ import annotations
+
+import logging
+import math
+import pickle
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import (
+    boasf_fmin,
+    meta_dataset_from_trials,
+    read_task,
+    record,
+    write_history,
+)
+from automl_plugins.adapters.hyperopt._expression import expression
+from ConfigSpace import ConfigurationSpace
+from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp, rand
+
+from automl_plugins.history import Status
+from automl_plugins.meta import TaskRecord
+
+SPACE = hp.choice(
+    "model",
+    [
+        {"type": "svm", "C": hp.loguniform("C", -5, 5)},
+        {"type": "forest", "n": hp.uniformint("n", 1, 50), "depth": hp.choice("depth", [None, 5])},
+    ],
+)
+
+
+class FakeStore:
+    """What ``MetaStore.add`` promises, in memory; pickles."""
+
+    def __init__(self) -> None:
+        self.runs: dict[tuple[str, str, str], TaskRecord] = {}
+
+    def add(
+        self,
+        record: TaskRecord,
+        *,
+        search: str | None = None,
+        keys: Sequence[str | int] | None = None,
+    ) -> int:
+        assert search is not None and keys is not None and len(keys) == len(record)
+        new = 0
+        for key in keys:
+            new += (record.name, search, str(key)) not in self.runs
+            self.runs.setdefault((record.name, search, str(key)), record)
+        return new
+
+    @property
+    def single(self) -> list[TaskRecord]:
+        return list(self.runs.values())
+
+
+class BrokenStore:
+    def add(self, record: TaskRecord, **_: Any) -> int:
+        raise OSError("no space left on device")
+
+
+def loss_of(point: dict[str, Any]) -> float:
+    return abs(math.log(point["C"])) if "C" in point else point["n"] / 50
+
+
+def mixed(point: dict[str, Any]) -> Any:
+    """Plain losses, dictionaries, failures and infinite losses."""
+    loss = loss_of(point)
+    if loss > 3:
+        return {"status": STATUS_FAIL}
+    if loss > 2:
+        return {"status": STATUS_OK, "loss": math.inf}
+    return loss if loss > 1 else {"status": STATUS_OK, "loss": loss, "seconds": 9.0}
+
+
+def run(fn: Any, trials: Trials, n: int, space: Any = SPACE, **options: Any) -> None:
+    fmin(
+        fn,
+        space,
+        rand.suggest,
+        n,
+        trials=trials,
+        rstate=np.random.default_rng(len(trials)),
+        show_progressbar=False,
+        return_argmin=False,
+        **options,
+    )
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def test_trials_are_a_task() -> None:
+    trials = Trials()
+    run(mixed, trials, 40)
+    task = read_task(trials, name="iris", space=SPACE)
+    assert (task.name, task.framework, len(task)) == ("iris", "hyperopt", 40)
+    kinds = set()
+    for i, document in enumerate(trials.trials):
+        vals = {k: v[0] for k, v in document["misc"]["vals"].items() if v}
+        expected: dict[str, Any] = {"model": ["svm", "forest"][vals["model"]]}
+        if "C" in vals:
+            expected["C"] = vals["C"]
+        else:
+            expected |= {"n": int(vals["n"]), "depth": [None, 5][vals["depth"]]}
+        assert task.configurations[i] == expected
+        result = document["result"]
+        kinds.add(int(task.status[i]))
+        if result["status"] == STATUS_OK and math.isfinite(result["loss"]):
+            assert (task.status[i], task.losses[i]) == (Status.COMPLETE, result["loss"])
+        else:
+            assert task.status[i] == Status.FAILED and math.isnan(task.losses[i])
+        if "seconds" in result:
+            assert task.seconds[i] == 9.0
+    assert kinds == {Status.COMPLETE, Status.FAILED}
+    assert task.times == pytest.approx(task.times[0], abs=60.0)
+
+
+def test_trials_that_raised_are_failed_ones() -> None:
+    def raises(point: dict[str, Any]) -> float:
+        raise RuntimeError("on purpose")
+
+    trials = Trials()
+    run(raises, trials, 3, catch_eval_exceptions=True)
+    assert read_task(trials, name="t", space=SPACE).status.tolist() == [Status.FAILED] * 3
+
+
+def test_times_are_those_of_the_clock() -> None:
+    import time
+
+    before, trials = time.time(), Trials()
+    run(loss_of, trials, 1)
+    (end,) = read_task(trials, name="t", space=SPACE).times
+    assert before - 0.002 <= end <= time.time()  # whole milliseconds
+
+
+def test_trials_of_a_configuration_space() -> None:
+    space = ConfigurationSpace({"m": ["a", "b"], "x": (0.0, 1.0), "n": (1, 9)})
+    trials = Trials()
+    run(lambda values: values["x"], trials, 5, expression(space))
+    task = read_task(trials, name="t", space=space)
+    for i, document in enumerate(trials.trials):
+        vals = document["misc"]["vals"]
+        values = {"m": "ab"[vals["m"][0]], "x": vals["x"][0], "n": int(vals["n"][0])}
+        assert task.configurations[i] == values
+
+
+def test_what_trials_do_not_know_is_asked_for() -> None:
+    wrong: Any = []
+    trials = Trials()
+    run(loss_of, trials, 2)
+    with pytest.raises(ValueError, match="pass name="):
+        read_task(trials, space=SPACE)
+    with pytest.raises(ValueError, match="pass space="):
+        read_task(trials, name="t")
+    with pytest.raises(TypeError, match=r"reads hyperopt\.Trials"):
+        read_task(wrong, name="t", space=SPACE)
+    with pytest.raises(ValueError, match="not of this search space"):
+        read_task(trials, name="t", space=ConfigurationSpace({"other": (0.0, 1.0)}))
+    assert (
+        read_task(
+            write_history(read_task(trials, name="t", space=SPACE), SPACE, exp_key="e"),
+            space=SPACE,
+        ).name
+        == "e"
+    )
+
+
+def test_trials_of_several_tasks_are_a_data_set() -> None:
+    wrong: Any = Trials()
+    named = {"a": Trials(), "b": Trials()}
+    for trials in named.values():
+        run(mixed, trials, 8)
+    data = meta_dataset_from_trials(named, SPACE, meta_features={"a": {"rows": 3.0}})
+    assert [task.name for task in data.tasks] == ["a", "b"] and len(data) == 16
+    assert data.tasks[0].meta_features == {"rows": 3.0}
+    own = {"a": SPACE, "b": SPACE}
+    np.testing.assert_array_equal(meta_dataset_from_trials(named, own).vectors, data.vectors)
+    with pytest.raises(TypeError, match="name of the task"):
+        meta_dataset_from_trials(wrong, SPACE)
+
+
+# --- recording -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_every_trial_is_recorded_once(given: bool) -> None:
+    store, trials = FakeStore(), Trials()
+    recorded = record(
+        mixed, store, "iris", space=SPACE if given else None, meta_features={"rows": 150.0}
+    )
+    run(recorded, trials, 30)
+    plain = Trials()
+    run(mixed, plain, 30)
+    assert trials.losses() == plain.losses()  # the search does not notice
+    whole = read_task(trials, name="iris", space=SPACE)
+    assert len(store.single) == 30
+    for i, told in enumerate(store.single):
+        assert told.name == "iris" and told.meta_features == {"rows": 150.0}
+        assert told.configurations[0] == whole.configurations[i]
+        np.testing.assert_array_equal(told.losses[0], whole.losses[i])
+        assert told.status[0] == whole.status[i]
+        # of the objective alone, finer than Hyperopt's milliseconds
+        assert 0 < told.seconds[0] <= whole.seconds[i] + 0.001
+    assert record(mixed, store, "iris").add(trials, SPACE) == 0
+    assert (recorded.n_recorded, recorded.n_lost) == (30, 0)
+    run(recorded, trials, 33)  # taken up again
+    assert len(store.runs) == 33
+
+
+def test_an_exception_is_a_failed_trial_and_goes_on_its_way() -> None:
+    def raises(point: dict[str, Any]) -> float:
+        raise RuntimeError("on purpose")
+
+    store = FakeStore()
+    with pytest.raises(RuntimeError, match="on purpose"):
+        run(record(raises, store, "t", SPACE), Trials(), 5)
+    (told,) = store.single
+    assert told.status[0] == Status.FAILED and told.seconds[0] >= 0
+    run(record(raises, store, "t", SPACE), Trials(), 3, catch_eval_exceptions=True)
+    assert len(store.runs) == 4
+
+
+def test_an_objective_that_asks_for_the_graph_gets_it() -> None:
+    def asks(expr: Any, memo: Any, ctrl: Any) -> float:
+        return float(ctrl.current_trial["tid"])
+
+    asks.fmin_pass_expr_memo_ctrl = True  # type: ignore[attr-defined]
+    store, trials = FakeStore(), Trials()
+    run(record(asks, store, "t", SPACE), trials, 3)
+    assert [told.losses[0] for told in store.single] == [0.0, 1.0, 2.0] == trials.losses()
+
+
+def test_boasf_is_recorded_too() -> None:
+    store, trials = FakeStore(), Trials()
+    boasf_fmin(
+        record(loss_of, store, "t"),
+        SPACE,
+        max_evals=8,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    assert len(store.runs) == 8 == len(trials)
+
+
+def test_trials_of_different_spaces_are_different_searches() -> None:
+    store = FakeStore()
+    run(record(lambda x: x, store, "t"), Trials(), 2, hp.uniform("x", 0, 1))
+    run(record(lambda x: x, store, "t"), Trials(), 2, hp.uniform("x", 0, 2))
+    assert len({search for _, search, _ in store.runs}) == 2
+
+
+def test_recorded_objectives_pickle() -> None:
+    recorded = record(loss_of, FakeStore(), "t")
+    run(recorded, Trials(), 1)
+    copy = pickle.loads(pickle.dumps(recorded))
+    run(copy, Trials(), 2)
+    assert len(copy.recorder.store.runs) == 3
+
+
+def test_a_store_that_breaks_does_not_stop_fmin(caplog: pytest.LogCaptureFixture) -> None:
+    trials, recorded = Trials(), record(loss_of, BrokenStore(), "t", SPACE)
+    with caplog.at_level(logging.WARNING, logger="automl_plugins"):
+        run(recorded, trials, 5)
+    assert len(trials) == 5 and recorded.n_lost == 5
+    told = [r.getMessage() for r in caplog.records if r.name.startswith("automl_plugins")]
+    assert len(told) == 1 and "no space left" in told[0]
+
+
+def test_a_space_that_cannot_be_translated_is_told_as_early_as_possible() -> None:
+    low = hp.uniform("a", 0, 1)
+    space = {"a": low, "b": hp.uniform("b", 0, low + 1)}
+    with pytest.raises(ValueError, match="high of 'b' depends"):
+        record(lambda point: point["b"], FakeStore(), "t", space)
+    recorded, trials = record(lambda point: point["b"], FakeStore(), "t"), Trials()
+    run(recorded, trials, 3, space)
+    assert len(trials) == 3 and recorded.n_lost == 3
+
+
+def test_wrong_arguments_are_told_at_once() -> None:
+    store: Any = FakeStore()
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="objective must be callable"):
+        record(wrong, store, "t")
+    with pytest.raises(TypeError, match="task must be"):
+        record(loss_of, store, wrong)
+    with pytest.raises(TypeError, match="store must be a MetaStore"):
+        record(loss_of, wrong, "t")
+    with pytest.raises(ValueError, match="pass space="):
+        record(loss_of, store, "t").add(Trials())
+
+
+def test_a_real_store(tmp_path: Path) -> None:
+    from automl_plugins.meta.store import MetaStore
+
+    trials, url = Trials(), tmp_path / "memory.db"
+    recorded = record(partial(mixed), url, "iris", SPACE)
+    run(recorded, trials, 10)
+    assert (recorded.n_recorded, recorded.n_lost) == (10, 0)
+    assert recorded.add(trials) == 0
+    assert len(MetaStore(url).dataset()) == 10

@@ -1,0 +1,513 @@
+"""Histories of one framework as those of another, there and back."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters import hyperopt as in_hyperopt
+from automl_plugins.adapters import optuna as in_optuna
+from automl_plugins.adapters import smac as in_smac
+from automl_plugins.adapters.hyperopt._expression import configuration, expression
+from automl_plugins.adapters.optuna._distributions import distributions_of
+from automl_plugins.adapters.smac._private import quiet
+from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    InCondition,
+    Integer,
+    OrdinalHyperparameter,
+)
+from hyperopt import Domain, Trials, fmin, hp, space_eval, tpe
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
+from smac.runhistory import StatusType, TrialInfo, TrialValue
+
+from automl_plugins.history import Status
+from automl_plugins.meta import TaskRecord
+from automl_plugins.meta.conversion import conform, convert, dataset_of
+from automl_plugins.meta.values import plain_values
+from automl_plugins.space import VectorSpace
+
+FRAMEWORKS = {"optuna": in_optuna, "smac": in_smac, "hyperopt": in_hyperopt}
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+# --- random histories ------------------------------------------------------------------------
+
+
+def random_space(rng: np.random.Generator) -> ConfigurationSpace:
+    """Every kind of hyperparameter; two levels of conditions."""
+    space = ConfigurationSpace(seed=int(rng.integers(10**6)))
+    kinds: list[Any] = [
+        lambda name: Float(name, (-1.5, 3.0)),
+        lambda name: Float(name, (1e-4, 10.0), log=True),
+        lambda name: Integer(name, (2, 9)),
+        lambda name: Integer(name, (1, 1000), log=True),
+        lambda name: Categorical(name, ["x", "y", "z"]),
+        lambda name: Categorical(name, [True, False]),
+        lambda name: Categorical(name, [None, 3, 0.5], weights=[1, 2, 3]),
+        lambda name: OrdinalHyperparameter(name, ["low", "mid", "high"]),
+        lambda name: OrdinalHyperparameter(name, [0.1, 0.2, 0.30000000000000004]),
+        lambda name: OrdinalHyperparameter(name, [2, 4, 6]),
+        lambda name: Constant(name, "fixed"),
+        lambda name: Constant(name, 7),
+    ]
+    root, inner = Categorical("root", ["a", "b", "c"]), Categorical("inner", ["d", "e"])
+    space.add([root, inner])
+    space.add(EqualsCondition(inner, root, "a"))
+    for i in range(int(rng.integers(2, 7))):
+        child = kinds[rng.integers(len(kinds))](f"h{i}")
+        space.add(child)
+        where = rng.integers(5)
+        if where == 0:
+            space.add(InCondition(child, root, ["b", "c"]))
+        elif where == 1:
+            space.add(EqualsCondition(child, inner, "e"))
+        elif where == 2:  # two parents: Hyperopt draws it every time
+            both = EqualsCondition(child, root, "a"), EqualsCondition(child, inner, "d")
+            space.add(AndConjunction(*both))
+    return space
+
+
+def random_record(rng: np.random.Generator, n: int = 12) -> TaskRecord:
+    space = random_space(rng)
+    vectors = VectorSpace(space).sample(n, rng)
+    status = rng.choice([Status.COMPLETE, Status.PRUNED, Status.FAILED], n, p=[0.6, 0.2, 0.2])
+    status[0] = Status.COMPLETE
+    seconds = np.where(rng.random(n) < 0.2, np.nan, rng.exponential(10.0, n))
+    return TaskRecord(
+        "the task",
+        plain_values(space, vectors),
+        np.where(status == Status.FAILED, np.nan, rng.normal(0, 3, n)),
+        seconds=seconds,
+        status=status,
+        budget=np.where(status == Status.PRUNED, rng.integers(1, 9, n), np.nan),
+        times=1.7e9 + np.cumsum(rng.random(n)) if rng.random() < 0.5 else np.empty(0),
+        space=space,
+    )
+
+
+def read(history: Any, to: str, space: ConfigurationSpace | None) -> TaskRecord:
+    record: TaskRecord = FRAMEWORKS[to].read_task(history, name="the task", space=space)
+    return record
+
+
+def assert_same_runs(one: TaskRecord, other: TaskRecord) -> None:
+    assert len(one) == len(other)
+    for mine, its in zip(one.configurations, other.configurations, strict=True):
+        assert mine.keys() == its.keys()
+        for name, value in mine.items():
+            if isinstance(value, float):
+                assert its[name] == pytest.approx(value, rel=1e-9, abs=1e-11)
+            else:
+                assert its[name] == value and type(its[name]) is type(value), name
+    np.testing.assert_array_equal(one.losses, other.losses)
+    np.testing.assert_array_equal(one.status, other.status)
+    np.testing.assert_array_equal(one.seconds, other.seconds)
+    np.testing.assert_array_equal(one.budget, other.budget)
+    np.testing.assert_allclose(one.times, other.times, rtol=0, atol=1e-5)
+
+
+# --- there and back --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("to", FRAMEWORKS)
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6))
+def test_there_and_back(to: str, seed: int) -> None:
+    record = random_record(np.random.default_rng(seed))
+    assert_same_runs(record, read(convert(record, to), to, record.space))
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6))
+def test_around_all_three(seed: int) -> None:
+    record = random_record(np.random.default_rng(seed))
+    space = record.space
+    study = convert(record, "optuna")
+    trials = convert(study, "hyperopt", space=space)
+    history = convert(trials, "smac", space=space, name="the task")
+    again = convert(history, "optuna", space=space, name="the task")
+    assert isinstance(study, optuna.Study) and isinstance(trials, Trials)
+    assert isinstance(history, RunHistory)
+    assert_same_runs(record, read(again, "optuna", space))
+
+
+PYLL = hp.choice(
+    "model",
+    [
+        {"type": "svm", "C": hp.loguniform("C", -5, 5), "k": hp.choice("k", ["rbf", "poly"])},
+        {
+            "type": "forest",
+            "n": hp.quniform("n", 1, 50, 1),
+            "depth": hp.choice("depth", [None, 5]),
+        },
+        {"type": "bayes"},
+    ],
+)
+
+
+def tuned(point: dict[str, Any]) -> float:
+    if point["type"] == "svm":
+        return float(abs(math.log(point["C"])) + (point["k"] == "poly"))
+    return 3.0 if point["type"] == "bayes" else float(1 + abs(point["n"] - 20) / 20)
+
+
+def searched(n: int = 30) -> Trials:
+    trials = Trials()
+    rstate = np.random.default_rng(0)
+    fmin(tuned, PYLL, tpe.suggest, n, trials=trials, rstate=rstate, show_progressbar=False)
+    return trials
+
+
+@pytest.mark.parametrize("to", ["optuna", "smac"])
+def test_indices_of_options_become_values_and_indices_again(to: str) -> None:
+    trials = searched()
+    there = convert(trials, to, space=PYLL, name="t")
+    found = read(there, to, None).configurations
+    for values, document in zip(found, trials.trials, strict=True):
+        drawn = {k: v[0] for k, v in document["misc"]["vals"].items() if v}
+        point = space_eval(PYLL, drawn)
+        point["model"] = point.pop("type")
+        assert values.keys() == point.keys()
+        for name, value in point.items():
+            number = isinstance(value, float)
+            assert values[name] == (pytest.approx(value) if number else value)
+    back = convert(there, "hyperopt", space=PYLL, name="t")
+    for document, other in zip(trials.trials, back.trials, strict=True):
+        vals = document["misc"]["vals"]
+        assert other["misc"]["vals"].keys() == vals.keys()  # every label, active or not
+        for label, value in vals.items():
+            assert other["misc"]["vals"][label] == pytest.approx(value)
+            assert other["misc"]["idxs"][label] == document["misc"]["idxs"][label]
+        assert other["result"]["loss"] == document["result"]["loss"]
+        assert other["result"]["seconds"] == pytest.approx(
+            (document["refresh_time"] - document["book_time"]).total_seconds()
+        )
+
+
+def test_a_maximised_study_changes_sign() -> None:
+    study = optuna.create_study(direction="maximize")
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    trials = convert(study, "hyperopt", space=space)
+    assert [t["result"]["loss"] for t in trials.trials] == [
+        -(t.value or 0.0) for t in study.trials
+    ]
+    mirrored = optuna.create_study(direction="maximize")
+    in_optuna.write_history(in_optuna.read_task(study), study=mirrored)
+    assert [t.value for t in mirrored.trials] == [t.value for t in study.trials]
+
+
+def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
+    history = convert(mixed_record(5), "smac")
+    mixed_space().to_json(tmp_path / "configspace.json")
+    history.save(tmp_path / "runhistory.json")
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    stored = optuna.create_study(storage=url, study_name="one")
+    for source in (tmp_path, str(tmp_path)):
+        study = convert(source, "optuna", name="t")
+        assert len(study.trials) == 5 and study.study_name == "t"
+    stored.add_trials(study.trials)
+    trials = convert(url, "hyperopt", space=mixed_space())
+    assert trials.losses()[0] == study.trials[0].value
+    with pytest.raises(ValueError, match="pass name="):
+        convert(tmp_path, "optuna")
+
+
+# --- a search goes on ------------------------------------------------------------------------
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_models_are_fitted_to_any_history(seed: int) -> None:
+    record = random_record(np.random.default_rng(seed))
+    space = record.space
+    assert space is not None
+    trials = convert(record, "hyperopt")
+    domain = Domain(None, expression(space), pass_expr_memo_ctrl=False)
+    (document,) = tpe.suggest([99], domain, trials, seed, n_startup_jobs=1, verbose=False)
+    assert configuration(space, document["misc"]["vals"]).keys() <= set(space)
+    study = convert(record, "optuna")
+    study.sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=1)
+    trial = study.ask(distributions_of(space))
+    assert trial.params.keys() == set(space)
+    study.tell(trial, 1.0)
+
+
+def mixed_space() -> ConfigurationSpace:
+    space = ConfigurationSpace(seed=0)
+    model, c = Categorical("model", ["svm", "forest"]), Float("C", (1e-3, 1e3), log=True)
+    n = Integer("n", (1, 50))
+    space.add([model, c, n])
+    space.add([EqualsCondition(c, model, "svm"), EqualsCondition(n, model, "forest")])
+    return space
+
+
+def of_config(config: Any) -> float:
+    if config["model"] == "svm":
+        return float(abs(math.log(config["C"])))
+    return float(1 + abs(config["n"] - 20) / 20)
+
+
+def mixed_record(n: int = 25) -> TaskRecord:
+    space = mixed_space()
+    configs = [dict(config) for config in space.sample_configuration(n)]
+    losses = np.array([of_config(config) for config in configs])
+    losses[3] = np.nan
+    return TaskRecord("mixed", configs, losses, seconds=np.full(n, 2.0), space=space)
+
+
+def test_tpe_of_optuna_goes_on() -> None:
+    study = convert(mixed_record(), "optuna")
+    study.sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=5)
+
+    def objective(trial: optuna.Trial) -> float:
+        model = trial.suggest_categorical("model", ["svm", "forest"])
+        if model == "svm":
+            return of_config({"model": model, "C": trial.suggest_float("C", 1e-3, 1e3, log=True)})
+        return of_config({"model": model, "n": trial.suggest_int("n", 1, 50)})
+
+    best = study.best_value
+    study.optimize(objective, n_trials=20)
+    assert len(study.trials) == 45
+    assert study.best_value < best
+    # it knows the better branch from the start
+    new = [trial.params["model"] for trial in study.trials[25:]]
+    assert new.count("svm") > 10
+
+
+def test_tpe_of_hyperopt_goes_on() -> None:
+    space = hp.choice(
+        "model",
+        [
+            {"model": "svm", "C": hp.loguniform("C", math.log(1e-3), math.log(1e3))},
+            {"model": "forest", "n": hp.uniformint("n", 1, 50)},
+        ],
+    )
+    trials = convert(mixed_record(), "hyperopt", space=space)
+    before = min(trials.losses()[i] for i in range(25) if trials.losses()[i] is not None)
+    fmin(
+        of_config,
+        space,
+        partial(tpe.suggest, n_startup_jobs=5),
+        max_evals=45,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    assert len(trials) == 45 and trials.tids == list(range(45))
+    assert trials.best_trial["result"]["loss"] < before
+
+
+def test_smac_goes_on(tmp_path: Path) -> None:
+    history = convert(mixed_record(), "smac")
+    scenario = Scenario(
+        mixed_space(), n_trials=100, deterministic=True, output_directory=tmp_path, seed=0
+    )
+    with quiet():
+        facade = HyperparameterOptimizationFacade(
+            scenario,
+            initial_design=HyperparameterOptimizationFacade.get_initial_design(
+                scenario, n_configs=0, additional_configs=history.get_configs()[:1]
+            ),
+            logging_level=False,
+            overwrite=True,
+        )
+        for key, value in history.items():
+            config = history.get_config(key.config_id)
+            facade.tell(TrialInfo(config, seed=key.seed), value, save=False)
+        known = {tuple(dict(c).items()) for c in history.get_configs()}
+        for _ in range(5):
+            info = facade.ask()
+            assert tuple(dict(info.config).items()) not in known
+            facade.tell(info, TrialValue(of_config(info.config)), save=False)
+    assert facade.runhistory.finished == 30
+
+
+# --- what does not fit -----------------------------------------------------------------------
+
+
+def test_what_a_framework_has_no_word_for_is_ranked_last_and_found_again() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    record = TaskRecord(
+        "t",
+        [{"x": v} for v in (0.1, 0.2, 0.3, 0.4)],
+        np.array([1.0, 0.5, np.nan, 2.0]),
+        status=np.array([Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.COMPLETE]),
+        budget=np.array([np.nan, 3.0, np.nan, np.nan]),
+        space=space,
+    )
+    history = convert(record, "smac")
+    assert [v.status for v in history.values()] == [
+        StatusType.SUCCESS,
+        StatusType.TIMEOUT,
+        StatusType.CRASHED,
+        StatusType.SUCCESS,
+    ]
+    assert [v.cost for v in history.values()] == [1.0, 2.0, 2.0, 2.0]
+    trials = convert(record, "hyperopt")
+    assert [r["status"] for r in trials.results] == ["ok", "fail", "fail", "ok"]
+    assert trials.losses() == [1.0, None, None, 2.0]
+    (_, pruned, failed, _) = convert(record, "optuna").trials
+    assert pruned.state == optuna.trial.TrialState.PRUNED
+    assert (pruned.value, pruned.intermediate_values) == (0.5, {3: 0.5})
+    assert failed.state == optuna.trial.TrialState.FAIL and failed.value is None
+
+
+def test_a_lower_budget_is_a_pruned_trial_for_optuna_only() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    record = TaskRecord(
+        "t",
+        [{"x": 0.1}, {"x": 0.1}],
+        np.array([1.0, 2.0]),
+        budget=np.array([4.5, np.nan]),
+        space=space,
+    )
+    back = {to: read(convert(record, to), to, space) for to in FRAMEWORKS}
+    assert back["optuna"].status.tolist() == [Status.PRUNED, Status.COMPLETE]
+    assert back["optuna"].budget[0] == 4  # steps are whole
+    for to in ("smac", "hyperopt"):
+        assert_same_runs(record, back[to])
+
+
+def test_a_repeated_configuration_is_kept_by_smac() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    record = TaskRecord("t", [{"x": 0.1}] * 3, np.array([1.0, 2.0, 3.0]), space=space)
+    history = convert(record, "smac")
+    assert [key.seed for key in history] == [0, 1, 2]
+    assert {key.config_id for key in history} == {1}
+    assert_same_runs(record, read(history, "smac", space))
+
+
+def test_runs_of_another_space_are_fitted_and_it_is_said() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "m": ["a", "b"]})
+    record = TaskRecord(
+        "t",
+        [{"x": 0.5, "m": "a"}, {"x": 7.0, "m": "b", "w": 1}, {"x": 0.2}, {"x": 0.1, "m": "c"}, {}],
+        np.array([1.0, 2.0, 3.0, 4.0, np.nan]),
+    )
+    with pytest.warns(
+        UserWarning, match=r"4 runs of 't' .* 2 of 3 runs, 1 clipped, imputed m in 1"
+    ):
+        fitted = conform(record, space)
+    assert fitted.configurations == [
+        {"x": 0.5, "m": "a"},
+        {"x": 1.0, "m": "b"},
+        {"x": 0.2, "m": "a"},
+    ]
+    assert fitted.losses.tolist() == [1.0, 2.0, 3.0]
+    with pytest.warns(UserWarning, match="3 runs"):
+        partly = conform(record, space, partial=True)  # the failed run stays as it is
+    assert partly.configurations[3] == {} and partly.status[3] == Status.FAILED
+
+
+def test_forbidden_runs_are_left_out() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "m": ["a", "b"]})
+    space.add(ForbiddenEqualsClause(space["m"], "b"))
+    record = TaskRecord("t", [{"x": 0.5, "m": "a"}, {"x": 0.5, "m": "b"}], np.array([1.0, 2.0]))
+    with pytest.warns(UserWarning, match="0 of 1 runs"):
+        assert conform(record, space).configurations == [{"x": 0.5, "m": "a"}]
+
+
+def test_names_that_mean_nothing_together_are_refused() -> None:
+    record = TaskRecord("t", [{"x": 0.5}], np.array([1.0]))
+    with pytest.raises(ValueError, match=r"share no hyperparameter: the runs have x; .* has y"):
+        conform(record, ConfigurationSpace({"y": (0.0, 1.0)}))
+    with pytest.raises(ValueError, match="share no parameter"):
+        convert(record, "optuna", space={"y": FloatDistribution(0, 1)})
+
+
+def test_values_of_numpy_and_of_files_are_recognised() -> None:
+    space = ConfigurationSpace({"n": (1, 9), "x": (0.0, 1.0), "b": [True, False]})
+    given = {"n": np.float64(3.0), "x": np.int64(1), "b": np.bool_(True)}
+    values = conform(TaskRecord("t", [given], np.array([1.0])), space).configurations[0]
+    assert values == {"n": 3, "x": 1.0, "b": True}
+    assert [type(values[k]) for k in ("n", "x", "b")] == [int, float, bool]
+
+
+def test_distributions_by_name_are_a_space_for_optuna() -> None:
+    record = TaskRecord(
+        "t", [{"x": 0.5, "b": 1, "z": 3}, {"x": 2.0, "b": True}], np.array([1.0, 2.0])
+    )
+    distributions = {"x": FloatDistribution(0, 1), "b": CategoricalDistribution([True, 1])}
+    with pytest.warns(UserWarning, match="1 run of 't' left out"):
+        study = convert(record, "optuna", space=distributions)
+    (trial,) = study.trials
+    assert trial.distributions == distributions and trial.params == {"x": 0.5, "b": 1}
+
+
+def test_grids_come_back_as_the_distributions_they_were() -> None:
+    distributions = {
+        "a": FloatDistribution(0.0, 0.3, step=0.1),
+        "b": IntDistribution(2, 12, step=5),
+        "c": FloatDistribution(0.1, 0.9, step=0.2),
+    }
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for _ in range(20):
+        trial = study.ask(distributions)
+        study.tell(trial, 1.0)
+    again = convert(study, "optuna")
+    assert again.trials[0].distributions == distributions
+    for one, other in zip(study.trials, again.trials, strict=True):
+        assert one.params == pytest.approx(other.params)
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+
+def test_bad_input_is_explained() -> None:
+    record = TaskRecord("t", [{"x": 0.5}], np.array([1.0]))
+    for to in FRAMEWORKS:
+        with pytest.raises(ValueError, match="search space of 't' is not known: pass space="):
+            convert(record, to)
+    with pytest.raises(ValueError, match="no adapter 'ray'; there are hyperopt, optuna, smac"):
+        convert(record, "ray")
+    with pytest.raises(TypeError, match="Cannot read a dict as a history"):
+        convert({}, "optuna")
+    with pytest.raises(TypeError, match="Cannot read 'nowhere' as a history"):
+        convert("nowhere", "optuna")
+    with pytest.raises(TypeError, match="no search space of either framework"):
+        convert(optuna.create_study(), "smac", space={"x": 1})
+    with pytest.raises(ValueError, match="Trials keep no more than the index"):
+        convert(Trials(), "optuna", name="t")
+
+
+def test_empty_histories_stay_empty() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    record = TaskRecord("t", [], np.empty(0), space=space)
+    for to in FRAMEWORKS:
+        assert len(read(convert(record, to), to, space)) == 0
+
+
+def test_records_with_their_meta_features_are_a_data_set() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    records = [TaskRecord(n, [{"x": 0.5}], np.array([1.0]), space=space) for n in "ab"]
+    data = dataset_of(records, None, meta_features={"a": {"n": 3.0}}, tags={"b": {"k": "v"}})
+    assert data.tasks[0].meta_features == {"n": 3.0} and data.tasks[1].tags == {"k": "v"}
+    with pytest.raises(ValueError, match="meta_features names 'c'; the tasks are 'a', 'b'"):
+        dataset_of(records, None, meta_features={"c": {"n": 3.0}})
+
+
+def test_configurations_of_equal_values_have_one_id() -> None:
+    space = mixed_space()
+    record = mixed_record(4)
+    history = convert(record, "smac", space=space)
+    for config in history.get_configs():
+        assert Configuration(space, vector=np.array(config.get_array())) == config
+        assert hash(Configuration(space, vector=np.array(config.get_array()))) == hash(config)

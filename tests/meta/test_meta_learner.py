@@ -1,0 +1,147 @@
+"""LightGBM over hyperparameters and meta-features."""
+
+import pickle
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.stats import kendalltau
+from sklearn.exceptions import NotFittedError
+
+from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
+from automl_plugins.meta.meta_learner import leave_out, rank_correlation
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+
+
+def optimum_moves(n_tasks: int = 24, n: int = 40, *, described: bool = True) -> MetaDataset:
+    """The best x is the task's meta-feature "where"; "level" tells the level of the losses."""
+    rng = np.random.default_rng(0)
+    records = []
+    for t in range(n_tasks):
+        where, level = rng.random(), 100.0 * rng.random()
+        rows = rng.random((n, 2))
+        losses = level + 5.0 * (rows[:, 0] - where) ** 2 + 0.2 * rows[:, 1]
+        records.append(
+            TaskRecord(
+                f"t{t}",
+                [{"x": x, "y": y} for x, y in rows.tolist()],
+                losses,
+                space=SPACE,
+                meta_features={"where": where, "level": level} if described else {},
+                tags={"family": f"f{t // 2}"},
+            )
+        )
+    return MetaDataset.from_records(records)
+
+
+def test_it_ranks_what_it_has_not_seen() -> None:
+    data = optimum_moves()
+    report = MetaLearner(n_trees=100, learning_rate=0.1).report(data, folds=4)
+    assert report.mean > 0.6
+    blind = MetaLearner(n_trees=100, learning_rate=0.1).report(
+        optimum_moves(described=False), folds=4
+    )
+    assert blind.mean < report.mean - 0.2
+    assert set(list(report.importance)[:2]) == {"x", "where"}
+    assert sum(report.importance.values()) == pytest.approx(1.0)
+    assert f"{report.mean:.3f}, mean of 24 tasks" in str(report)
+
+
+def test_the_report_is_that_of_fits_without_the_task() -> None:
+    data = optimum_moves(4, 15)
+    learner = MetaLearner(n_trees=20)
+    report = learner.report(data)
+    model = learner.clone().fit(data.without("t2"))
+    rows = data.rows[2]
+    predicted = model.predict(data.vectors[rows], data.tasks[2].meta_features)
+    assert report.tau[2] == pytest.approx(kendalltau(predicted, data.losses[rows]).statistic)
+    assert report.tasks == ("t0", "t1", "t2", "t3")
+
+
+def test_an_undescribed_task_gets_the_mean_over_tasks() -> None:
+    data = optimum_moves(5, 20)
+    learner = MetaLearner(n_trees=30).fit(data)
+    vectors = data.vectors[:7]
+    by_task = [learner.predict(vectors, task.meta_features) for task in data.tasks]
+    for nothing in (None, {}, {"other": 1.0}, {"where": np.nan}):
+        np.testing.assert_allclose(
+            learner.predict(vectors, nothing), np.mean(by_task, axis=0), atol=1e-12
+        )
+
+
+def test_the_level_of_a_task_does_not_matter() -> None:
+    data = optimum_moves(6, 20)
+    shifted = MetaDataset.from_records(
+        [
+            TaskRecord(
+                r.name,
+                r.configurations,
+                1000.0 + 7.0 * r.losses,
+                space=SPACE,
+                meta_features=r.meta_features,
+            )
+            for r in data.records()
+        ]
+    )
+    a, b = (MetaLearner(n_trees=20).fit(d) for d in (data, shifted))
+    task = {"where": 0.5, "level": 3.0}
+    np.testing.assert_allclose(a.predict(data.vectors, task), b.predict(data.vectors, task))
+
+
+def test_it_repeats_itself_and_pickles() -> None:
+    data = optimum_moves(5, 20)
+    a, b = MetaLearner(n_trees=10).fit(data), MetaLearner(n_trees=10).fit(data)
+    task = {"where": 0.1}
+    expected = a.predict(data.vectors, task)
+    np.testing.assert_array_equal(b.predict(data.vectors, task), expected)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(a)).predict(data.vectors, task), expected
+    )
+
+
+def test_many_runs_are_thinned() -> None:
+    data = optimum_moves(5, 40)
+    thin = MetaLearner(n_trees=10, max_rows=60).fit(data)
+    assert thin.booster_ is not None and thin.booster_.num_trees() == 10
+    other = MetaLearner(n_trees=10, max_rows=60, random_state=1).fit(data)
+    task = {"where": 0.1}
+    assert (thin.predict(data.vectors, task) != other.predict(data.vectors, task)).any()
+
+
+def test_constant_losses_and_few_runs() -> None:
+    rows = [{"x": 0.1, "y": 0.5}, {"x": 0.9, "y": 0.5}]
+    for losses in ([1.0, 1.0], [np.nan, np.nan]):
+        data = MetaDataset.from_records([TaskRecord("a", rows, np.array(losses), space=SPACE)])
+        learner = MetaLearner().fit(data)
+        assert learner.predict(data.vectors, None).tolist() == [0.0, 0.0]
+        assert learner.feature_importances() == {}
+    data = MetaDataset.from_records([TaskRecord("a", rows, np.array([0.0, 1.0]), space=SPACE)])
+    assert len(MetaLearner().fit(data).predict(data.vectors, None)) == 2
+
+
+def test_errors() -> None:
+    data = optimum_moves(2, 5)
+    with pytest.raises(NotFittedError):
+        MetaLearner().predict(data.vectors, None)
+    with pytest.raises(ValueError, match="needs two at least that differ, this memory has 1"):
+        MetaLearner().report(data.without("t1"))
+    with pytest.raises(ValueError, match="this memory has 1"):
+        MetaLearner().report(data, group="family")
+
+
+def test_families_are_left_out_together() -> None:
+    data = optimum_moves(6, 5)
+    parts = [out for _, out in leave_out(data, group="family")]
+    assert parts == [[0, 1], [2, 3], [4, 5]]
+    for left, out in leave_out(data, group=lambda task: task.tags["family"], folds=2):
+        names = {t.tags["family"] for t in left.tasks}
+        assert names.isdisjoint(data.tasks[t].tags["family"] for t in out)
+    assert sorted(t for _, out in leave_out(data, folds=4) for t in out) == list(range(6))
+
+
+def test_rank_correlation() -> None:
+    a = np.array([1.0, 2.0, 2.0, 3.0])
+    assert rank_correlation(a, a) == pytest.approx(1.0)
+    assert rank_correlation(a, -a) == pytest.approx(-1.0)
+    assert np.isnan(rank_correlation(a, np.ones(4))) and np.isnan(rank_correlation(a[:1], a[:1]))

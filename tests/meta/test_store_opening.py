@@ -1,0 +1,258 @@
+"""What a store opens, what it brings up to date, and what it refuses without touching it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+
+from automl_plugins.meta import TaskRecord
+from automl_plugins.meta.store import MetaStore, StoreError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed store with some runs."""
+    path = tmp_path / "runs.db"
+    configurations = [{"x": i, "text": "some words that fill the pages"} for i in range(2000)]
+    with MetaStore(path) as store:
+        store.add(TaskRecord("iris", configurations, np.arange(2000.0)))
+    return path
+
+
+def execute(path: Path, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def assert_refused(path: Path, told: str) -> None:
+    """And not changed; SQLite may have looked for a log of it."""
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=told):
+        MetaStore(path)
+    assert path.read_bytes() == before
+    log = path.with_name(f"{path.name}-wal")
+    assert not log.exists() or not log.stat().st_size
+
+
+def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in (
+        "runs.db",
+        Path("runs.db"),
+        "sqlite:///runs.db",
+        f"sqlite:///{tmp_path}/runs.db",
+    ):
+        with MetaStore(address) as store:
+            assert store.url == f"sqlite:///{tmp_path}/runs.db"
+            store.record("t", {"x": 1}, 0.5, search="s", key=1)
+    with MetaStore("runs.db") as store:
+        assert len(store.records()[0]) == 1
+        monkeypatch.chdir("/")
+        store.close()
+        assert store.record("t", {"x": 2}, 0.5)  # the file is where it was
+    assert [found.name for found in tmp_path.iterdir()] == ["runs.db"]
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    (tmp_path / "runs.db").touch()
+    with MetaStore(tmp_path / "runs.db") as store:
+        assert store.record("t", {"x": 1}, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("mysql://u@h/d", "mysql is not supported"),
+        ("sqlite://", "keeps its runs in a file"),
+        ("sqlite:///:memory:", "MetaDataset.from_records"),
+        ("postgresql://h:port/d", "cannot be read"),
+        ("://", "cannot be read"),
+    ],
+)
+def test_wrong_addresses(url: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        MetaStore(url)
+
+
+def test_wrong_timeout(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="positive number of seconds, got 0"):
+        MetaStore(tmp_path / "runs.db", timeout=0)
+
+
+def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with pytest.raises(StoreError) as caught:
+        MetaStore("postgresql://user:secret@/db?host=/nowhere&connect_timeout=1", timeout=1)
+    assert "secret" not in str(caught.value) and "user:***@" in str(caught.value)
+    monkeypatch.setattr("automl_plugins.meta.store.opening.open_store", lambda _: None)
+    store = MetaStore("postgresql://user:secret@host/db")
+    assert repr(store) == "MetaStore('postgresql+psycopg://user:***@host/db')"
+
+
+def test_places_where_no_file_can_be(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder"):
+        MetaStore(tmp_path)
+    with pytest.raises(StoreError, match="there is no folder"):
+        MetaStore(tmp_path / "a" / "runs.db")
+    assert not any(tmp_path.iterdir())
+
+
+def test_without_sqlalchemy() -> None:
+    code = (
+        "import sys; import automl_plugins.meta.store, automl_plugins.meta.files\n"
+        "assert 'sqlalchemy' not in sys.modules\n"
+        "sys.modules['sqlalchemy'] = None\n"
+        "try: automl_plugins.meta.store.MetaStore('runs.db')\n"
+        "except ModuleNotFoundError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install automl_plugins[store]" in done.stdout
+
+
+# --- what is no store ---------------------------------------------------------------------
+
+
+def test_a_file_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_text("kernel,loss\nrbf,0.1\n")
+    assert_refused(tmp_path / "a.db", "no SQLite file, or it is damaged")
+
+
+def test_a_database_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    optuna.create_study(storage=storage)
+    storage.engine.dispose()
+    assert_refused(path, "SQLite file of something else, with the tables alembic_version,")
+
+
+def test_tables_of_the_same_name(tmp_path: Path) -> None:
+    execute(tmp_path / "a.db", "CREATE TABLE meta_runs (id)")
+    assert_refused(tmp_path / "a.db", "of something else, with the tables meta_runs;")
+
+
+# --- what is damaged ----------------------------------------------------------------------
+
+
+def test_a_damaged_header(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(b"\0" * 16 + data[16:])
+    assert_refused(path, "no SQLite file, or it is damaged")
+
+
+@pytest.mark.parametrize("start", [100, 4096, 40_960])
+def test_damaged_pages(path: Path, start: int) -> None:
+    data = path.read_bytes()
+    assert len(data) > 100_000
+    path.write_bytes(data[:start] + b"\xa5" * 4000 + data[start + 4000 :])
+    assert_refused(path, r"is damaged .* it was left as it is")
+
+
+def test_a_cut_file(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40_960])
+    assert_refused(path, "is damaged")
+
+
+def test_damage_while_it_is_open(path: Path) -> None:
+    with MetaStore(path) as store:
+        store.close()
+        data = path.read_bytes()
+        path.write_bytes(data[:4096] + b"\xa5" * (len(data) - 4096))
+        with pytest.raises(StoreError, match="is damaged; nothing was written"):
+            store.records()
+        with pytest.raises(StoreError, match="is damaged; nothing was written"):
+            store.record("t", {"x": 1}, 0.5)
+
+
+# --- versions -----------------------------------------------------------------------------
+
+
+def test_a_newer_version(path: Path) -> None:
+    execute(path, "UPDATE meta_schema SET version = 2")
+    assert_refused(path, "version 2, this automl_plugins knows 1; it was left as it is")
+
+
+def test_an_unknown_version(path: Path) -> None:
+    execute(path, "UPDATE meta_schema SET version = -1")
+    assert_refused(path, "unknown version -1")
+
+
+def test_an_old_version_is_brought_up_to_date(path: Path) -> None:
+    """Version 0 had no budget."""
+    with MetaStore(path) as store:
+        before = store.records()
+    execute(path, "ALTER TABLE meta_runs DROP COLUMN budget", "UPDATE meta_schema SET version = 0")
+    for _ in range(2):
+        with MetaStore(path) as store:
+            (after,) = store.records(["iris"])
+            assert after.configurations == before[0].configurations
+            np.testing.assert_array_equal(after.losses, before[0].losses)
+            assert np.isnan(after.budget[:2000]).all()
+            store.record("wine", {"x": 1}, 0.5, budget=3.0)
+            assert store.records(["wine"])[0].budget[-1] == 3
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM meta_schema").fetchall() == [(1,)]
+
+
+def test_a_migration_that_fails_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from automl_plugins.meta.store import opening
+
+    execute(path, "ALTER TABLE meta_runs DROP COLUMN budget", "UPDATE meta_schema SET version = 0")
+
+    def half(connection: object) -> None:
+        opening._from_0(connection)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(opening.MIGRATIONS, 0, half)
+    with pytest.raises(KeyboardInterrupt):
+        MetaStore(path)
+    monkeypatch.undo()
+    with MetaStore(path) as store:
+        assert len(store.records()[0]) == 2000
+
+
+# --- others at work -----------------------------------------------------------------------
+
+
+def test_a_busy_store_is_read_and_told(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with MetaStore(path, timeout=0.2) as store:
+            assert len(store.records()[0]) == 2000
+            begin = time.monotonic()
+            with pytest.raises(StoreError, match=r"busy for more than 0\.2 s; try again"):
+                store.record("t", {"x": 1}, 0.5)
+            assert 0.1 < time.monotonic() - begin < 10
+            other.execute("ROLLBACK")
+            assert store.record("t", {"x": 1}, 0.5)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_the_end_of_a_child_leaves_the_log_of_its_parent(path: Path) -> None:
+    """A child that inherited a connection would delete the log that its parent writes to."""
+    with MetaStore(path) as store:
+        store.record("t", {"x": 1}, 0.5)
+        child = os.fork()
+        if not child:
+            store.records()
+            store.close()
+            os._exit(0)
+        for _ in range(50):
+            store.record("t", {"x": 1}, 0.5)
+        assert os.waitpid(child, 0)[1] == 0
+        store.record("t", {"x": 1}, 0.5)
+        assert len(store.records(["t"])[0]) == 52
+    with MetaStore(path) as store:
+        assert len(store.records(["t"])[0]) == 52

@@ -1,0 +1,321 @@
+"""What warm starts of all frameworks share: modes, memories, fitted designs, filling points."""
+
+from __future__ import annotations
+
+import logging
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    Integer,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, designs
+from automl_plugins.meta.memories import conditioned, opened, recorded
+from automl_plugins.meta.store import MetaStore
+from automl_plugins.meta.warm_start import (
+    DESIGNS,
+    MODES,
+    advise,
+    describe,
+    fitted,
+    n_remaining,
+    n_suggestions,
+    name_of,
+    space_filling,
+)
+from automl_plugins.space import VectorSpace
+
+
+def model_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Categorical("model", ["svm", "forest"]))
+    space.add(Float("C", (0.001, 1000.0), log=True), Integer("depth", (1, 10)))
+    space.add(EqualsCondition(space["C"], space["model"], "svm"))
+    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
+    return space
+
+
+def records(n_tasks: int = 8, *, described: bool = True) -> list[TaskRecord]:
+    """On small data an SVM with a C that grows with it is best, on large data a deep forest."""
+    space, found = model_space(), []
+    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
+    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
+    for task in range(n_tasks):
+        small = task < n_tasks / 2
+        losses = [
+            (0.1 if small else 0.5) + 0.05 * abs(math.log10(c["C"]) - task / 2)
+            if c["model"] == "svm"
+            else (0.6 if small else 0.3) - 0.02 * c["depth"]
+            for c in grid
+        ]
+        features = {"NumberOfInstances": 100.0 * (task + 1)} if described else {}
+        found.append(
+            TaskRecord(f"t{task}", grid, np.array(losses), space=space, meta_features=features)
+        )
+    return found
+
+
+@pytest.fixture
+def memory() -> MetaDataset:
+    return MetaDataset.from_records(records())
+
+
+# --- modes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "k", "suggested", "rest"),
+    [
+        ("add", None, 5, 10),
+        ("add", 3, 3, 10),
+        ("part", None, 5, 5),
+        ("part", 3, 3, 7),
+        ("part", 12, 12, 0),
+        ("replace", None, 10, 0),
+        ("replace", 3, 3, 0),
+    ],
+)
+def test_modes_with_a_start_up_of_ten(mode: str, k: int | None, suggested: int, rest: int) -> None:
+    assert n_suggestions(mode, 10, k) == suggested
+    assert n_remaining(mode, suggested, 10) == rest
+
+
+@given(st.sampled_from(MODES), st.integers(0, 100), st.none() | st.integers(1, 100))
+def test_modes_keep_their_promise_for_any_start_up(mode: str, n: int, k: int | None) -> None:
+    suggested = n_suggestions(mode, n, k)
+    rest = n_remaining(mode, suggested, n)
+    assert suggested >= 1 and rest >= 0
+    total = suggested + rest
+    assert total == {"add": n + suggested, "part": max(n, suggested), "replace": suggested}[mode]
+
+
+def test_what_memory_cannot_fill_the_start_up_does() -> None:
+    assert n_remaining("part", 2, 10) == 8  # though more had been asked for
+
+
+def test_bad_modes_and_numbers() -> None:
+    with pytest.raises(ValueError, match=r"'add'.*'part'.*'replace'.*got 'only'"):
+        n_suggestions("only", 10)
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        n_suggestions("part", 10, 0)
+    with pytest.raises(TypeError, match=r"whole number, got 2.5"):
+        n_suggestions("part", 10, 2.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="whole number, got True"):
+        n_suggestions("part", 10, True)
+
+
+# --- memories -------------------------------------------------------------------------------
+
+
+def test_all_forms_of_a_memory_advise_the_same(tmp_path: Path, memory: MetaDataset) -> None:
+    path = tmp_path / "memory.db"
+    with MetaStore(path) as store:
+        for record in records():
+            store.add(record)
+        from_store = advise(model_space(), store, k=3, task={"NumberOfInstances": 150.0})
+    task = {"NumberOfInstances": 150.0}
+    expected = advise(model_space(), memory, k=3, task=task)
+    assert from_store.configurations == expected.configurations
+    for form in (path, str(path), f"sqlite:///{path}", records()):
+        found = advise(model_space(), form, k=3, task=task)
+        assert found.configurations == expected.configurations
+        np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+def test_bundled_memory_by_name() -> None:
+    known = recorded("knn")
+    assert isinstance(known, MetaDataset) and "n_neighbors" in known.space
+    assert len(advise(known.space, "knn", k=4)) == 4
+
+
+def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.db", str(tmp_path / "none.db")):
+        with pytest.raises(ValueError, match=r"no memory .*none\.db.*bundled memories are light"):
+            recorded(path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"a": 1}])
+def test_what_is_no_memory(thing: Any) -> None:
+    with pytest.raises(TypeError, match="memory must be a MetaDataset, a MetaStore"):
+        advise(model_space(), thing, k=1)
+
+
+def test_nothing_shared_and_nothing_recorded(memory: MetaDataset, tmp_path: Path) -> None:
+    other = ConfigurationSpace({"alpha": (0.0, 1.0)})
+    with pytest.raises(ValueError, match=r"share no hyperparameter.*C, depth, model.*alpha"):
+        advise(other, memory, k=1)
+    with pytest.raises(ValueError, match="share no hyperparameter"):
+        advise(other, records(), k=1)
+    with MetaStore(tmp_path / "empty.db") as store, pytest.raises(ValueError, match="no runs"):
+        advise(model_space(), store, k=1)
+    foreign = ConfigurationSpace({"model": ["knn", "mlp"]})
+    with pytest.raises(ValueError, match="No run of the memory lies in the search space: t0"):
+        opened(memory, foreign)
+
+
+# --- the task -------------------------------------------------------------------------------
+
+
+def test_meta_features_decide(memory: MetaDataset) -> None:
+    for n, model in ((120.0, "svm"), (790.0, "forest")):
+        design = advise(model_space(), memory, k=1, task={"NumberOfInstances": n}, design="knn")
+        assert design.configurations[0]["model"] == model
+        assert not design.notes
+
+
+def test_data_gives_the_meta_features(memory: MetaDataset) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(130, 2)), np.arange(130) % 2
+    from_data = advise(model_space(), memory, k=3, X=X, y=y)
+    told = advise(model_space(), memory, k=3, task={"NumberOfInstances": 130.0})
+    assert from_data.configurations == told.configurations
+    assert from_data.notes == told.notes == ()
+
+
+def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> None:
+    design = advise(model_space(), memory, k=2)
+    assert any("all known tasks count alike" in note for note in design.notes)
+    undescribed = MetaDataset.from_records(records(described=False))
+    X, y = np.zeros((30, 1)), np.arange(30) % 2
+    assert describe(undescribed, X, y) == {}  # nothing is computed that cannot be used
+    assert any("alike" in note for note in advise(model_space(), undescribed, k=2, X=X, y=y).notes)
+
+
+def test_half_a_description(memory: MetaDataset) -> None:
+    X, y = np.zeros((30, 1)), np.arange(30) % 2
+    with pytest.raises(ValueError, match="X without y: meta-features need both"):
+        advise(model_space(), memory, k=1, X=X)
+    with pytest.raises(ValueError, match="y without X"):
+        advise(model_space(), memory, k=1, y=y)
+    with pytest.raises(ValueError, match="not both"):
+        advise(model_space(), memory, k=1, X=X, y=y, task={"NumberOfInstances": 30.0})
+    with pytest.raises(TypeError, match="numbers by name"):
+        advise(model_space(), memory, k=1, task=[1.0])  # type: ignore[arg-type]
+
+
+# --- the design -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_designs_by_name_are_the_functions(name: str, memory: MetaDataset) -> None:
+    task = {"NumberOfInstances": 250.0}
+    expected = getattr(designs, name)(model_space(), memory, task, 3)
+    found = advise(model_space(), memory, k=3, task=task, design=name)
+    assert found.configurations == expected.configurations
+
+
+def test_names_of_designs() -> None:
+    assert name_of("knn") == name_of(designs.knn) == name_of(partial(designs.knn)) == "knn"
+    assert name_of(Design("mine", ())) == "mine"
+
+
+def test_what_is_no_design(memory: MetaDataset) -> None:
+    with pytest.raises(ValueError, match=r"one of diverse, .*bad_start, got 'best'"):
+        advise(model_space(), memory, k=1, design="best")
+    with pytest.raises(TypeError, match="or a Design, got 3"):
+        advise(model_space(), memory, k=1, design=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must return a Design"):
+        advise(model_space(), memory, k=1, design=lambda *_: [])  # type: ignore[arg-type]
+
+
+def test_fewer_than_asked_for(memory: MetaDataset, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "automl_plugins.meta.warm_start"):
+        design = advise(model_space(), memory, k=50)
+    assert len(design) == 10
+    assert "50 suggestions were asked for, there are 10." in design.notes
+    assert "expected regret" in caplog.text and "50 suggestions" in caplog.text
+
+
+def ready(*configurations: dict[str, Any]) -> Design:
+    return Design(
+        "mine",
+        tuple(Suggestion(np.zeros(0), c, 0.5 + i, f"r{i}") for i, c in enumerate(configurations)),
+    )
+
+
+def test_a_ready_design_is_fitted_to_the_space() -> None:
+    given = ready(
+        {"model": "svm", "C": 1e6},
+        {"model": "svm", "C": 1e5},  # the same, once it is clipped
+        {"model": "mlp"},
+        {"model": "forest", "depth": 3, "C": 1.0},
+    )
+    design = advise(model_space(), None, k=10, design=given)
+    assert design.configurations == [
+        {"model": "svm", "C": pytest.approx(1000.0)},
+        {"model": "forest", "depth": 3},
+    ]
+    assert [s.reason for s in design] == ["r0", "r3"]
+    assert design.scores.tolist() == [0.5, 3.5]
+    assert "3 of 4 runs, 2 clipped" in design.notes[0]
+    space = VectorSpace(model_space())
+    for suggestion in design:
+        np.testing.assert_array_equal(
+            space.canonical(space.activate(suggestion.vector[None]))[0], suggestion.vector
+        )
+
+
+def test_a_ready_design_that_fits_is_left_alone(memory: MetaDataset) -> None:
+    first = advise(model_space(), memory, k=4)
+    again = advise(model_space(), None, k=4, design=first)
+    assert str(first) == str(again)
+    assert len(advise(model_space(), None, k=2, design=first)) == 2
+
+
+def test_a_ready_design_for_something_else() -> None:
+    with pytest.raises(ValueError, match=r"nothing for this search space.*model"):
+        fitted(ready({"alpha": 1.0}), model_space())
+    with pytest.raises(ValueError, match="nothing for this search space"):
+        fitted(ready(), model_space())
+
+
+# --- conditions and filling points ----------------------------------------------------------
+
+
+def test_conditions_of_the_memory() -> None:
+    flat = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0), "other": (0, 1)})
+    space = conditioned(flat, records())
+    assert [str(c) for c in space.conditions] == ["C | model in {'svm'}"]
+    # svm is no option here, and a record without a space tells no conditions
+    few = ConfigurationSpace({"model": ["forest", "mlp"], "C": (0.1, 1.0)})
+    assert not conditioned(few, records()).conditions
+    alone = ConfigurationSpace({"C": (0.1, 1.0)})
+    assert not conditioned(alone, MetaDataset.from_records(records())).conditions
+    bare = [TaskRecord("t", [{"C": 1.0, "model": "svm"}], np.array([0.0]))]
+    flat = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0)})
+    assert not conditioned(flat, bare).conditions
+
+
+def test_filling_points_are_new_valid_and_seeded() -> None:
+    space = VectorSpace(model_space())
+    tried = space.sample(3, np.random.default_rng(0))
+    points = space_filling(space, tried, 12, np.random.default_rng(1))
+    assert points.shape == (12, space.d)
+    np.testing.assert_array_equal(space.canonical(space.activate(points)), points)
+    assert len(np.unique(space.keys(np.vstack([tried, points])))) == 15
+    np.testing.assert_array_equal(
+        points, space_filling(space, tried, 12, np.random.default_rng(1))
+    )
+    models = points[:, space.names.index("model")]
+    assert 4 <= models.sum() <= 8  # both branches have their share
+
+
+def test_filling_points_end_with_the_space() -> None:
+    space = ConfigurationSpace({"a": ["x", "y"], "b": ["u", "v"]})
+    space.add(ForbiddenEqualsClause(space["b"], "v"))
+    vectors = VectorSpace(space)
+    points = space_filling(vectors, np.empty((0, 2)), 9, np.random.default_rng(0))
+    assert len(points) == 2
