@@ -189,15 +189,14 @@ def _entries(
 
 def _looked_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolArray, BoolArray]:
     exact = {choice: float(i) for i, choice in enumerate(choices)}
-    # Files and frames turn None and True into text.
-    spelled = {str(choice): float(i) for i, choice in enumerate(choices)}
+    spelled = {_spelling(choice): float(i) for i, choice in enumerate(choices)}
 
     def place(value: Any) -> float:
         if value is _ABSENT:
             return math.nan
         found = exact.get(value) if value.__hash__ else None
         if found is None:
-            found = spelled.get(str(value))
+            found = spelled.get(_spelling(value))
         return -1.0 if found is None else found
 
     entries = np.array([place(value) for value in values], dtype=np.float64)
@@ -205,6 +204,12 @@ def _looked_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolA
     none = np.array([_is_missing(v) for v in values], dtype=bool)
     entries[foreign] = np.nan
     return entries, np.zeros(len(values), dtype=bool), foreign & ~none
+
+
+def _spelling(value: Any) -> str:
+    """A value as text: files and frames turn None into "None", and spaces into "none"."""
+    text = str(value)
+    return text.lower() if text.lower() in ("none", "true", "false") else text
 
 
 def _constant(

@@ -160,6 +160,11 @@ def advise(
         found = function(space, dataset, describe(dataset, X, y, task), k)
         if not isinstance(found, Design):
             raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
+        n_dropped = sum(covered.n_dropped for covered in dataset.coverage)
+        if n_dropped:
+            n_runs = sum(covered.n_runs for covered in dataset.coverage)
+            note = f"{n_dropped} of the memory's {n_runs} runs lie outside the search space."
+            found = replace(found, notes=(*found.notes, note))
     if len(found) < k:
         note = f"{k} suggestions were asked for, there are {len(found)}."
         found = replace(found, notes=(*found.notes, note))

@@ -101,7 +101,7 @@ def test_hyperparameters_that_the_space_lacks_are_told() -> None:
     assert coverage.ignored == ("tol",) and set(coverage.shared) == {"kernel"}
 
 
-@pytest.mark.parametrize("spelled", ["None", None])
+@pytest.mark.parametrize("spelled", ["None", None, "none"])
 def test_text_stands_for_the_value_it_spells(spelled: Any) -> None:
     space = ConfigurationSpace()
     space.add(Categorical("w", ["None", "balanced"]), Categorical("b", [True, False]))

