@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from ConfigSpace import (
-    Categorical,
     ConfigurationSpace,
-    EqualsCondition,
-    Float,
     ForbiddenEqualsClause,
-    Integer,
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from known_runs import model_space, records
 
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, designs
 from automl_plugins.meta.memories import conditioned, opened, recorded
@@ -36,35 +32,6 @@ from automl_plugins.meta.warm_start import (
     space_filling,
 )
 from automl_plugins.space import VectorSpace
-
-
-def model_space() -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    space.add(Categorical("model", ["svm", "forest"]))
-    space.add(Float("C", (0.001, 1000.0), log=True), Integer("depth", (1, 10)))
-    space.add(EqualsCondition(space["C"], space["model"], "svm"))
-    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
-    return space
-
-
-def records(n_tasks: int = 8, *, described: bool = True) -> list[TaskRecord]:
-    """On small data an SVM with a C that grows with it is best, on large data a deep forest."""
-    space, found = model_space(), []
-    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
-    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
-    for task in range(n_tasks):
-        small = task < n_tasks / 2
-        losses = [
-            (0.1 if small else 0.5) + 0.05 * abs(math.log10(c["C"]) - task / 2)
-            if c["model"] == "svm"
-            else (0.6 if small else 0.3) - 0.02 * c["depth"]
-            for c in grid
-        ]
-        features = {"NumberOfInstances": 100.0 * (task + 1)} if described else {}
-        found.append(
-            TaskRecord(f"t{task}", grid, np.array(losses), space=space, meta_features=features)
-        )
-    return found
 
 
 @pytest.fixture
@@ -164,6 +131,13 @@ def test_nothing_shared_and_nothing_recorded(memory: MetaDataset, tmp_path: Path
     foreign = ConfigurationSpace({"model": ["knn", "mlp"]})
     with pytest.raises(ValueError, match="No run of the memory lies in the search space: t0"):
         opened(memory, foreign)
+
+
+def test_runs_that_the_space_leaves_out_are_told(memory: MetaDataset) -> None:
+    space = ConfigurationSpace({"model": ["svm", "mlp"], "C": (0.001, 1000.0)})
+    for known in (memory, records()):
+        design = advise(space, known, k=2, task={"NumberOfInstances": 150.0})
+        assert design.notes == ("40 of the memory's 80 runs lie outside the search space.",)
 
 
 # --- the task -------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,15 @@ import pytest
 from automl_plugins.adapters.hyperopt import translate
 from automl_plugins.adapters.hyperopt._expression import expression
 from automl_plugins.adapters.hyperopt.initial_design import INITIAL_DESIGN, initial_trials
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, fmin, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_runs import TASK, loss, model_space, records
 
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, diverse
 from automl_plugins.meta.store import MetaStore
 
-TASK = {"NumberOfInstances": 420.0}
 SPACE = hp.choice(
     "model",
     [
@@ -33,36 +31,6 @@ SPACE = hp.choice(
         {"type": "nb"},
     ],
 )
-
-
-def model_space() -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    space.add(Categorical("model", ["svm", "forest"]))
-    space.add(Float("C", (0.001, 1000.0), log=True), Integer("depth", (1, 10)))
-    space.add(EqualsCondition(space["C"], space["model"], "svm"))
-    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
-    return space
-
-
-def records() -> list[TaskRecord]:
-    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
-    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
-    return [
-        TaskRecord(
-            f"t{task}",
-            grid,
-            np.array([loss(c, task) for c in grid]),
-            space=model_space(),
-            meta_features={"NumberOfInstances": 100.0 * (task + 1)},
-        )
-        for task in range(8)
-    ]
-
-
-def loss(config: Mapping[str, Any], task: float = 3.2) -> float:
-    if "C" in config:
-        return (0.1 if task < 4 else 0.5) + 0.05 * abs(math.log10(config["C"]) - task / 2)
-    return float((0.6 if task < 4 else 0.3) - 0.02 * config.get("depth", 0))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import pickle
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from automl_plugins.adapters.hyperopt import (
 from automl_plugins.adapters.hyperopt._expression import expression
 from ConfigSpace import ConfigurationSpace
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp, rand
+from known_runs import BrokenStore, FakeStore
 
 from automl_plugins.history import Status
-from automl_plugins.meta import TaskRecord
 
 SPACE = hp.choice(
     "model",
@@ -33,36 +32,6 @@ SPACE = hp.choice(
         {"type": "forest", "n": hp.uniformint("n", 1, 50), "depth": hp.choice("depth", [None, 5])},
     ],
 )
-
-
-class FakeStore:
-    """What ``MetaStore.add`` promises, in memory; pickles."""
-
-    def __init__(self) -> None:
-        self.runs: dict[tuple[str, str, str], TaskRecord] = {}
-
-    def add(
-        self,
-        record: TaskRecord,
-        *,
-        search: str | None = None,
-        keys: Sequence[str | int] | None = None,
-    ) -> int:
-        assert search is not None and keys is not None and len(keys) == len(record)
-        new = 0
-        for key in keys:
-            new += (record.name, search, str(key)) not in self.runs
-            self.runs.setdefault((record.name, search, str(key)), record)
-        return new
-
-    @property
-    def single(self) -> list[TaskRecord]:
-        return list(self.runs.values())
-
-
-class BrokenStore:
-    def add(self, record: TaskRecord, **_: Any) -> int:
-        raise OSError("no space left on device")
 
 
 def loss_of(point: dict[str, Any]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import GBQRSampler, explain
 from automl_plugins.adapters.optuna.initial_design import INITIAL_DESIGN, enqueue_initial_design
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, NormalFloatHyperparameter, OrdinalHyperparameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_runs import TASK, loss, model_space, records
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -32,7 +32,6 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, diverse
 from automl_plugins.meta.store import MetaStore
 
-TASK = {"NumberOfInstances": 420.0}
 MODEL: dict[str, BaseDistribution] = {
     "model": CategoricalDistribution(["svm", "forest"]),
     "C": FloatDistribution(0.001, 1000.0, log=True),
@@ -43,36 +42,6 @@ MODEL: dict[str, BaseDistribution] = {
 @pytest.fixture(autouse=True)
 def quiet() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-def model_space() -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    space.add(Categorical("model", ["svm", "forest"]))
-    space.add(Float("C", (0.001, 1000.0), log=True), Integer("depth", (1, 10)))
-    space.add(EqualsCondition(space["C"], space["model"], "svm"))
-    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
-    return space
-
-
-def records() -> list[TaskRecord]:
-    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
-    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
-    return [
-        TaskRecord(
-            f"t{task}",
-            grid,
-            np.array([loss(c, task) for c in grid]),
-            space=model_space(),
-            meta_features={"NumberOfInstances": 100.0 * (task + 1)},
-        )
-        for task in range(8)
-    ]
-
-
-def loss(config: Any, task: float = 3.2) -> float:
-    if config["model"] == "svm":
-        return (0.1 if task < 4 else 0.5) + 0.05 * abs(math.log10(config["C"]) - task / 2)
-    return float((0.6 if task < 4 else 0.3) - 0.02 * config["depth"])
 
 
 def objective(trial: Trial) -> float:

@@ -6,7 +6,6 @@ import logging
 import math
 import pickle
 import threading
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,46 +14,13 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import meta_dataset_from_studies, read_task, record
-from ConfigSpace import ConfigurationSpace
+from known_runs import BrokenStore, FakeStore
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from automl_plugins.history import Status
-from automl_plugins.meta import TaskRecord
 
 optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-
-
-class FakeStore:
-    """What ``MetaStore.add`` promises, in memory; pickles."""
-
-    def __init__(self) -> None:
-        self.runs: dict[tuple[str, str, str], tuple[TaskRecord, int]] = {}
-        self.spaces: dict[str, ConfigurationSpace | None] = {}
-
-    def add(
-        self,
-        record: TaskRecord,
-        *,
-        search: str | None = None,
-        keys: Sequence[str | int] | None = None,
-    ) -> int:
-        assert search is not None and keys is not None and len(keys) == len(record)
-        new = 0
-        for i, key in enumerate(keys):
-            place = (record.name, search, str(key))
-            new += place not in self.runs
-            self.runs.setdefault(place, (record, i))
-        self.spaces[search] = record.space
-        return new
-
-    def column(self, name: str) -> list[float]:
-        return [float(getattr(told, name)[i]) for told, i in self.runs.values()]
-
-
-class BrokenStore:
-    def add(self, record: TaskRecord, **_: Any) -> int:
-        raise OSError("no space left on device")
 
 
 def objective(trial: optuna.Trial) -> float:

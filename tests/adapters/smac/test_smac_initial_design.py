@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.smac._private import quiet
 from automl_plugins.adapters.smac.initial_design import KNNInitialDesign, MetaInitialDesign
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
-from ConfigSpace import Integer as Int
+from ConfigSpace import Configuration, ConfigurationSpace
+from known_runs import TASK, loss, model_space, records
 from smac import (
     AlgorithmConfigurationFacade,
     BlackBoxFacade,
@@ -32,41 +32,8 @@ from smac.initial_design import (
     SobolInitialDesign,
 )
 
-from automl_plugins.meta import Design, MetaDataset, TaskRecord, diverse, portfolio
+from automl_plugins.meta import Design, MetaDataset, diverse, portfolio
 from automl_plugins.meta.store import MetaStore
-
-TASK = {"NumberOfInstances": 420.0}
-
-
-def model_space() -> ConfigurationSpace:
-    space = ConfigurationSpace(seed=0)
-    space.add(Categorical("model", ["svm", "forest"]))
-    space.add(Float("C", (0.001, 1000.0), log=True), Int("depth", (1, 10)))
-    space.add(EqualsCondition(space["C"], space["model"], "svm"))
-    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
-    return space
-
-
-def records() -> list[TaskRecord]:
-    """On small data an SVM with a C that grows with it is best, on large data a deep forest."""
-    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
-    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
-    return [
-        TaskRecord(
-            f"t{task}",
-            grid,
-            np.array([loss(c, task) for c in grid]),
-            space=model_space(),
-            meta_features={"NumberOfInstances": 100.0 * (task + 1)},
-        )
-        for task in range(8)
-    ]
-
-
-def loss(config: Any, task: float = 3.2) -> float:
-    if config["model"] == "svm":
-        return (0.1 if task < 4 else 0.5) + 0.05 * abs(math.log10(config["C"]) - task / 2)
-    return float((0.6 if task < 4 else 0.3) - 0.02 * config["depth"])
 
 
 def target(config: Configuration, seed: int = 0) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +17,12 @@ from automl_plugins.adapters.smac import (
 )
 from automl_plugins.adapters.smac._private import quiet, scenario_of
 from ConfigSpace import Configuration, ConfigurationSpace
+from known_runs import BrokenStore, FakeStore
 from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.runhistory import StatusType
 
 from automl_plugins.history import Status
-from automl_plugins.meta import TaskRecord
-
-
-class FakeStore:
-    """What ``MetaStore.add`` promises, in memory."""
-
-    def __init__(self) -> None:
-        self.runs: dict[tuple[str, str, str], TaskRecord] = {}
-
-    def add(
-        self,
-        record: TaskRecord,
-        *,
-        search: str | None = None,
-        keys: Sequence[str | int] | None = None,
-    ) -> int:
-        assert search is not None and keys is not None and len(keys) == len(record)
-        new = 0
-        for key in keys:
-            new += (record.name, search, str(key)) not in self.runs
-            self.runs.setdefault((record.name, search, str(key)), record)
-        return new
-
-
-class BrokenStore:
-    def add(self, record: TaskRecord, **_: Any) -> int:
-        raise OSError("no space left on device")
 
 
 def space() -> ConfigurationSpace:
@@ -189,7 +162,7 @@ def test_every_trial_is_recorded_once(tmp_path: Path) -> None:
     facade = optimize(tmp_path, callback, seed=5)
     whole = read_task(facade, name="iris")
     assert len(store.runs) == 10
-    for i, told in enumerate(store.runs.values()):
+    for i, told in enumerate(store.single):
         assert (told.name, told.seed, told.space) == ("iris", 5, space())
         assert told.meta_features == {"rows": 150.0} and told.tags == {"a": "b"}
         assert told.configurations[0] == whole.configurations[i]
@@ -214,9 +187,9 @@ def test_budgets_are_recorded_and_the_highest_is_full(tmp_path: Path) -> None:
         max_budget=9,
         name="t",
     )
-    told = [record.budget[0] for record in store.runs.values()]
+    told = [record.budget[0] for record in store.single]
     np.testing.assert_array_equal(told, read_task(facade).budget)
-    assert {record.name for record in store.runs.values()} == {"t"}
+    assert {record.name for record in store.single} == {"t"}
 
 
 def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:

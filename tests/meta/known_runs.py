@@ -1,0 +1,85 @@
+"""Memories and stores that the tests of several folders share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+
+from automl_plugins.meta import TaskRecord
+
+TASK = {"NumberOfInstances": 420.0}
+
+
+def model_space() -> ConfigurationSpace:
+    space = ConfigurationSpace(seed=0)
+    space.add(Categorical("model", ["svm", "forest"]))
+    space.add(Float("C", (0.001, 1000.0), log=True), Integer("depth", (1, 10)))
+    space.add(EqualsCondition(space["C"], space["model"], "svm"))
+    space.add(EqualsCondition(space["depth"], space["model"], "forest"))
+    return space
+
+
+def loss(config: Mapping[str, Any], task: float = 3.2, n_tasks: int = 8) -> float:
+    """On small data an SVM with a C that grows with it is best, on large data a deep forest."""
+    small = task < n_tasks / 2
+    if "C" in config:  # Hyperopt's spaces need not name the model
+        return (0.1 if small else 0.5) + 0.05 * abs(math.log10(config["C"]) - task / 2)
+    return float((0.6 if small else 0.3) - 0.02 * config.get("depth", 0))
+
+
+def records(n_tasks: int = 8, *, described: bool = True) -> list[TaskRecord]:
+    """The same ten configurations on every task, the larger the later."""
+    grid: list[dict[str, Any]] = [{"model": "svm", "C": 10.0**e} for e in range(-2, 3)]
+    grid += [{"model": "forest", "depth": d} for d in range(1, 11, 2)]
+    return [
+        TaskRecord(
+            f"t{task}",
+            grid,
+            np.array([loss(config, task, n_tasks) for config in grid]),
+            space=model_space(),
+            meta_features={"NumberOfInstances": 100.0 * (task + 1)} if described else {},
+        )
+        for task in range(n_tasks)
+    ]
+
+
+class FakeStore:
+    """What ``MetaStore.add`` promises, in memory; pickles."""
+
+    def __init__(self) -> None:
+        self.runs: dict[tuple[str, str, str], tuple[TaskRecord, int]] = {}
+        self.spaces: dict[str, ConfigurationSpace | None] = {}
+
+    def add(
+        self,
+        record: TaskRecord,
+        *,
+        search: str | None = None,
+        keys: Sequence[str | int] | None = None,
+    ) -> int:
+        assert search is not None and keys is not None and len(keys) == len(record)
+        new = 0
+        for i, key in enumerate(keys):
+            place = (record.name, search, str(key))
+            new += place not in self.runs
+            self.runs.setdefault(place, (record, i))
+        self.spaces[search] = record.space
+        return new
+
+    @property
+    def single(self) -> list[TaskRecord]:
+        """The records of runs that came one at a time."""
+        return [told for told, _ in self.runs.values()]
+
+    def column(self, name: str) -> list[float]:
+        """A column of all runs, in the order in which they came."""
+        return [float(getattr(told, name)[i]) for told, i in self.runs.values()]
+
+
+class BrokenStore:
+    def add(self, record: TaskRecord, **_: Any) -> int:
+        raise OSError("no space left on device")
