@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import ConfigurationSpace
 from joblib import Parallel, delayed
 from recorded_memories import MEMORIES
 from scipy.stats import wilcoxon
@@ -22,6 +23,7 @@ from automl_plugins.meta import (
     Design,
     MetaDataset,
     MetaLearner,
+    TaskRecord,
     bad_start,
     delta,
     diverse,
@@ -147,17 +149,39 @@ def _without_landmarkers(memory: MetaDataset) -> MetaDataset:
     return replace(memory, tasks=tuple(tasks))
 
 
+def speed() -> None:
+    """Print how long a fit takes on 1 000 random runs of each of 100 described tasks."""
+    rng = np.random.default_rng(0)
+    space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(8)})
+    records = [
+        TaskRecord(
+            f"t{t}",
+            [dict(zip(space, row, strict=True)) for row in rng.random((1000, 8)).tolist()],
+            rng.random(1000),
+            space=space,
+            meta_features={f"m{i}": float(v) for i, v in enumerate(rng.random(80))},
+        )
+        for t in range(100)
+    ]
+    memory = MetaDataset.from_records(records)
+    begin = time.perf_counter()
+    MetaLearner().fit(memory)
+    print(f"{len(memory)} runs, one thread: {time.perf_counter() - begin:.1f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["regret", "learner"])
+    parser.add_argument("what", choices=["regret", "learner", "speed"])
     parser.add_argument("--sources", nargs="+", default=list(MEMORIES), choices=list(MEMORIES))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--folds", type=int, help="leave tasks out in so many parts, not singly")
     args = parser.parse_args()
     if args.what == "regret":
         regret(args.sources, args.n_jobs)
-    else:
+    elif args.what == "learner":
         learner(args.sources, args.folds)
+    else:
+        speed()
 
 
 if __name__ == "__main__":
