@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hyperopt import Trials, pyll, rand
@@ -44,6 +44,7 @@ def initial_trials(
     n_startup_jobs: int = 20,
     trials: Trials | None = None,
     seed: int = 0,
+    exclude: Collection[str] = (),
 ) -> Trials:
     """Trials to evaluate first, for ``fmin(..., trials=...)`` with any suggest function.
 
@@ -75,6 +76,8 @@ def initial_trials(
         trials: Trials that the new ones are inserted into; those with equal values are not
             repeated. None makes new ones.
         seed: Of the random trials.
+        exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
+            recorded into the same store.
 
     Returns:
         The trials. Why a configuration was picked is in ``misc["initial_design"]`` of its
@@ -96,7 +99,9 @@ def initial_trials(
     if trials is not None and not isinstance(trials, Trials):
         raise TypeError(f"trials must be hyperopt.Trials, got {trials!r}.")
     known = spoken(space)
-    found = advise(known.space, memory, k=k, X=X, y=y, task=meta_features, design=design)
+    found = advise(
+        known.space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
+    )
     trials = Trials() if trials is None else trials
     seen = [dict(values_of(document)) for document in all_documents(trials)]
     chosen: list[tuple[dict[str, Any], dict[str, Any]]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +59,7 @@ def enqueue_initial_design(
     n_configs: int | None = None,
     n_startup_trials: int = 10,
     seed: int = 0,
+    exclude: Collection[str] = (),
 ) -> Design:
     """Enqueue what a memory suggests for the task; whatever sampler the study has goes on from it.
 
@@ -88,6 +89,8 @@ def enqueue_initial_design(
         n_configs: Number of suggestions; None takes ``n_startup_trials`` to replace, else half.
         n_startup_trials: n, which the sampler was given; most have 10.
         seed: Of the points that fill the space.
+        exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
+            recorded into the same store.
 
     Returns:
         The suggestions in the study's values, best first.
@@ -120,7 +123,7 @@ def enqueue_initial_design(
     space, distributions = _spoken(search_space)
     if known is not None and not isinstance(search_space, ConfigurationSpace):
         space = conditioned(space, known)
-    found = advise(space, known, k=k, X=X, y=y, task=meta_features, design=design)
+    found = advise(space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude)
     vectors = VectorSpace(space)
     rest = space_filling(
         vectors,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from ConfigSpace import Configuration
@@ -55,6 +56,8 @@ class MetaInitialDesign(AbstractInitialDesign):
             SMAC's own designs this one is not cut unless told to.
         additional_configs: Configurations that come last.
         seed: Seed of the default design; None takes the scenario's.
+        exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
+            recorded into the same store.
 
     Attributes:
         suggestions: The suggestions with scores and reasons, and notes on how they came about.
@@ -86,6 +89,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         max_ratio: float = 1.0,
         additional_configs: list[Configuration] | None = None,
         seed: int | None = None,
+        exclude: Collection[str] = (),
     ) -> None:
         checked_mode(mode)
         space, trials = scenario.configspace, scenario.n_trials
@@ -94,7 +98,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
         ready = isinstance(design, Design)
-        dataset = None if ready and memory is None else opened(memory, space)
+        dataset = None if ready and memory is None else opened(memory, space, exclude=exclude)
         task = None if ready or dataset is None else describe(dataset, X, y, meta_features)
         self.suggestions = advise(space, dataset, k=k, task=task, design=design)
         suggested = [as_configuration(space, s.vector) for s in self.suggestions]
@@ -175,6 +179,7 @@ class KNNInitialDesign(MetaInitialDesign):
         max_ratio: As in ``MetaInitialDesign``.
         additional_configs: As in ``MetaInitialDesign``.
         seed: As in ``MetaInitialDesign``.
+        exclude: As in ``MetaInitialDesign``.
 
     Raises:
         TypeError: As in ``MetaInitialDesign``.
@@ -195,6 +200,7 @@ class KNNInitialDesign(MetaInitialDesign):
         max_ratio: float = 1.0,
         additional_configs: list[Configuration] | None = None,
         seed: int | None = None,
+        exclude: Collection[str] = (),
     ) -> None:
         k = checked_number("k", k, least=1)
         others = len(additional_configs or ()) + scenario.use_default_config
@@ -211,6 +217,7 @@ class KNNInitialDesign(MetaInitialDesign):
             max_ratio=max_ratio,
             additional_configs=additional_configs,
             seed=seed,
+            exclude=exclude,
         )
 
 

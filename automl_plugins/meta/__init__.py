@@ -1,8 +1,8 @@
 """A memory of earlier tasks, and what it advises for a new one."""
 
-from .alignment import Coverage
 from .bundled import bundled
 from .conversion import convert
+from .coverage import Coverage
 from .dataset import MetaDataset
 from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
 from .designs.suggestion import Design, Suggestion

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,51 +24,14 @@ from ConfigSpace.hyperparameters import (
 from automl_plugins.known_meanings import KNOWN_MEANINGS, TaskFacts, apply_rule, rule_for
 from automl_plugins.space import VectorSpace
 
+from .coverage import Coverage
+
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 
 _ABSENT = object()
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of a task's runs a search space can use.
-
-    Attributes:
-        task: Name of the task.
-        n_runs: Runs that were recorded.
-        n_kept: Those that are used.
-        n_clipped: Those among them with a value that was moved into its range.
-        imputed: Runs used for which a hyperparameter had to be imputed, by name.
-        shared: Hyperparameters that both know.
-        ignored: Hyperparameters of the runs that the space does not have.
-    """
-
-    task: str
-    n_runs: int
-    n_kept: int
-    n_clipped: int
-    imputed: Mapping[str, int]
-    shared: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-    @property
-    def n_dropped(self) -> int:
-        """Runs that are not used."""
-        return self.n_runs - self.n_kept
-
-    def __str__(self) -> str:
-        parts = [f"{self.task}: {self.n_kept} of {self.n_runs} runs"]
-        if self.n_clipped:
-            parts.append(f"{self.n_clipped} clipped")
-        if self.imputed:
-            told = (f"{name} in {n}" for name, n in self.imputed.items())
-            parts.append("imputed " + " and ".join(told))
-        if self.ignored:
-            parts.append("ignored " + " and ".join(self.ignored))
-        return ", ".join(parts)
 
 
 def align(
@@ -90,7 +52,7 @@ def align(
         task: Name of their task, for the report.
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
             border, ``"drop"`` leaves the run out. A category that the space does not have always
-            drops the run.
+            drops the run; numbers that no category names count as not told.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
         defaults: Value of a hyperparameter, by name, in runs that do not tell it; others have
@@ -102,22 +64,26 @@ def align(
         used are NaN.
 
     Raises:
-        ValueError: For a default that the space does not allow.
+        ValueError: For a default that the space does not allow, or an unknown policy.
     """
+    if out_of_range not in get_args(OutOfRange):
+        raise ValueError(f"out_of_range must be 'clip' or 'drop', got {out_of_range!r}.")
+    if missing not in get_args(Missing):
+        raise ValueError(f"missing must be 'impute' or 'drop', got {missing!r}.")
     n = len(configurations)
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
-    keep, clipped = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+    lost = np.zeros((n, space.d), dtype=bool)
+    moved = np.zeros((n, space.d), dtype=bool)
     for column, name in enumerate(space.names):
         if name not in named:
             continue
         values = [configuration.get(name, _ABSENT) for configuration in configurations]
         entries, outside, foreign = _entries(space.space[name], name, values, facts)
         vectors[:, column] = entries
-        if out_of_range == "drop":
-            foreign |= outside
-        keep &= ~foreign
-        clipped |= outside
+        lost[:, column] = foreign | (outside & (out_of_range == "drop"))
+        moved[:, column] = outside
+    keep = ~lost.any(axis=1)
     completed = space.activate(np.where(np.isnan(vectors), _defaults(space, defaults), vectors))
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     if missing == "drop":
@@ -125,18 +91,25 @@ def align(
     if n:
         keep &= space.allowed(completed)
     completed[~keep] = np.nan
-    counts = imputed[keep].sum(axis=0)
     shared = tuple(name for name in space.names if name in named)
     coverage = Coverage(
         task=task,
         n_runs=n,
         n_kept=int(keep.sum()),
-        n_clipped=int((clipped & keep).sum()),
-        imputed={name: int(c) for name, c in zip(space.names, counts, strict=True) if c},
+        n_clipped=int(moved[keep].any(axis=1).sum()),
+        imputed=_by_name(space, imputed[keep]),
         shared=shared,
         ignored=tuple(sorted(named - set(shared))),
+        clipped=_by_name(space, moved[keep]),
+        dropped=_by_name(space, lost),
     )
-    return completed, keep, coverage
+    return completed, np.asarray(keep), coverage
+
+
+def _by_name(space: VectorSpace, mask: BoolArray) -> dict[str, int]:
+    """Rows of a mask (n, d) by hyperparameter, where there are any."""
+    counts = mask.sum(axis=0).tolist()
+    return {name: count for name, count in zip(space.names, counts, strict=True) if count}
 
 
 def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:
@@ -203,7 +176,17 @@ def _looked_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolA
     foreign = entries == -1.0
     none = np.array([_is_missing(v) for v in values], dtype=bool)
     entries[foreign] = np.nan
-    return entries, np.zeros(len(values), dtype=bool), foreign & ~none
+    foreign &= ~none
+    others = [value for value, f in zip(values, foreign, strict=True) if f]
+    if others and np.isnan(entries).all() and all(map(_is_number, others)):
+        foreign[:] = False  # 0.01 for "scale" or "auto": another language, so nothing is told
+    return entries, np.zeros(len(values), dtype=bool), foreign
+
+
+def _is_value(value: Any, constant: Any) -> bool:
+    return bool(_spelling(value) == _spelling(constant)) or (
+        _is_number(value) and _is_number(constant) and bool(value == constant)
+    )
 
 
 def _spelling(value: Any) -> str:
@@ -215,8 +198,13 @@ def _spelling(value: Any) -> str:
 def _constant(
     hyperparameter: Constant, values: list[Any]
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
-    entries, _, foreign = _looked_up(values, [hyperparameter.value])
-    return np.where(foreign, 0.0, entries), foreign, np.zeros(len(values), dtype=bool)
+    none = np.zeros(len(values), dtype=bool)
+    same = np.array([_is_value(value, hyperparameter.value) for value in values], dtype=bool)
+    absent = np.array([_is_missing(value) for value in values], dtype=bool)
+    entries = np.where(absent, np.nan, 0.0)
+    if _is_number(hyperparameter.value):
+        return entries, ~same & ~absent, none
+    return entries, none, ~same & ~absent
 
 
 def _snapped(numbers: FloatArray, sequence: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -48,4 +48,7 @@ def bundled(learner: str, *, metric: str = "balanced_error") -> MetaDataset:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
     with as_file(files("automl_plugins") / "data" / f"{learner}.json.xz") as path:
         records = read_records(path)
-    return MetaDataset.from_records(r for r in records if r.tags["metric"] == metric)
+    memory = MetaDataset.from_records(r for r in records if r.tags["metric"] == metric)
+    for column in (memory.task, memory.vectors, memory.losses, memory.seconds, memory.status):
+        column.setflags(write=False)  # all callers share them
+    return memory

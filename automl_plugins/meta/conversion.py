@@ -27,7 +27,8 @@ from automl_plugins.conditions import is_active
 from automl_plugins.history import Status
 from automl_plugins.space import VectorSpace
 
-from .alignment import Coverage, Missing, OutOfRange, align
+from .alignment import Missing, OutOfRange, align
+from .coverage import Coverage
 from .dataset import MetaDataset
 from .records import TaskRecord
 from .values import plain_values

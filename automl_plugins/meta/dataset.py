@@ -15,7 +15,8 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins.history import Status
 from automl_plugins.space import VectorSpace
 
-from .alignment import Coverage, Missing, OutOfRange
+from .alignment import Missing, OutOfRange
+from .coverage import Coverage
 from .gathering import gather
 from .records import TaskRecord
 from .scores import by_task
@@ -26,7 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MetaDataset:
     """Tasks x configurations, ragged: each task has its own runs.
 
@@ -154,6 +155,8 @@ class MetaDataset:
         Raises:
             ValueError: If no task is left.
         """
+        if not any(task.name in names for task in self.tasks):
+            return self
         return self.subset(lambda task: task.name not in names)
 
     def records(self) -> list[TaskRecord]:
@@ -198,8 +201,12 @@ class MetaDataset:
 
         Failed and pruned runs count as the worst of their task.
         """
-        complete = np.where(self.status == Status.COMPLETE, self.losses, np.nan)
-        return by_task(scale, complete, self.task)
+        return by_task(scale, self.complete_losses, self.task)
+
+    @property
+    def complete_losses(self) -> FloatArray:
+        """Losses of complete runs (N,), NaN for all others."""
+        return np.where(self.status == Status.COMPLETE, self.losses, np.nan)
 
     def meta_feature_names(self) -> tuple[str, ...]:
         """Names of all meta-features that any task has, in the order in which they come up."""
@@ -221,3 +228,10 @@ class MetaDataset:
         order = np.argsort(first)  # as they come up, not as their hashes fall
         rank = np.argsort(order)
         return self.vectors[first[order]], rank[which].astype(np.int64)
+
+    @cached_property
+    def completed(self) -> npt.NDArray[np.bool_]:
+        """Mask (C,) of the distinct configurations that completed at least once."""
+        distinct, which = self.distinct
+        counts = np.bincount(which[~np.isnan(self.complete_losses)], minlength=len(distinct))
+        return np.asarray(counts > 0)

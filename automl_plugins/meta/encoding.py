@@ -185,3 +185,36 @@ def content_keys(texts: Sequence[str], *columns: Sequence[object]) -> list[str]:
         seen[key] += 1
         keys.append(key if seen[key] == 1 else f"{key}.{seen[key]}")
     return keys
+
+
+LONGEST_NAME = 500  # characters: an index of PostgreSQL has a limit
+
+
+def checked_name(name: str, what: str) -> str:
+    """A name that every database can hold.
+
+    Raises:
+        TypeError: If it is no text.
+        ValueError: If it is empty or too long.
+    """
+    if not 0 < len(checked_text(name, what)) <= LONGEST_NAME:
+        raise ValueError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
+    return name
+
+
+def checked_text(text: str, what: str) -> str:
+    """Text that every database can hold.
+
+    Raises:
+        TypeError: If it is none.
+        ValueError: For characters that cannot be stored.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be text, got {text!r}.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} is no valid text: {text!r}.") from None
+    if "\0" in text:
+        raise ValueError(f"{what} has a character that cannot be stored: {text!r}.")
+    return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins.history import Status
 from automl_plugins.space import VectorSpace
 
-from .alignment import Coverage, Missing, OutOfRange, align
+from .alignment import Missing, OutOfRange, align
+from .coverage import Coverage
 from .records import TaskRecord
 from .spaces import union_space
 from .tasks import MetaTask
@@ -68,6 +70,11 @@ def gather(
         tasks.append(task)
         parts.append((np.full(len(part[0]), index), *part))
         coverage.append(covered)
+    if all(covered.n_partial == covered.n_runs for covered in coverage):
+        raise ValueError(
+            f"All {sum(covered.n_runs for covered in coverage)} recorded runs were evaluated at a"
+            " lower budget: their losses cannot be compared with those of runs in full."
+        )
     if not any(covered.shared for covered in coverage):
         known = sorted({n for covered in coverage for n in covered.ignored})
         raise ValueError(
@@ -120,6 +127,8 @@ def _aligned(
         parts = [getattr(r, name)[rows] for r, rows in zip(records, full, strict=True)]
         return np.concatenate(parts)[keep]
 
+    n_partial = sum(len(record) for record in records) - len(configurations)
+    coverage = replace(coverage, n_runs=coverage.n_runs + n_partial, n_partial=n_partial)
     return (vectors[keep], column("losses"), column("seconds"), column("status")), coverage
 
 

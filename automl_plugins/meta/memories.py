@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -28,19 +28,31 @@ class Store(Protocol):
 Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
 
 
-def opened(memory: Memory | None, space: ConfigurationSpace) -> MetaDataset:
+def opened(
+    memory: Memory | None, space: ConfigurationSpace, *, exclude: Collection[str] = ()
+) -> MetaDataset:
     """A memory aligned to a search space.
+
+    Args:
+        memory: The memory.
+        space: The search space.
+        exclude: Names of tasks to leave out, known or not.
 
     Raises:
         TypeError: For something else.
         ValueError: If it has no runs, shares no hyperparameter with the space, or no run of it
             lies there.
     """
+    if isinstance(exclude, str):
+        raise TypeError(
+            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
+        )
     known = recorded(memory)
     if isinstance(known, MetaDataset):
-        dataset = known.aligned(space)
+        dataset = known.without(*exclude).aligned(space)
     else:
-        dataset = MetaDataset.from_records(known, space)
+        kept = [record for record in known if record.name not in exclude]
+        dataset = MetaDataset.from_records(kept, space)
     if not len(dataset):
         raise ValueError(
             "No run of the memory lies in the search space: "

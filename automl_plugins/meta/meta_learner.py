@@ -166,7 +166,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
             model = self.clone().fit(train)
             for t in left_out:
                 rows = dataset.rows[t]
-                known = ~np.isnan(dataset.losses[rows])
+                known = ~np.isnan(dataset.complete_losses[rows])
                 predicted = model.predict(dataset.vectors[rows], dataset.tasks[t].meta_features)
                 tau[t] = rank_correlation(predicted[known], dataset.losses[rows][known])
         importance = self.clone().fit(dataset).feature_importances()
@@ -205,8 +205,12 @@ def leave_out(
     """Memories without some tasks, and the indices of these; each task is left out once.
 
     Raises:
-        ValueError: For fewer than two groups of tasks.
+        ValueError: For fewer than two groups of tasks or folds, or a tag that no task has.
     """
+    if folds is not None and folds < 2:
+        raise ValueError(f"folds must be at least 2, got {folds}.")
+    if isinstance(group, str) and not any(group in task.tags for task in dataset.tasks):
+        raise ValueError(f"No task has the tag {group!r}, so it groups nothing.")
 
     def label(task: MetaTask) -> str:
         if group is None:
@@ -219,7 +223,7 @@ def leave_out(
         raise ValueError(
             f"Leaving tasks out needs two at least that differ, this memory has {len(distinct)}."
         )
-    n = len(distinct) if folds is None else max(2, min(folds, len(distinct)))
+    n = len(distinct) if folds is None else min(folds, len(distinct))
     part = {name: i % n for i, name in enumerate(distinct)}
     for fold in range(n):
         out = [t for t, name in enumerate(labels) if part[name] == fold]

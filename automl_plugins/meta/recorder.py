@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ConfigSpace import ConfigurationSpace
 
-from .encoding import digest, encode, plain_meta_features, plain_space, plain_tags
+from .encoding import checked_name, digest, encode, plain_meta_features, plain_space, plain_tags
 from .records import TaskRecord
 
 logger = logging.getLogger("automl_plugins.meta.recorder")
@@ -64,8 +64,8 @@ class Recorder:
         meta_features: Mapping[str, float] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        if task is not None and (not isinstance(task, str) or not task):
-            raise ValueError(f"task must be the name of a task, got {task!r}.")
+        if task is not None:
+            checked_name(task, "The name of a task")
         told = "" if task is None else task
         plain_meta_features(meta_features or {}, task=told)
         plain_tags(tags or {}, task=told)

@@ -32,7 +32,7 @@ def _unknown() -> Any:
     return np.empty(0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TaskRecord:
     """Finished evaluations on one task: a data set, a problem that was tuned.
 

@@ -1,6 +1,7 @@
 """Losses of different tasks made comparable. All functions minimise; NaN is a failed run.
 
 A failed run is worth as much as the worst complete one of its task: it tells where not to go.
+Where all complete ones are equal, it is worse by one unit.
 """
 
 from __future__ import annotations
@@ -17,30 +18,30 @@ IntArray = npt.NDArray[np.int64]
 def standardised(losses: FloatArray) -> FloatArray:
     """Losses (n,) of one task with mean 0 and standard deviation 1 (GBQR thesis, 6.1).
 
-    Constant losses become 0; without any loss, all are 0.
+    Equal losses become 0.
     """
     known = losses[~np.isnan(losses)]
     if not len(known):
-        return np.zeros(len(losses))
+        return np.ones(len(losses))
     filled = np.where(np.isnan(losses), known.max(), losses)
     spread = float(known.std())
     # Equal losses may differ in the last bit of their mean.
     if spread <= 1e-12 * max(float(np.abs(known).max()), 1e-300):
-        return np.zeros(len(losses))
+        return np.asarray(np.isnan(losses), dtype=np.float64)
     return np.asarray((filled - known.mean()) / spread)
 
 
 def regret(losses: FloatArray) -> FloatArray:
     """Losses (n,) of one task scaled to [0, 1]: 0 is its best, 1 its worst (TST, 5.2: ADTM).
 
-    Constant losses become 0.
+    Equal losses become 0.
     """
     known = losses[~np.isnan(losses)]
     if not len(known):
-        return np.zeros(len(losses))
+        return np.ones(len(losses))
     low, high = float(known.min()), float(known.max())
     if high <= low:
-        return np.zeros(len(losses))
+        return np.asarray(np.isnan(losses), dtype=np.float64)
     return np.asarray((np.where(np.isnan(losses), high, losses) - low) / (high - low))
 
 

@@ -71,14 +71,14 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
     first = found[0]
     if all(hyperparameter == first for hyperparameter in found):
         return first
-    numbers = FloatHyperparameter | IntegerHyperparameter
-    if all(isinstance(hp, numbers) for hp in found):
-        lower, upper = min(hp.lower for hp in found), max(hp.upper for hp in found)  # type: ignore[attr-defined]
-        log = all(getattr(hp, "log", False) for hp in found)
-        if all(isinstance(hp, IntegerHyperparameter) for hp in found):
-            return Integer(name, (int(lower), int(upper)), log=log)
-        return Float(name, (float(lower), float(upper)), log=log)
-    if any(isinstance(hp, numbers) for hp in found):
+    if ranges := [known for hp in found if (known := _range(hp)) is not None]:
+        if len(ranges) == len(found):
+            lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
+            wide = [hp for hp in found if not isinstance(hp, Constant)] or found
+            log = all(getattr(hp, "log", False) for hp in wide)
+            if all(isinstance(end, int) for known in ranges for end in known):
+                return Integer(name, (int(lower), int(upper)), log=log)
+            return Float(name, (float(lower), float(upper)), log=log)
         raise ValueError(
             f"{name} is a number in one recorded space and a category in another: "
             + "; ".join(str(hp) for hp in found)
@@ -86,6 +86,18 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
         )
     values = {value: None for hp in found for value in _values(hp)}
     return Categorical(name, list(values))
+
+
+def _range(hyperparameter: Any) -> tuple[float, float] | None:
+    """Least and largest value of a number, a sequence of numbers or a fixed number."""
+    if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
+        return hyperparameter.lower, hyperparameter.upper
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        return None
+    values = _values(hyperparameter)
+    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in values):
+        return None
+    return min(values), max(values)
 
 
 def _values(hyperparameter: Any) -> list[Any]:

@@ -16,9 +16,9 @@ def plain_values(space: ConfigurationSpace, vectors: FloatArray) -> list[dict[st
     columns = {}
     for name, column in space.index_of.items():
         active = ~np.isnan(vectors[:, column])
-        values = np.full(len(vectors), None, dtype=object)
-        values[active] = [_builtin(v) for v in space[name].to_value(vectors[active, column])]
-        columns[name] = zip(values.tolist(), active.tolist(), strict=True)
+        found = iter(space[name].to_value(vectors[active, column]))
+        there = active.tolist()
+        columns[name] = [(_builtin(next(found)) if here else None, here) for here in there]
     rows = zip(*columns.values(), strict=True)
     return [
         {name: value for name, (value, there) in zip(columns, row, strict=True) if there}

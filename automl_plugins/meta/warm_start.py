@@ -15,7 +15,7 @@ mode         suggestions          then of the start-up
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, cast, get_args
@@ -29,6 +29,7 @@ from automl_plugins.space import VectorSpace
 
 from . import designs
 from .alignment import align
+from .coverage import notes
 from .dataset import MetaDataset
 from .designs import InitialDesign
 from .designs.suggestion import Design, Suggestion
@@ -128,6 +129,7 @@ def advise(
     y: Any = None,
     task: TaskDescription = None,
     design: AnyDesign = designs.diverse,
+    exclude: Collection[str] = (),
 ) -> Design:
     """What a memory suggests to begin with.
 
@@ -141,9 +143,12 @@ def advise(
         task: Its meta-features instead. Without either all known tasks count alike.
         design: A design, its name, or the ``Design`` that one has returned, whose configurations
             are then fitted to the space.
+        exclude: Names of tasks to leave out: the new one itself, where its runs go to the same
+            store. A search that is taken up again is then advised as it was.
 
     Returns:
-        At most k distinct configurations of the space; its notes say if there are fewer.
+        At most k distinct configurations of the space; its notes say if there are fewer, what
+        the space cannot use of the memory, and what meta-features cannot tell.
 
     Raises:
         TypeError: For a memory or design that is none.
@@ -156,20 +161,31 @@ def advise(
         found = fitted(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
     else:
-        dataset = opened(memory, space)
-        found = function(space, dataset, describe(dataset, X, y, task), k)
+        dataset = opened(memory, space, exclude=exclude)
+        described = describe(dataset, X, y, task)
+        found = function(space, dataset, described, k)
         if not isinstance(found, Design):
             raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
-        n_dropped = sum(covered.n_dropped for covered in dataset.coverage)
-        if n_dropped:
-            n_runs = sum(covered.n_runs for covered in dataset.coverage)
-            note = f"{n_dropped} of the memory's {n_runs} runs lie outside the search space."
-            found = replace(found, notes=(*found.notes, note))
+        found = replace(
+            found,
+            notes=(*found.notes, *_half_described(dataset, described), *notes(dataset.coverage)),
+        )
     if len(found) < k:
         note = f"{k} suggestions were asked for, there are {len(found)}."
         found = replace(found, notes=(*found.notes, note))
     logger.info("%s", found)
     return found
+
+
+def _half_described(dataset: MetaDataset, task: TaskDescription) -> tuple[str, ...]:
+    names = dataset.meta_feature_names()
+    n = sum(np.isfinite(float((task or {}).get(name, np.nan))) for name in names)
+    if not 0 < n < len(names) / 2:
+        return ()
+    return (
+        f"The task has {n} of the memory's {len(names)} meta-features: is it of the same kind,"
+        " and described in the same way?",
+    )
 
 
 def describe(

@@ -133,6 +133,28 @@ def test_ordinals_take_the_nearest_value() -> None:
     assert keep.tolist() == [True, False] and coverage.n_clipped == 1
 
 
+def test_another_category_than_the_fixed_one_drops_the_run() -> None:
+    space = ConfigurationSpace()
+    space.add(Constant("kernel", "linear"), Float("C", (0.1, 10.0)))
+    rows = [{"kernel": "rbf", "C": 1.0}, {"kernel": "linear", "C": 2.0}]
+    _, keep, coverage = aligned(space, *rows)
+    assert keep.tolist() == [False, True] and coverage.dropped == {"kernel": 1}
+    assert "dropped for kernel in 1" in str(coverage)
+
+
+def test_numbers_that_no_category_names_are_not_told() -> None:
+    space = ConfigurationSpace()
+    space.add(Categorical("gamma", ["scale", "auto"]), Float("C", (0.1, 10.0)))
+    _, keep, coverage = aligned(space, {"gamma": 0.01, "C": 1.0}, {"gamma": 0.1, "C": 2.0})
+    assert keep.all() and coverage.imputed == {"gamma": 2}
+
+
+@pytest.mark.parametrize("wrong", [{"out_of_range": "Drop"}, {"missing": "drop it"}])
+def test_unknown_policies(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        aligned(svm(), {}, **wrong)
+
+
 def test_constants() -> None:
     space = ConfigurationSpace()
     space.add(Constant("n", 100), Float("x", (0.0, 1.0)))

@@ -13,6 +13,7 @@ from ConfigSpace import (
     ForbiddenEqualsClause,
     Integer,
 )
+from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,9 @@ def test_records_become_columns() -> None:
 def test_runs_at_a_lower_budget_are_left_out() -> None:
     data = MetaDataset.from_records([record("a", [3.0, 1.0], budget=np.array([1.0, np.nan]))])
     assert data.losses.tolist() == [1.0]
+    assert (data.coverage[0].n_runs, data.coverage[0].n_partial) == (2, 1)
+    with pytest.raises(ValueError, match="All 1 recorded runs were evaluated at a lower budget"):
+        MetaDataset.from_records([record("a", [3.0], budget=np.ones(1))])
 
 
 def test_it_pickles() -> None:
@@ -154,7 +158,8 @@ def test_scores_by_hand() -> None:
     np.testing.assert_allclose(standardised(losses), [-1.0, 1.0, 1.0])
     for scale in (regret, standardised):
         assert scale(np.array([2.0, 2.0])).tolist() == [0.0, 0.0]
-        assert scale(np.array([np.nan])).tolist() == [0.0]
+        assert scale(np.array([2.0, np.nan])).tolist() == [0.0, 1.0]
+        assert scale(np.array([np.nan])).tolist() == [1.0]
         assert scale(np.array([])).shape == (0,)
 
 
@@ -194,6 +199,17 @@ def test_the_union_has_the_widest_ranges() -> None:
     assert union["n"] == Integer("n", (1, 9))
     assert union["k"] == Categorical("k", ["a", "b", "c"]) and "y" in union
     assert union_space([record("a", [1.0], space=a)] * 2) is a
+
+
+def test_steps_and_fixed_values_are_numbers_too() -> None:
+    steps = ConfigurationSpace()
+    steps.add(OrdinalHyperparameter("x", [1, 3, 5, 7]))
+    fixed, wide = ConfigurationSpace(), ConfigurationSpace({"x": (2, 9)})
+    fixed.add(Constant("x", 12))
+    union = union_space(
+        [record(str(i), [1.0], space=s) for i, s in enumerate((steps, fixed, wide))]
+    )
+    assert union["x"] == Integer("x", (1, 12))
 
 
 def test_a_name_with_two_meanings_is_refused() -> None:

@@ -7,6 +7,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from scipy.stats import kendalltau
 
+from automl_plugins.history import Status
 from automl_plugins.meta import (
     Design,
     MetaDataset,
@@ -109,7 +110,7 @@ def test_useless_meta_features_leave_the_portfolio_as_good() -> None:
 @pytest.mark.parametrize("task", [None, {}, {"other": 3.0}])
 def test_an_undescribed_task_is_told(design: InitialDesign, task: dict[str, float] | None) -> None:
     made = design(SPACE, memory(), task, 3)
-    assert len(made) == 3 and "all known tasks count alike" in made.notes[0]
+    assert len(made) == 3 and "all of them count alike" in made.notes[0]
 
 
 def test_a_memory_without_meta_features() -> None:
@@ -150,7 +151,7 @@ def test_knn_takes_the_best_of_the_nearest() -> None:
     best = data.vectors[nearest][np.argmin(data.losses[nearest])]
     np.testing.assert_allclose(made[0].vector, best)
     assert f"the best on t{order[0]}, distance" in made[0].reason
-    assert np.isnan(made.scores).all()
+    assert (made.scores >= 0).all() and (made.scores <= 1).all()
 
 
 def test_knn_leaves_tasks_without_meta_features_aside() -> None:
@@ -225,7 +226,7 @@ def test_more_than_there_is() -> None:
         assert len(made) <= 3 if design is knn else len(made) == 60
 
 
-@pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, np.nan], [np.nan, 2.0]])
+@pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, 2.0]])
 def test_tasks_that_say_little(losses: list[float]) -> None:
     rows = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.2}]
     data = MetaDataset.from_records(
@@ -234,4 +235,77 @@ def test_tasks_that_say_little(losses: list[float]) -> None:
     )
     for design in ALL:
         made = design(SPACE, data, {"n": 1.0}, 2)
-        assert len(made) == (2 if design is not knn else int(np.isfinite(losses).any()))
+        n = 2 if design is bad_start else int(np.isfinite(losses).sum())
+        assert len(made) == (min(n, 1) if design is knn else n)
+
+
+def crashing() -> MetaDataset:
+    """Only x = 0.7 completes, once on each task and with the same loss."""
+    rows = [{"x": x / 10, "y": 0.5} for x in range(10)]
+    losses = np.array([2.0 if r["x"] == 0.7 else np.nan for r in rows])
+    return MetaDataset.from_records(
+        TaskRecord(f"t{i}", rows, losses, space=SPACE, meta_features={"n": float(i)})
+        for i in range(3)
+    )
+
+
+@pytest.mark.parametrize("design", [d for d in ALL if d is not bad_start])
+def test_what_never_completed_is_not_suggested(design: InitialDesign) -> None:
+    made = design(SPACE, crashing(), {"n": 1.0}, 5)
+    assert [c["x"] for c in made.configurations] == pytest.approx([0.7])
+
+
+@pytest.mark.parametrize("design", ALL)
+def test_a_memory_of_failures_is_refused(design: InitialDesign) -> None:
+    rows = [{"x": 0.1, "y": 0.2}]
+    data = MetaDataset.from_records([TaskRecord("t", rows, np.array([np.nan]), space=SPACE)])
+    with pytest.raises(ValueError, match="None of the 1 runs of the memory completed"):
+        design(SPACE, data, None, 2)
+
+
+def test_pruned_runs_are_not_the_best() -> None:
+    rows = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.2}]
+    data = MetaDataset.from_records(
+        TaskRecord(
+            f"t{i}",
+            rows,
+            np.array([0.0, 1.0]),
+            status=np.array([Status.PRUNED, Status.COMPLETE]),
+            space=SPACE,
+            meta_features={"n": float(i)},
+        )
+        for i in range(3)
+    )
+    assert knn(SPACE, data, {"n": 1.0}, 1).configurations[0]["x"] == pytest.approx(0.9)
+
+
+def test_once_every_best_is_chosen_the_next_ones_are_good_on_average() -> None:
+    rows = [{"x": x / 40, "y": 0.5} for x in range(40)]
+    data = MetaDataset.from_records(
+        TaskRecord(
+            f"t{i}",
+            rows,
+            np.array([abs(r["x"] - 0.8) + 0.001 * i for r in rows]),
+            space=SPACE,
+            meta_features={"n": float(i)},
+        )
+        for i in range(3)
+    )
+    for design in (diverse, portfolio, partial(knn)):
+        picks = [c["x"] for c in design(SPACE, data, None, 6).configurations]
+        assert max(abs(x - 0.8) for x in picks) <= 0.08
+    assert "the least of the rest" in portfolio(SPACE, data, None, 6)[5].reason
+
+
+def test_knn_says_which_tasks_it_leaves_aside() -> None:
+    described = memory(6).records()
+    described[2] = described[2].described(meta_features={})
+    made = knn(SPACE, MetaDataset.from_records(described), {"where": 0.5}, 6)
+    assert "1 of 6 known tasks have no meta-features" in made.notes[0]
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="memory must be a MetaDataset, got list"):
+        diverse(SPACE, memory().records(), None, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="k must be a whole number"):
+        diverse(SPACE, memory(), None, 1.5)  # type: ignore[arg-type]

@@ -137,7 +137,41 @@ def test_runs_that_the_space_leaves_out_are_told(memory: MetaDataset) -> None:
     space = ConfigurationSpace({"model": ["svm", "mlp"], "C": (0.001, 1000.0)})
     for known in (memory, records()):
         design = advise(space, known, k=2, task={"NumberOfInstances": 150.0})
-        assert design.notes == ("40 of the memory's 80 runs lie outside the search space.",)
+        assert design.notes == ("40 of 80 runs are left out because of model in 40.",)
+
+
+def test_what_is_moved_and_imputed_is_told(memory: MetaDataset) -> None:
+    space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1000.0), "new": (0, 4)})
+    design = advise(space, memory, k=2, task={"NumberOfInstances": 150.0})
+    assert design.notes == (
+        "C was moved into its range in 8 of 80 runs.",
+        "new is not known of 80 of 80 runs, its default is taken.",
+        "C is not known of 40 of 80 runs, its default is taken.",
+    )
+
+
+def test_tasks_are_left_out(memory: MetaDataset) -> None:
+    for known in (memory, records()):
+        design = advise(
+            model_space(),
+            known,
+            k=8,
+            task={"NumberOfInstances": 300.0},
+            design="knn",
+            exclude=["t2", "other"],
+        )
+        assert not any("t2" in suggestion.reason for suggestion in design)
+    with pytest.raises(TypeError, match=r"exclude must be names of tasks, got the text 't2'"):
+        advise(model_space(), memory, k=1, exclude="t2")
+
+
+def test_few_shared_meta_features_are_told() -> None:
+    described = [
+        r.described(meta_features={**r.meta_features, "a": 1.0, "b": float(i), "c": 2.0})
+        for i, r in enumerate(records())
+    ]
+    design = advise(model_space(), described, k=2, task={"NumberOfInstances": 300.0})
+    assert "1 of the memory's 4 meta-features" in design.notes[0]
 
 
 # --- the task -------------------------------------------------------------------------------
@@ -161,7 +195,7 @@ def test_data_gives_the_meta_features(memory: MetaDataset) -> None:
 
 def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> None:
     design = advise(model_space(), memory, k=2)
-    assert any("all known tasks count alike" in note for note in design.notes)
+    assert any("all of them count alike" in note for note in design.notes)
     undescribed = MetaDataset.from_records(records(described=False))
     X, y = np.zeros((30, 1)), np.arange(30) % 2
     assert describe(undescribed, X, y) == {}  # nothing is computed that cannot be used
@@ -234,7 +268,7 @@ def test_a_ready_design_is_fitted_to_the_space() -> None:
     ]
     assert [s.reason for s in design] == ["r0", "r3"]
     assert design.scores.tolist() == [0.5, 3.5]
-    assert "3 of 4 runs, 2 clipped" in design.notes[0]
+    assert "3 of 4 runs, dropped for model in 1, clipped C in 2" in design.notes[0]
     space = VectorSpace(model_space())
     for suggestion in design:
         np.testing.assert_array_equal(

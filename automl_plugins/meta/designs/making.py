@@ -17,15 +17,24 @@ FloatArray = npt.NDArray[np.float64]
 
 InitialDesign = Callable[[ConfigurationSpace, MetaDataset, TaskDescription, int], Design]
 
-UNDESCRIBED = "The task shares no meta-feature with the memory: all known tasks count alike."
+UNDESCRIBED = (
+    "No meta-feature that the task has tells the known tasks apart: all of them count alike."
+)
 
 
 def checked(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDataset:
     """The memory aligned to the space.
 
     Raises:
-        ValueError: For k below 1, or a memory without a run in the space.
+        TypeError: For a memory or a k that is none.
+        ValueError: For k below 1, or a memory without a complete run in the space.
     """
+    if not isinstance(memory, MetaDataset):
+        raise TypeError(
+            f"memory must be a MetaDataset, got {type(memory).__name__}; a store has .dataset()."
+        )
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise TypeError(f"k must be a whole number, got {k!r}.")
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}.")
     memory = memory.aligned(space)
@@ -33,6 +42,11 @@ def checked(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDatas
         raise ValueError(
             "No run of the memory lies in the search space: "
             + "; ".join(str(covered) for covered in memory.coverage[:3])
+        )
+    if np.isnan(memory.complete_losses).all():
+        raise ValueError(
+            f"None of the {len(memory)} runs of the memory completed: it knows no good"
+            " configuration."
         )
     return memory
 

@@ -12,8 +12,8 @@ from ..dataset import MetaDataset
 from ..meta_learner import rank_correlation
 from ..task_features import TaskDescription, TaskFeatures, distances
 from .making import checked, told
-from .performance import performance
-from .portfolios import undescribed
+from .performance import Performance, performance
+from .portfolios import similarity, undescribed
 from .suggestion import Design
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ def knn(
     """The best configuration of each of the k nearest tasks, by L1 distance of meta-features.
 
     A configuration that a nearer task has contributed is not repeated; a farther task takes its
-    place. Scores are unknown.
+    place. Scores are expected regrets.
 
     Args:
         space: The search space.
@@ -38,13 +38,19 @@ def knn(
         ValueError: As in ``top_k``.
     """
     memory = checked(space, memory, k)
+    known = performance(memory)
     described = TaskFeatures(memory, task)
     if not described.useful:
-        known = performance(memory)
         return undescribed("knn", memory, known, known.filled, k)
     gaps = distances(described.known, described.new[None, :])[:, 0]
     order = [int(t) for t in np.argsort(gaps, kind="stable") if described.described[t]]
-    return _nearest("knn", memory, k, order, lambda t: f"distance {gaps[t]:.2f}")
+    notes: tuple[str, ...] = ()
+    if n := len(memory.tasks) - len(order):
+        notes = (f"{n} of {len(memory.tasks)} known tasks have no meta-features: left aside.",)
+    expected = similarity(described) @ known.filled
+    return _nearest(
+        "knn", memory, known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes
+    )
 
 
 def opt(
@@ -78,26 +84,28 @@ def opt(
     truth = np.asarray(losses, dtype=np.float64)[np.array(own)[here]]
     tau = np.array([rank_correlation(row[here], truth) for row in known.filled])
     order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
-    return _nearest("opt", memory, k, order, lambda t: f"rank correlation {tau[t]:.2f}")
+    expected = known.filled.mean(axis=0)
+    return _nearest(
+        "opt", memory, known, k, order, expected, lambda t: f"rank correlation {tau[t]:.2f}"
+    )
 
 
 def _nearest(
     method: str,
     memory: MetaDataset,
+    known: Performance,
     k: int,
     order: Iterable[int],
+    expected: FloatArray,
     reason: Callable[[int], str],
+    notes: tuple[str, ...] = (),
 ) -> Design:
     """The best configurations of tasks, in their order, none twice."""
-    keys = memory.vector_space.keys(memory.vectors)
-    rows: dict[int, tuple[int, int]] = {}  # key: row, task
+    found: dict[int, str] = {}
     for t in order:
-        losses = memory.losses[memory.rows[t]]
-        if len(rows) == k or np.isnan(losses).all():
-            continue
-        row = memory.rows[t].start + int(np.nanargmin(losses))
-        rows.setdefault(int(keys[row]), (row, t))
-    picks = [row for row, _ in rows.values()]
-    reasons = [f"the best on {memory.tasks[t].name}, {reason(t)}" for _, t in rows.values()]
-    unknown = np.full(len(picks), np.nan)
-    return told(method, memory, memory.vectors[picks], unknown, reasons, ())
+        if len(found) < k and not np.isnan(known.measured[t]).all():
+            best = int(np.nanargmin(known.measured[t]))
+            found.setdefault(best, f"the best on {memory.tasks[t].name}, {reason(t)}")
+    picks = list(found)
+    reasons = list(found.values())
+    return told(method, memory, known.candidates[picks], expected[picks], reasons, notes)

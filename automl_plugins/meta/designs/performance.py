@@ -57,6 +57,8 @@ class Performance:
 def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> Performance:
     """Regrets of a memory's configurations on all its tasks.
 
+    What never completed is no candidate: it fails, whatever its neighbours do.
+
     Args:
         dataset: The memory.
         max_candidates: Where there are more distinct configurations, the best of each task in
@@ -65,7 +67,7 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     space = dataset.vector_space
     scores = dataset.scores(regret)
     distinct, which = dataset.distinct
-    chosen = _chosen(dataset, scores, which, len(distinct), max_candidates)
+    chosen = _chosen(dataset, scores, max_candidates)
     candidates = distinct[chosen]
     column = np.full(len(distinct), -1)
     column[chosen] = np.arange(len(chosen))
@@ -111,19 +113,16 @@ def _means(values: FloatArray, columns: npt.NDArray[np.int64], n: int) -> FloatA
         return np.asarray(np.where(counts > 0, sums / counts, np.nan))
 
 
-def _chosen(
-    dataset: MetaDataset,
-    scores: FloatArray,
-    which: npt.NDArray[np.int64],
-    n_distinct: int,
-    limit: int,
-) -> npt.NDArray[np.int64]:
-    """Indices of the distinct configurations to be compared, ascending."""
-    if n_distinct <= limit:
-        return np.arange(n_distinct)
+def _chosen(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray[np.int64]:
+    """Indices of the distinct configurations to be compared, ascending; all have completed."""
+    which = dataset.distinct[1]
+    worked = dataset.completed
+    if worked.sum() <= limit:
+        return np.flatnonzero(worked)
     place = np.concatenate(
         [np.argsort(np.argsort(scores[rows], kind="stable")) for rows in dataset.rows]
     )
     order = np.lexsort((dataset.task, place))  # all bests, then all second bests
+    order = order[worked[which[order]]]
     _, first = np.unique(which[order], return_index=True)
     return np.sort(which[order][np.sort(first)[:limit]])

@@ -11,7 +11,7 @@ from ..task_features import TaskDescription, TaskFeatures, distances
 from . import task_regression
 from .making import UNDESCRIBED, checked, told
 from .performance import Performance, performance
-from .selection import greedy
+from .selection import NO_GAIN, greedy
 from .suggestion import Design
 
 FloatArray = npt.NDArray[np.float64]
@@ -74,7 +74,7 @@ def diverse(
     predicted = task_regression.predict(described.known, plain, described.new)
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
-    likely = _similarity(described)
+    likely = similarity(described)
     trust = _FADE ** np.arange(k)[:, None]
     weights = np.hstack([trust * likely, (1.0 - trust) * likely])
     return _portfolio("diverse", memory, known, np.vstack([moved, plain]), weights)
@@ -91,7 +91,7 @@ def _equal(memory: MetaDataset, k: int) -> FloatArray:
     return np.full((k, len(memory.tasks)), 1.0 / len(memory.tasks))
 
 
-def _similarity(described: TaskFeatures) -> FloatArray:
+def similarity(described: TaskFeatures) -> FloatArray:
     """Probability of each known task (T,): a Gaussian of its distance to the new one."""
     gaps = distances(described.known, described.new[None, :])[:, 0]
     typical = float(np.median(gaps))
@@ -120,8 +120,13 @@ def _portfolio(
             by_task = gain.reshape(-1, n_tasks).sum(axis=0)
             most = [t for t in np.argsort(-by_task, kind="stable")[:3].tolist() if by_task[t] > 0]
             helped = " and ".join(memory.tasks[t].name for t in most)
-            on = f", on tasks like {helped}" if helped else ""
-            reasons.append(f"lowers the expected regret by {gain.sum():.3f}{on}")
+            if gain.sum() > NO_GAIN:
+                reasons.append(
+                    f"lowers the expected regret by {gain.sum():.3f}, on tasks like {helped}"
+                )
+            else:
+                mean = float(row @ scenarios[:, pick])
+                reasons.append(f"expected regret {mean:.3f}, the least of the rest")
         best = np.minimum(best, scenarios[:, pick])
     scores = np.einsum("ks,sk->k", weights[: len(picks)], scenarios[:, picks])
     return told(method, memory, known.candidates[picks], scores, reasons, notes)

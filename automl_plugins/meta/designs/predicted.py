@@ -99,7 +99,9 @@ def _by_learner(
 ) -> Design:
     memory = checked(space, memory, k)
     learner = MetaLearner().fit(memory) if learner is None else learner
-    candidates, _ = memory.distinct
+    candidates = memory.distinct[0]
+    if method != "bad_start":  # what never completed fails, whatever its neighbours do
+        candidates = candidates[memory.completed]
     predicted = learner.predict(candidates, task)
     order = np.argsort(-rank(predicted), kind="stable")[:k]
     place = np.argsort(np.argsort(predicted, kind="stable"))

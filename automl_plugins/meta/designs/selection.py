@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
+NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
+
 
 def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
     """The configurations that lower the expected regret of the best one most, one by one.
@@ -30,7 +32,9 @@ def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
     for row in weights[:n]:
         expected = row @ np.minimum(best[:, None], scenarios)
         expected[chosen] = np.inf
-        pick = int(expected.argmin())
+        # Once the best of every scenario is chosen nothing is gained: then the best on average.
+        tied = np.flatnonzero(expected <= expected.min() + NO_GAIN)
+        pick = int(tied[(row @ scenarios[:, tied]).argmin()])
         chosen.append(pick)
         best = np.minimum(best, scenarios[:, pick])
     return chosen

@@ -19,8 +19,8 @@ class Suggestion:
     Attributes:
         vector: In the vector form of the search space (d,); NaN = inactive.
         configuration: Values of the active hyperparameters by name.
-        score: Predicted loss in standard deviations of a task's losses, less is better; NaN
-            where the design predicts nothing.
+        score: Predicted loss, less is better: in standard deviations of a task's losses for the
+            designs of the meta-learner, as a regret in [0, 1] for the others.
         reason: Why it was picked, in a sentence.
     """
 

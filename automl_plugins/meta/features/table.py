@@ -81,6 +81,8 @@ def _columns_of(X: Any) -> tuple[list[Any], list[Any]]:
         return names, [X.iloc[:, j] for j in range(len(names))]
     if hasattr(X, "tocsr"):
         raise TypeError("X is a sparse matrix: pass X.toarray(), or a selection of its columns.")
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biuf" else object), np.nan)
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2:
         raise ValueError(

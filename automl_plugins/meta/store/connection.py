@@ -102,6 +102,17 @@ class Database:
         """
         return self._transact(work, {"sqlite_begin": "IMMEDIATE"} if self.is_sqlite else {})
 
+    def checkpoint(self) -> None:
+        """Move what was written into an SQLite file itself and empty its journal, if it can be.
+
+        Where others are reading, the last of them to close does it.
+        """
+        if self.is_sqlite:
+            with contextlib.suppress(DBAPIError), self._connected() as connection:
+                raw = connection.connection.driver_connection
+                assert raw is not None
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close all connections that are not in use; the next transaction opens one again."""
         with self._lock:

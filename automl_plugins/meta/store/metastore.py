@@ -16,6 +16,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.history import Status
 
+from ..encoding import checked_name
 from ..files import read_searches
 from ..records import TaskRecord
 from .reader import StoreReader
@@ -170,7 +171,8 @@ class MetaStore(StoreReader):
     def delete_task(self, task: str) -> int:
         """Delete a task with all that belongs to it; returns how many runs.
 
-        Deleted content is overwritten in an SQLite file, which keeps its size.
+        Deleted content is overwritten in an SQLite file, which keeps its size, and in its journal
+        unless others are reading: then the last of them to close does it.
 
         Raises:
             ValueError: If there is no such task.
@@ -180,6 +182,7 @@ class MetaStore(StoreReader):
         count = self._database.write(lambda connection: writing.delete_task(connection, task))
         if count is None:
             raise ValueError(f"{self} has no task {task!r}.")
+        self._database.checkpoint()
         return count
 
     def delete_search(self, search: str, *, task: str | None = None) -> int:
@@ -198,6 +201,7 @@ class MetaStore(StoreReader):
         if count is None:
             where = "" if task is None else f" in the task {task!r}"
             raise ValueError(f"{self} has no search {search!r}{where}; see searches().")
+        self._database.checkpoint()
         return count
 
     def import_(self, path: str | os.PathLike[str]) -> int:
@@ -247,9 +251,9 @@ class MetaStore(StoreReader):
             TypeError: For an array of objects.
             ValueError: If there is no such task.
         """
-        from . import artifacts, writing
+        from . import artifacts
 
-        writing.checked_name(name, "The name of an artifact")
+        checked_name(name, "The name of an artifact")
         content = artifacts.to_bytes(arrays)
         if not self._database.write(lambda c: artifacts.save(c, task, name, version, content)):
             raise ValueError(f"{self} has no task {task!r}.")

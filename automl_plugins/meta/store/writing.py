@@ -16,6 +16,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
 from ..encoding import (
+    checked_name,
+    checked_text,
     content_keys,
     digest,
     encode,
@@ -27,8 +29,6 @@ from ..encoding import (
 )
 from ..records import TaskRecord
 from .schema import artifacts, runs, searches, spaces, tasks
-
-_LONGEST = 500  # characters of a name: an index of PostgreSQL has a limit
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Rows:
         """
         space = None if record.space is None else encode(plain_space(record.space))
         seed = None if record.seed is None else str(int(record.seed))
-        framework = _text(record.framework, "framework")
+        framework = checked_text(record.framework, "framework")
         texts = [encode(configuration) for configuration in plain_configurations(record)]
         status = record.status.tolist()
         losses, seconds, budget, times = (
@@ -108,30 +108,6 @@ class Rows:
             seed=seed,
             runs=[dict(zip(fields, row, strict=True)) for row in columns],
         )
-
-
-def checked_name(name: str, what: str) -> str:
-    """A name that every database can hold.
-
-    Raises:
-        TypeError: If it is no text.
-        ValueError: If it is empty or too long.
-    """
-    if not 0 < len(_text(name, what)) <= _LONGEST:
-        raise ValueError(f"{what} must have 1 to {_LONGEST} characters, got {len(name)}.")
-    return name
-
-
-def _text(text: str, what: str) -> str:
-    if not isinstance(text, str):
-        raise TypeError(f"{what} must be text, got {text!r}.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{what} is no valid text: {text!r}.") from None
-    if "\0" in text:
-        raise ValueError(f"{what} has a character that cannot be stored: {text!r}.")
-    return text
 
 
 def describe(connection: Connection, task: Description) -> int:

@@ -235,7 +235,7 @@ def test_several_objectives_are_lost_and_said(caplog: pytest.LogCaptureFixture) 
     [
         ({"store": 3}, TypeError, "store must be a MetaStore"),
         ({"store": "mysql://host/db"}, ValueError, "mysql is not"),
-        ({"store": FakeStore(), "task": ""}, ValueError, "task must be the name"),
+        ({"store": FakeStore(), "task": ""}, ValueError, "The name of a task must have 1 to"),
         ({"store": FakeStore(), "meta_features": {"a": "x"}}, TypeError, "must be a number"),
         ({"store": FakeStore(), "meta_features": {"a": math.inf}}, ValueError, "must be finite"),
         ({"store": FakeStore(), "tags": {"a": 1}}, TypeError, "must be text"),
