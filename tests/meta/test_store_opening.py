@@ -262,3 +262,17 @@ def test_a_child_keeps_its_log_when_the_parent_closes(path: Path) -> None:
         os.close(descriptor)
     with MetaStore(path) as store:
         assert [c["x"] for c in store.records(["t"])[0].configurations] == [0, 1, 2]
+
+
+def test_text_that_something_else_has_changed(path: Path) -> None:
+    execute(path, "UPDATE meta_runs SET configuration = '{\"x\": ' WHERE id = 7")
+    with MetaStore(path) as store, pytest.raises(StoreError, match="text that is no JSON"):
+        store.records()
+
+
+def test_what_is_deleted_is_gone_at_once(path: Path) -> None:
+    with MetaStore(path) as store:
+        store.record("secret", {"word": "xyzzy plugh"}, 0.5)
+        store.delete_task("secret")
+        files = [path, path.with_name(f"{path.name}-wal")]
+        assert not any(b"xyzzy plugh" in file.read_bytes() for file in files if file.exists())

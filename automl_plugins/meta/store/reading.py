@@ -16,6 +16,7 @@ from ..encoding import meta_features_of, space_of
 from ..files import StoredSearch
 from ..records import TaskRecord
 from ..tasks import MetaTask
+from .errors import StoreError
 from .reader import SearchInfo
 from .schema import runs, searches, spaces, tasks
 
@@ -27,12 +28,27 @@ _SEARCHES = 500  # asked for at once
 Keep = Callable[[MetaTask], bool]
 
 
+def _parsed(text: str) -> Any:
+    """Stored JSON.
+
+    Raises:
+        StoreError: If it is none: somebody else has written to the database.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError(
+            f"The store holds text that is no JSON ({error}): it was changed by something else."
+            " Restore a copy or an export of it."
+        ) from None
+
+
 def read_tasks(connection: Connection) -> dict[int, MetaTask]:
     """All tasks by id, in the order in which they were stored."""
     found = connection.execute(sa.select(tasks).order_by(tasks.c.id))
     return {
         row.id: MetaTask(
-            row.name, meta_features_of(json.loads(row.meta_features)), json.loads(row.tags)
+            row.name, meta_features_of(_parsed(row.meta_features)), _parsed(row.tags)
         )
         for row in found
     }
@@ -106,7 +122,7 @@ def _spaces(connection: Connection, ids: Collection[int]) -> dict[int | None, An
     if not ids:
         return {}
     found = connection.execute(sa.select(spaces).where(spaces.c.id.in_(sorted(ids))))
-    return {row.id: space_of(json.loads(row.space)) for row in found}
+    return {row.id: space_of(_parsed(row.space)) for row in found}
 
 
 def _parts(wanted: Sequence[Row[Any]], counts: dict[int, int]) -> Iterator[list[Row[Any]]]:
@@ -157,7 +173,7 @@ def _read_runs(connection: Connection, ids: list[int], *, with_keys: bool) -> _C
     keys = measured.pop() if with_keys else []
     # Parsed all at once, and each distinct one only once.
     distinct = dict.fromkeys(texts)
-    configurations = json.loads("[" + ",".join(distinct) + "]")
+    configurations = _parsed("[" + ",".join(distinct) + "]")
     if len(distinct) < len(texts):
         parsed = dict(zip(distinct, configurations, strict=True))
         configurations = [parsed[text] for text in texts]

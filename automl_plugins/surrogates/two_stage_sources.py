@@ -1,0 +1,288 @@
+"""The first stage of TST: one Gaussian process for each earlier task, fitted once and kept.
+
+TST is Wistuba, Schilling and Schmidt-Thieme (ECML-PKDD 2016), section 4.2. All tasks share the
+kernel's hyperparameters; tasks with the same configurations also share its factorisation, so
+their processes are the columns of one linear system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+
+from automl_plugins.surrogates.base import FloatArray, check_integer
+from automl_plugins.surrogates.gaussian_process import informative_rows
+from automl_plugins.surrogates.stationary import (
+    KERNELS,
+    Kernel,
+    complete_inputs,
+    correlation,
+    fit_shared,
+)
+
+if TYPE_CHECKING:
+    from automl_plugins.meta.dataset import MetaDataset
+
+IntArray = npt.NDArray[np.intp]
+
+_LEARNING_GROUPS = 16  # groups of tasks that the hyperparameters are learnt from
+_LEARNING_ROWS = 300  # configurations of a single group; the cost grows with their cube
+
+
+@dataclass(frozen=True)
+class Group:
+    """Earlier tasks that ran the same configurations.
+
+    Attributes:
+        tasks: Positions (g,) of the tasks among all sources.
+        inputs: The configurations (n, d), complete.
+        alpha: K^-1 (y - mean) of each task (n, g), on the scale of its losses.
+        level: Mean loss of each task (g,).
+    """
+
+    tasks: IntArray
+    inputs: FloatArray
+    alpha: FloatArray
+    level: FloatArray
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Gaussian processes of earlier tasks; losses of each are scaled to [0, 1], 0 the best.
+
+    Attributes:
+        names: Names of the tasks (S).
+        left_out: Tasks that rank nothing: fewer than two losses, or all alike.
+        n_features: Number of feature columns f of the search space.
+        kernel: Kernel of all processes.
+        theta: Logarithms of its constant, d length scales and noise variance (d + 2,).
+        flagged: Feature columns that get an activity flag.
+        groups: The processes.
+        meta_feature_names: Names (m).
+        meta_features: By task (S, m), NaN where unknown.
+    """
+
+    names: tuple[str, ...]
+    left_out: tuple[str, ...]
+    n_features: int
+    kernel: Kernel
+    theta: FloatArray
+    flagged: IntArray
+    groups: tuple[Group, ...]
+    meta_feature_names: tuple[str, ...]
+    meta_features: FloatArray
+
+    @classmethod
+    def fit(cls, memory: MetaDataset, *, kernel: Kernel = "matern52", max_rows: int = 300) -> Self:
+        """Fit the processes of all tasks of a memory, aligned to the search space.
+
+        Failed and pruned runs count as the worst of their task.
+
+        Args:
+            memory: Earlier tasks.
+            kernel: ``"matern52"`` or ``"se"``, both with a length scale for each input.
+            max_rows: Largest number of runs of a task to learn from, see ``informative_rows``.
+
+        Raises:
+            ValueError: For illegal arguments.
+        """
+        from automl_plugins.meta.scores import regret  # the memory imports surrogates
+
+        if kernel not in KERNELS:
+            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
+        check_integer("max_rows", max_rows, 2)
+        features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
+        useful = [i for i, rows in enumerate(memory.rows) if len(set(losses[rows])) > 1]
+        used = {i: memory.rows[i] for i in useful}
+        kept = [features[rows] for rows in used.values()]
+        missing = [np.isnan(rows).any(axis=0) for rows in kept]
+        flagged = np.flatnonzero(np.any(missing, axis=0)) if kept else np.empty(0, dtype=np.intp)
+        parts = [
+            _shared(members, features, losses, used, max_rows)
+            for members in _same_configurations(memory, used)
+        ]
+        parts = [(place, complete_inputs(X, flagged), Y) for place, X, Y in parts]
+        theta = _learnt([(X, Y) for _, X, Y in parts], kernel)
+        names = memory.meta_feature_names()
+        return cls(
+            names=tuple(memory.tasks[i].name for i in useful),
+            left_out=tuple(t.name for i, t in enumerate(memory.tasks) if i not in used),
+            n_features=features.shape[1],
+            kernel=kernel,
+            theta=theta,
+            flagged=flagged,
+            groups=tuple(_condition(place, X, Y, theta, kernel) for place, X, Y in parts),
+            meta_feature_names=names,
+            meta_features=memory.meta_features(names)[useful],
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # nothing in it ever changes
+
+    @property
+    def scales(self) -> FloatArray:
+        """Length scales of the inputs (d,)."""
+        return np.asarray(np.exp(self.theta[1:-1]))
+
+    @property
+    def noise(self) -> float:
+        """Noise variance in units of the signal's."""
+        return float(np.exp(self.theta[-1] - self.theta[0]))
+
+    def inputs(self, X: FloatArray) -> FloatArray:
+        """Features (m, f) without NaN and with activity flags (m, d)."""
+        return complete_inputs(X, self.flagged)
+
+    def predict(self, X: FloatArray, wanted: npt.NDArray[np.bool_] | None = None) -> FloatArray:
+        """Predicted losses (S, m) of configurations with features ``X`` (m, f).
+
+        Args:
+            X: Features; NaN is legal.
+            wanted: Mask (S,) of the tasks to ask; the others' rows are 0. None asks all.
+        """
+        inputs = self.inputs(X)
+        out = np.zeros((len(self), len(X)))
+        for group in self.groups:
+            if wanted is not None and not wanted[group.tasks].any():
+                continue
+            K = np.exp(self.theta[0]) * correlation(inputs, group.inputs, self.scales, self.kernel)
+            out[group.tasks] = (K @ group.alpha + group.level).T  # RW eq. 2.25
+        if wanted is not None:
+            out[~wanted] = 0.0
+        return out
+
+    def without(self, *names: str) -> Self:
+        """All but the named tasks; the hyperparameters stay. Unknown names are ignored."""
+        stay = np.array([name not in names for name in self.names], dtype=bool)
+        if stay.all():
+            return self
+        place = np.cumsum(stay) - 1
+        groups = []
+        for group in self.groups:
+            keep = stay[group.tasks]
+            if keep.any():
+                groups.append(
+                    Group(
+                        place[group.tasks[keep]],
+                        group.inputs,
+                        group.alpha[:, keep],
+                        group.level[keep],
+                    )
+                )
+        return replace(
+            self,
+            names=tuple(name for name in self.names if name not in names),
+            groups=tuple(groups),
+            meta_features=self.meta_features[stay],
+        )
+
+    # --- as plain arrays ----------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything as arrays of numbers and text, for ``MetaStore.save_artifact``."""
+        out: dict[str, npt.NDArray[Any]] = {
+            "names": np.array(self.names, dtype=np.str_),
+            "left_out": np.array(self.left_out, dtype=np.str_),
+            "n_features": np.array(self.n_features),
+            "kernel": np.array(self.kernel),
+            "theta": self.theta,
+            "flagged": self.flagged,
+            "meta_feature_names": np.array(self.meta_feature_names, dtype=np.str_),
+            "meta_features": self.meta_features,
+            "n_groups": np.array(len(self.groups)),
+        }
+        for i, group in enumerate(self.groups):
+            for name in ("tasks", "inputs", "alpha", "level"):
+                out[f"group{i}_{name}"] = getattr(group, name)
+        return out
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """The reverse of ``arrays``.
+
+        Raises:
+            ValueError: If an array is missing.
+        """
+        try:
+            groups = tuple(
+                Group(*(arrays[f"group{i}_{n}"] for n in ("tasks", "inputs", "alpha", "level")))
+                for i in range(int(arrays["n_groups"]))
+            )
+            kernel = str(arrays["kernel"])
+            if kernel not in KERNELS:
+                raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
+            return cls(
+                tuple(arrays["names"].tolist()),
+                tuple(arrays["left_out"].tolist()),
+                int(arrays["n_features"]),
+                "se" if kernel == "se" else "matern52",
+                arrays["theta"],
+                arrays["flagged"],
+                groups,
+                tuple(arrays["meta_feature_names"].tolist()),
+                arrays["meta_features"],
+            )
+        except KeyError as error:
+            raise ValueError(f"These arrays are no Sources: {error} is missing.") from None
+
+
+def _same_configurations(memory: MetaDataset, used: Mapping[int, slice]) -> list[list[int]]:
+    """Tasks by the configurations that they ran, those of equal ones together."""
+    keys = memory.vector_space.keys(memory.vectors)
+    found: dict[bytes, list[int]] = {}
+    for i, rows in used.items():
+        found.setdefault(np.sort(keys[rows]).tobytes(), []).append(i)
+    return list(found.values())
+
+
+def _shared(
+    members: list[int],
+    features: FloatArray,
+    losses: FloatArray,
+    used: Mapping[int, slice],
+    max_rows: int,
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Positions (g,), features (n, f) and losses (n, g) of tasks with equal configurations."""
+    # Rows of equal configurations in equal order; the order of repeated ones does not matter.
+    sortable = np.nan_to_num(features, nan=-1.0)
+    blocks = [np.arange(used[i].start, used[i].stop) for i in members]
+    ordered = [rows[np.lexsort(sortable[rows].T)] for rows in blocks]
+    Y = np.stack([losses[rows] for rows in ordered], axis=1)
+    chosen = informative_rows(Y.mean(axis=1), max_rows)
+    place = {task: position for position, task in enumerate(used)}
+    tasks = np.array([place[i] for i in members], dtype=np.intp)
+    return tasks, features[ordered[0][chosen]], Y[chosen]
+
+
+def _learnt(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) -> FloatArray:
+    """Hyperparameters from some of the groups and rows, evenly spaced; zeros without any."""
+    if not parts:
+        return np.zeros(0)
+    largest = sorted(parts, key=lambda part: -part[1].size)[:_LEARNING_GROUPS]
+    limit = round(_LEARNING_ROWS / len(largest) ** (1.0 / 3.0))  # the same cost for any number
+    thinned = []
+    for X, Y in largest:
+        n = min(len(X), limit)
+        rows = np.linspace(0, len(X) - 1, n).round().astype(np.intp)
+        centred = Y[rows] - Y[rows].mean(axis=0)
+        spread = centred.std(axis=0)
+        thinned.append((X[rows], centred / np.where(spread > 0, spread, 1.0)))
+    return fit_shared(thinned, kernel)
+
+
+def _condition(
+    tasks: IntArray, X: FloatArray, Y: FloatArray, theta: FloatArray, kernel: Kernel
+) -> Group:
+    constant, noise = np.exp(theta[[0, -1]])
+    K = constant * correlation(X, X, np.exp(theta[1:-1]), kernel) + noise * np.eye(len(X))
+    level = Y.mean(axis=0)
+    # The scale of the losses cancels: the mean is linear in them.
+    return Group(tasks, X, cho_solve(cho_factor(K, lower=True), Y - level), level)
