@@ -106,6 +106,7 @@ PUBLIC_NAMES = {
         "QuantileBoosting",
         "RandomForest",
         "RunningTime",
+        "TwoStageTransfer",
     ],
 }
 

@@ -7,6 +7,8 @@ from automl_plugins.surrogates.gaussian_process import GaussianProcess
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
 from automl_plugins.surrogates.running_time import RunningTime
+from automl_plugins.surrogates.two_stage import TwoStageTransfer
+from automl_plugins.surrogates.two_stage_sources import Sources
 
 __all__ = [
     "DistanceAware",
@@ -16,5 +18,7 @@ __all__ = [
     "QuantileBoosting",
     "RandomForest",
     "RunningTime",
+    "Sources",
     "Surrogate",
+    "TwoStageTransfer",
 ]

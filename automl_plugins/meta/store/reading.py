@@ -47,9 +47,7 @@ def read_tasks(connection: Connection) -> dict[int, MetaTask]:
     """All tasks by id, in the order in which they were stored."""
     found = connection.execute(sa.select(tasks).order_by(tasks.c.id))
     return {
-        row.id: MetaTask(
-            row.name, meta_features_of(_parsed(row.meta_features)), _parsed(row.tags)
-        )
+        row.id: MetaTask(row.name, meta_features_of(_parsed(row.meta_features)), _parsed(row.tags))
         for row in found
     }
 

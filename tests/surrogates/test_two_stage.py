@@ -1,0 +1,290 @@
+"""TwoStageTransfer: the second stage."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import ModuleType
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace, Float
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from automl_plugins.acquisition import log_expected_improvement
+from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.surrogates.base import FloatArray, Surrogate
+from automl_plugins.surrogates.two_stage import TwoStageTransfer
+from automl_plugins.surrogates.two_stage_sources import Sources
+
+GRID = np.random.default_rng(3).random((30, 2))
+
+
+def loss(x: FloatArray, centre: float) -> FloatArray:
+    return (x[:, 0] - centre) ** 2 + 0.5 * (x[:, 1] - centre) ** 2
+
+
+def a_memory(centres: tuple[float, ...] = (0.2, 0.3, 0.8), *, sign: float = 1.0) -> MetaDataset:
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0)))
+    configurations = [{"x": x, "y": y} for x, y in GRID.tolist()]
+    return MetaDataset.from_records(
+        [
+            TaskRecord(
+                f"task {c}",
+                configurations,
+                sign * loss(GRID, c),
+                space=space,
+                meta_features={"a": c, "b": 1.0},
+            )
+            for c in centres
+        ],
+        space,
+    )
+
+
+SOURCES = Sources.fit(a_memory())
+NEW = np.random.default_rng(4).random((9, 2))
+X = np.random.default_rng(5).random((6, 2))
+Y = loss(X, 0.25)
+
+
+# The equations
+
+
+def test_the_papers_mean_and_deviation_by_hand() -> None:
+    model = TwoStageTransfer.paper(SOURCES, bandwidth=0.5).fit(X, Y)
+    mu, sigma = model.own_.predict(NEW)
+    f, seen = SOURCES.predict(NEW), SOURCES.predict(X)
+    pairs = [(i, j) for j in range(6) for i in range(j)]
+    k = []
+    for row in seen:
+        u = np.mean([(Y[i] < Y[j]) != (row[i] < row[j]) for i, j in pairs]) / 0.5
+        k.append(0.75 * (1 - u * u) if u <= 1 else 0.0)
+    mean, std = model.predict(NEW)
+    np.testing.assert_allclose(mean, (k @ f + 0.75 * mu) / (sum(k) + 0.75))
+    np.testing.assert_array_equal(std, sigma)
+    np.testing.assert_allclose(model.weights_, k)
+    assert model.own_share_ == pytest.approx(0.75 / (sum(k) + 0.75))
+    assert sum(model.shares_.values()) + model.own_share_ == pytest.approx(1.0)
+
+
+def test_the_defaults_by_hand() -> None:
+    model = TwoStageTransfer(SOURCES).fit(X, Y)
+    mu, sigma = model.own_.predict(NEW)
+    seen, k, k0 = SOURCES.predict(X), model.weights_, 0.75 * 7.0
+    assert (k > 0).sum() >= 2 and model.own_weight_ == k0
+    stretch = Y.std() / (np.sum(k * seen.std(axis=1)) / k.sum())
+    f = Y.mean() + stretch * (SOURCES.predict(NEW) - seen.mean(axis=1)[:, None])
+    centre = k @ f / k.sum()
+    mean, std = model.predict(NEW)
+    np.testing.assert_allclose(mean, (k @ f + k0 * mu) / (k.sum() + k0))
+    a = k.sum() / (k.sum() + k0)
+    variance = k @ (f - centre) ** 2 / k.sum()
+    np.testing.assert_allclose(std, np.sqrt((1 - a) * sigma**2 + 2 * a * variance))
+
+
+def test_the_first_point_is_ranked_by_the_mean_of_the_first_stage() -> None:
+    for model in (TwoStageTransfer(SOURCES), TwoStageTransfer.paper(SOURCES)):
+        mean, std = model.fit(np.empty((0, 2)), np.empty(0)).predict(NEW)
+        np.testing.assert_allclose(mean, SOURCES.predict(NEW).mean(axis=0))
+        assert (std > 0).all()
+        assert (model.weights_ == 0.75).all()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_or_constant_observations(n: int) -> None:
+    mean, std = TwoStageTransfer(SOURCES).fit(X[:n], np.full(n, 3.0)).predict(NEW)
+    assert np.isfinite(mean).all() and (std > 0).all()
+    # one observation cannot disagree: all tasks keep their vote
+    assert (TwoStageTransfer(SOURCES).fit(X[:1], Y[:1]).weights_ == 0.75).all()
+
+
+@pytest.mark.parametrize("scale", ["anchored", "raw"])
+@pytest.mark.parametrize("spread", ["votes", "own"])
+def test_without_votes_it_is_the_plain_process(scale: str, spread: str) -> None:
+    # the tasks rank the other way round
+    model = TwoStageTransfer(SOURCES, scale=scale, spread=spread)  # type: ignore[arg-type]
+    model.fit(GRID, -loss(GRID, 0.4))
+    assert not model.weights_.any() and model.own_share_ == 1.0
+    expected = model.own_.predict(NEW)
+    np.testing.assert_array_equal(model.predict(NEW), expected)
+
+
+def test_no_sources_is_the_plain_process() -> None:
+    model = TwoStageTransfer().fit(X, Y)
+    np.testing.assert_array_equal(model.predict(NEW), model.own_.predict(NEW))
+    useless = Sources.fit(a_memory()).without("task 0.2", "task 0.3", "task 0.8")
+    again = TwoStageTransfer(useless, uninformed=False).fit(X, Y)
+    assert again.shares_ == {} and np.isfinite(again.predict(NEW)).all()
+
+
+# What must not matter
+
+
+@given(
+    factor=st.sampled_from([1e-6, 0.3, 1e6]),
+    offset=st.sampled_from([0.0, -5.0]),
+    n=st.integers(2, 6),
+)
+@settings(max_examples=10)
+def test_the_unit_of_the_losses_does_not_matter(factor: float, offset: float, n: int) -> None:
+    mean, std = TwoStageTransfer(SOURCES).fit(X[:n], Y[:n]).predict(NEW)
+    moved = TwoStageTransfer(SOURCES).fit(X[:n], offset + factor * Y[:n]).predict(NEW)
+    np.testing.assert_allclose((moved[0] - offset) / factor, mean, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(moved[1] / factor, std, rtol=1e-2, atol=1e-4)
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=10)
+def test_the_order_of_observations_does_not_matter(seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(6)
+    np.testing.assert_allclose(
+        TwoStageTransfer(SOURCES).fit(X[order], Y[order]).predict(NEW),
+        TwoStageTransfer(SOURCES).fit(X, Y).predict(NEW),
+        rtol=1e-6,
+        atol=1e-8,
+    )
+
+
+def test_copies_predict_the_same() -> None:
+    model = TwoStageTransfer(SOURCES, growth=0.5).fit(X, Y)
+    expected = model.predict(NEW)
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        clone(model).fit(X, Y),
+        TwoStageTransfer(a_memory(), growth=0.5).fit(X, Y),
+    ):
+        np.testing.assert_array_equal(other.predict(NEW), expected)
+    assert isinstance(model, Surrogate)
+
+
+def test_a_memory_is_fitted_once() -> None:
+    model = TwoStageTransfer(a_memory()).fit(X[:2], Y[:2])
+    first = model.sources_
+    assert model.fit(X, Y).sources_ is first
+
+
+# Votes
+
+
+def test_who_agrees_has_the_vote() -> None:
+    model = TwoStageTransfer(SOURCES).fit(X, Y)
+    near, nearer, far = (model.shares_[f"task {c}"] for c in (0.2, 0.3, 0.8))
+    assert min(near, nearer) > 0.05 and far < min(near, nearer)
+    assert model.distances_[2] > 0.3 or far > 0
+
+
+def test_votes_fade() -> None:
+    big = np.random.default_rng(6).random((60, 2))
+    few = TwoStageTransfer(SOURCES).fit(big[:3], loss(big[:3], 0.2)).own_share_
+    many = TwoStageTransfer(SOURCES).fit(big, loss(big, 0.2)).own_share_
+    assert many > 0.9 > few
+    constant = TwoStageTransfer(SOURCES, growth=0.0).fit(big, loss(big, 0.2))
+    assert constant.own_share_ == pytest.approx(0.75 / (0.75 + constant.weights_.sum()))
+
+
+def test_a_task_is_no_source_of_itself() -> None:
+    model = TwoStageTransfer(SOURCES, task="task 0.3").fit(X, Y)
+    assert set(model.shares_) == {"task 0.2", "task 0.8"}
+
+
+def test_meta_features_weigh_before_and_after_observations() -> None:
+    options = {"distance": "meta_features", "meta_features": {"a": 0.2, "b": 1.0}}
+    for n in (0, 6):
+        model = TwoStageTransfer(SOURCES, **options).fit(X[:n], Y[:n])  # type: ignore[arg-type]
+        u = np.array([0.0, 0.1, 0.6]) / 0.6 / np.sqrt(2.0)  # b is the same everywhere
+        np.testing.assert_allclose(model.distances_, u, atol=1e-12)
+        np.testing.assert_allclose(model.weights_, [*(0.75 * (1 - (u[:2] / 0.69) ** 2)), 0.0])
+
+
+def test_rows_are_capped() -> None:
+    big = np.random.default_rng(6).random((40, 2))
+    model = TwoStageTransfer(SOURCES, max_rows=10).fit(big, loss(big, 0.2))
+    assert len(model.own_.inputs_) == 10 and model.own_weight_ == 0.75 * 41.0
+
+
+# Searching
+
+
+def search(model: TwoStageTransfer, y: FloatArray, n: int) -> FloatArray:
+    tried: list[int] = []
+    for k in range(n):
+        mean, std = model.fit(CANDIDATES[tried], y[tried]).predict(CANDIDATES)
+        score = log_expected_improvement(mean, std, y[tried].min()) if k else -mean
+        score[tried] = -np.inf
+        tried.append(int(score.argmax()))
+    return np.asarray(np.minimum.accumulate(y[tried]) - y.min())
+
+
+CANDIDATES = np.stack(np.meshgrid(np.linspace(0, 1, 15), np.linspace(0, 1, 15)), -1).reshape(-1, 2)
+
+
+def test_transfer_helps_at_once_and_cannot_hurt() -> None:
+    y = loss(CANDIDATES, 0.25)
+    helped = search(TwoStageTransfer(SOURCES), y, 12)
+    alone = search(TwoStageTransfer(), y, 12)
+    misled = search(TwoStageTransfer(Sources.fit(a_memory(sign=-1.0))), y, 12)
+    assert helped[0] < 0.05 < alone[0]
+    assert helped[:6].mean() < alone[:6].mean()
+    assert misled[0] > 0.5 and misled[-1] <= alone[-1] + 0.01
+
+
+def test_on_recorded_runs_the_start_is_good(recorded_runs: ModuleType) -> None:
+    tables = recorded_runs.svm_grid()[::3]
+    memory = MetaDataset.from_records(
+        TaskRecord(t.name, [t.config(i) for i in range(len(t))], t.losses, space=t.space)
+        for t in tables
+    )
+    features = memory.vector_space.features(memory.vectors[memory.rows[0]])
+    sources = Sources.fit(memory)
+    left = []
+    for table in tables[::5]:
+        model = TwoStageTransfer(sources, task=table.name)
+        tried: list[int] = []
+        for k in range(8):
+            mean, std = model.fit(features[tried], table.losses[tried]).predict(features)
+            score = log_expected_improvement(mean, std, table.losses[tried].min()) if k else -mean
+            score[tried] = -np.inf
+            tried.append(int(score.argmax()))
+        left.append((table.losses[tried].min() - table.best) / (table.worst - table.best))
+    # random search leaves 13 % of the range after 8 trials
+    assert np.mean(left) < 0.06
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"distance": "euclid"}, "distance must be one of 'ranks', 'meta_features', got 'euclid'"),
+        ({"distance": "meta_features"}, "needs the meta-features of the new task"),
+        ({"scale": "log"}, "scale must be one of"),
+        ({"spread": "all"}, "spread must be one of"),
+        ({"ties": "none"}, "ties must be"),
+        ({"bandwidth": 0.0}, "bandwidth must be positive"),
+        ({"bandwidth": np.nan}, "bandwidth must be positive"),
+        ({"own_weight": 0.0}, "own_weight must be positive"),
+        ({"growth": -1.0}, "growth must be at least 0"),
+        ({"max_rows": 1}, "max_rows must be an integer >= 2"),
+    ],
+)
+def test_illegal_options_are_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TwoStageTransfer(SOURCES, **options).fit(X, Y)  # type: ignore[arg-type]
+
+
+def test_bad_data_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 features, X has 3 columns"):
+        TwoStageTransfer(SOURCES).fit(np.zeros((2, 3)), np.zeros(2))
+    with pytest.raises(ValueError, match="got nan in row 1"):
+        TwoStageTransfer(SOURCES).fit(np.zeros((2, 2)), np.array([0.0, np.nan]))
+    with pytest.raises(ValueError, match="must have 2 columns, got 3"):
+        TwoStageTransfer(SOURCES).fit(X, Y).predict(np.zeros((2, 3)))
+    with pytest.raises(NotFittedError):
+        TwoStageTransfer(SOURCES).predict(X)

@@ -1,0 +1,187 @@
+"""Sources: the first stage of TwoStageTransfer."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
+from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.surrogates.stationary import KERNELS, Kernel
+from automl_plugins.surrogates.two_stage_sources import Sources
+
+
+def a_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kind, x = Categorical("kind", ["a", "b"]), Float("x", (0.0, 1.0))
+    y = Float("y", (0.0, 1.0))
+    space.add(kind, x, y, EqualsCondition(y, kind, "b"))
+    return space
+
+
+def record(
+    name: str,
+    loss: Callable[[float, float], float],
+    n: int = 20,
+    seed: int = 0,
+    **columns: object,
+) -> TaskRecord:
+    """Runs of ``loss(x, y)`` at random configurations, the same for equal seeds."""
+    space = a_space()
+    space.seed(seed)
+    configurations = [dict(space.sample_configuration()) for _ in range(n)]
+    losses = [loss(c["x"], c.get("y", 0.0)) for c in configurations]
+    return TaskRecord(name, configurations, np.array(losses), space=space, **columns)  # type: ignore[arg-type]
+
+
+def bowl(centre: float) -> Callable[[float, float], float]:
+    return lambda x, y: 5.0 + 10.0 * ((x - centre) ** 2 + 0.3 * y)
+
+
+@pytest.fixture(scope="module")
+def memory() -> MetaDataset:
+    return MetaDataset.from_records(
+        [record("low", bowl(0.2)), record("high", bowl(0.8)), record("other", bowl(0.5), 15, 1)],
+        a_space(),
+    )
+
+
+def some(memory: MetaDataset, n: int = 7) -> FloatArray:
+    vectors = memory.vector_space.sample(n, np.random.default_rng(5))
+    return memory.vector_space.features(vectors)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_task_is_a_gaussian_process_on_scaled_losses(
+    memory: MetaDataset, kernel: Kernel
+) -> None:
+    sources = Sources.fit(memory, kernel=kernel)
+    assert sources.names == ("low", "high", "other") and not sources.left_out
+    assert [len(group.tasks) for group in sources.groups] == [2, 1]
+    new = some(memory)
+    form = RBF(sources.scales) if kernel == "se" else Matern(sources.scales, nu=2.5)
+    k = ConstantKernel(np.exp(sources.theta[0])) * form + WhiteKernel(np.exp(sources.theta[-1]))
+    for s, rows in enumerate(memory.rows):
+        X, y = memory.vector_space.features(memory.vectors[rows]), memory.losses[rows]
+        scaled = (y - y.min()) / np.ptp(y)
+        model = GaussianProcessRegressor(k, alpha=0.0, optimizer=None, random_state=0)
+        model.fit(sources.inputs(X), scaled - scaled.mean())
+        expected = scaled.mean() + model.predict(sources.inputs(new))
+        np.testing.assert_allclose(sources.predict(new)[s], expected, atol=1e-6)
+
+
+def test_flags_tell_inactive_from_half(memory: MetaDataset) -> None:
+    sources = Sources.fit(memory)
+    X = some(memory)
+    assert sources.flagged.tolist() == np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+    filled = np.where(np.isnan(X), 0.5, X)
+    assert not np.allclose(sources.predict(X), sources.predict(filled), atol=1e-3)
+
+
+def test_unit_of_a_task_does_not_matter(memory: MetaDataset) -> None:
+    moved = MetaDataset.from_records(
+        [record("low", lambda x, y: 1024.0 * bowl(0.2)(x, y)), *memory.records()[1:]], a_space()
+    )
+    X = some(memory)
+    np.testing.assert_allclose(
+        Sources.fit(moved).predict(X), Sources.fit(memory).predict(X), atol=1e-9
+    )
+
+
+def test_only_wanted_tasks_are_asked(memory: MetaDataset) -> None:
+    sources, X = Sources.fit(memory), some(memory)
+    found = sources.predict(X, np.array([False, True, False]))
+    np.testing.assert_allclose(found[1], sources.predict(X)[1])
+    assert not found[[0, 2]].any()
+
+
+def test_without_keeps_the_other_processes(memory: MetaDataset) -> None:
+    sources, X = Sources.fit(memory), some(memory)
+    left = sources.without("low", "never heard of")
+    assert left.names == ("high", "other")
+    # another shape of the product may round otherwise
+    np.testing.assert_allclose(left.predict(X), sources.predict(X)[1:], atol=1e-8)
+    assert len(left.without("other", "high").groups) == 0
+    assert sources.without("never heard of") is sources
+
+
+@pytest.mark.parametrize(
+    "losses", [lambda x, y: 3.0, lambda x, y: float("nan")], ids=["constant", "failed"]
+)
+def test_tasks_that_rank_nothing_are_left_out(
+    memory: MetaDataset, losses: Callable[[float, float], float]
+) -> None:
+    everything = MetaDataset.from_records(
+        [*memory.records(), record("flat", losses), record("one", bowl(0.1), 1)],
+        a_space(),
+    )
+    sources = Sources.fit(everything)
+    assert sources.left_out == ("flat", "one")
+    np.testing.assert_allclose(
+        sources.predict(some(memory)), Sources.fit(memory).predict(some(memory))
+    )
+
+
+def test_nothing_useful_is_no_source() -> None:
+    sources = Sources.fit(MetaDataset.from_records([record("one", bowl(0.1), 1)], a_space()))
+    assert len(sources) == 0
+    assert sources.predict(np.full((4, sources.n_features), 0.5)).shape == (0, 4)
+
+
+def test_rows_are_capped_and_the_best_stay(memory: MetaDataset) -> None:
+    sources = Sources.fit(memory, max_rows=10)
+    assert [len(group.inputs) for group in sources.groups] == [10, 10]
+    assert [group.alpha.shape for group in sources.groups] == [(10, 2), (10, 1)]
+
+
+def test_other_parameters_come_aligned() -> None:
+    narrow = ConfigurationSpace()
+    narrow.add(Float("x", (0.0, 1.0)))
+    xs = np.linspace(0.0, 1.0, 9)
+    old = TaskRecord("narrow", [{"x": v} for v in xs], (xs - 0.3) ** 2, space=narrow)
+    memory = MetaDataset.from_records([old, record("full", bowl(0.3))], a_space())
+    predicted = Sources.fit(memory).predict(some(memory))
+    assert predicted.shape == (2, 7) and np.isfinite(predicted).all()
+
+
+def test_same_arrays_same_sources(memory: MetaDataset) -> None:
+    sources, X = Sources.fit(memory), some(memory)
+    for other in (
+        Sources.from_arrays(sources.arrays()),
+        pickle.loads(pickle.dumps(sources)),
+        copy.deepcopy(sources),
+        Sources.fit(memory),
+    ):
+        np.testing.assert_array_equal(other.predict(X), sources.predict(X))
+        assert other.names == sources.names and other.kernel == sources.kernel
+
+
+def test_a_store_can_keep_them(memory: MetaDataset, tmp_path: Path) -> None:
+    sources = Sources.fit(memory)
+    store = MetaStore(tmp_path / "memory.db")
+    store.describe("low")
+    store.save_artifact("low", "sources", sources.arrays(), version="1")
+    arrays = store.load_artifact("low", "sources", version="1")
+    assert arrays is not None
+    X = some(memory)
+    np.testing.assert_array_equal(Sources.from_arrays(arrays).predict(X), sources.predict(X))
+
+
+def test_errors_teach(memory: MetaDataset) -> None:
+    with pytest.raises(ValueError, match="kernel must be one of matern52, se, got 'rbf'"):
+        Sources.fit(memory, kernel="rbf")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_rows must be an integer >= 2"):
+        Sources.fit(memory, max_rows=1)
+    with pytest.raises(ValueError, match="'n_groups' is missing"):
+        Sources.from_arrays({})
+    arrays = Sources.fit(memory).arrays() | {"kernel": np.array("rbf")}
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        Sources.from_arrays(arrays)
