@@ -403,7 +403,8 @@ def test_runs_of_another_space_are_fitted_and_it_is_said() -> None:
         np.array([1.0, 2.0, 3.0, 4.0, np.nan]),
     )
     with pytest.warns(
-        UserWarning, match=r"4 runs of 't' .* 2 of 3 runs, 1 clipped, imputed m in 1"
+        UserWarning,
+        match=r"4 runs of 't' .* 2 of 3 runs, dropped for m in 1, clipped x in 1, imputed m in 1",
     ):
         fitted = conform(record, space)
     assert fitted.configurations == [

@@ -270,7 +270,7 @@ def test_designs_and_memories(tmp_path: Path, memory: MetaDataset) -> None:
     ready = diverse(known, memory, TASK, 4)
     assert drawn(initial_trials(SPACE, ready, n_configs=4)) == expected
     trials = initial_trials(SPACE, "knn", memory=memory, meta_features=TASK, n_configs=2)
-    assert [d["misc"][INITIAL_DESIGN]["score"] for d in trials.trials] == [None, None]
+    assert all(0 <= d["misc"][INITIAL_DESIGN]["score"] <= 1 for d in trials.trials)
     few = initial_trials(SPACE, memory=memory, n_configs=40)
     assert len(few) == 10
 

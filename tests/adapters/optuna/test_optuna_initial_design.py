@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -290,9 +291,11 @@ def test_a_ready_design_needs_no_space(memory: MetaDataset) -> None:
 
 def test_a_design_without_scores_is_stored_as_json(tmp_path: Path, memory: MetaDataset) -> None:
     study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'study.db'}")
-    enqueue_initial_design(study, "knn", memory=memory, meta_features=TASK, search_space=MODEL)
+    found = diverse(model_space(), memory, TASK, 2)
+    bare = Design("mine", tuple(replace(s, score=math.nan) for s in found))
+    enqueue_initial_design(study, bare, search_space=MODEL)
     note = waiting(study)[0].user_attrs[INITIAL_DESIGN]
-    assert note["design"] == "knn" and note["score"] is None and "the best on t" in note["reason"]
+    assert note["design"] == "mine" and note["score"] is None and note["reason"]
 
 
 def test_store_and_data(tmp_path: Path, memory: MetaDataset) -> None:
