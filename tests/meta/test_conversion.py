@@ -402,10 +402,8 @@ def test_runs_of_another_space_are_fitted_and_it_is_said() -> None:
         [{"x": 0.5, "m": "a"}, {"x": 7.0, "m": "b", "w": 1}, {"x": 0.2}, {"x": 0.1, "m": "c"}, {}],
         np.array([1.0, 2.0, 3.0, 4.0, np.nan]),
     )
-    with pytest.warns(
-        UserWarning,
-        match=r"4 runs of 't' .* 2 of 3 runs, dropped for m in 1, clipped x in 1, imputed m in 1",
-    ):
+    expected = r"4 runs of 't' .* 2 of 3 runs, dropped for m in 1, clipped x in 1, imputed m in 1"
+    with pytest.warns(UserWarning, match=expected):
         fitted = conform(record, space)
     assert fitted.configurations == [
         {"x": 0.5, "m": "a"},

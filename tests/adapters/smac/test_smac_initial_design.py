@@ -187,9 +187,8 @@ def test_meta_is_json_and_tells_the_whole_design(tmp_path: Path, memory: MetaDat
     assert meta["memory"] == {"tasks": 8, "runs": 80, "hyperparameters": 3}
     assert meta["meta_features"] == {"NumberOfInstances": 420.0, "ClassEntropy": None}
     assert [s["configuration"] for s in meta["suggestions"]] == design.suggestions.configurations
-    assert all(
-        0 <= s["score"] <= 1 and "the best on t" in s["reason"] for s in meta["suggestions"]
-    )
+    for suggestion in meta["suggestions"]:
+        assert 0 <= suggestion["score"] <= 1 and "the best on t" in suggestion["reason"]
     everything = [s["configuration"] for s in meta["suggestions"]] + meta["default_configs"]
     assert told(everything) == told(design.select_configurations())
 
