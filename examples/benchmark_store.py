@@ -105,6 +105,9 @@ def kills(url: str, folder: Path, n: int) -> None:
     for first in range(0, n, AT_ONCE):
         workers = range(first, min(first + AT_ONCE, n))
         processes = [start(store, folder, worker, 10**9) for worker in workers]
+        logs = [folder / f"{worker}.log" for worker in workers]
+        while not any(log.exists() and log.stat().st_size for log in logs):
+            time.sleep(0.01)  # on a busy machine they take a while to begin
         for process in processes:
             time.sleep(rng.uniform(0, 0.3))
             assert process.pid is not None

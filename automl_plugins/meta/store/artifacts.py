@@ -27,7 +27,7 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
         if array.dtype.hasobject:
             raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **plain)
+    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
     return file.getvalue()
 
 
