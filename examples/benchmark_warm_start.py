@@ -107,7 +107,7 @@ def by_smac(objective: Objective, learner: str, seed: int, start: Design | None)
 
 def by_gbqr(objective: Objective, learner: str, seed: int, start: Design | None) -> list[float]:
     """Our sampler in Optuna."""
-    study = optuna.create_study(sampler=GBQRSampler(seed=seed, search_space=None))
+    study = optuna.create_study(sampler=GBQRSampler(seed=seed))
     searched = space(learner)
     if start is not None:
         enqueue_initial_design(

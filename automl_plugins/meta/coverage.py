@@ -75,6 +75,12 @@ def notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     return tuple(out)
 
 
+def nothing_left(coverage: Sequence[Coverage]) -> ValueError:
+    """The error for runs of which a search space can use none."""
+    told = "; ".join(str(covered) for covered in coverage[:3])
+    return ValueError(f"No run of the memory lies in the search space: {told}")
+
+
 def _summed(
     coverage: Sequence[Coverage], counts: Callable[[Coverage], Mapping[str, int]]
 ) -> dict[str, int]:

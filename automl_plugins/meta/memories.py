@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from .bundled import LEARNERS, bundled
+from .coverage import nothing_left
 from .dataset import MetaDataset
 from .records import TaskRecord
 from .spaces import union_space
@@ -54,10 +55,7 @@ def opened(
         kept = [record for record in known if record.name not in exclude]
         dataset = MetaDataset.from_records(kept, space)
     if not len(dataset):
-        raise ValueError(
-            "No run of the memory lies in the search space: "
-            + "; ".join(str(covered) for covered in dataset.coverage[:3])
-        )
+        raise nothing_left(dataset.coverage)
     return dataset
 
 

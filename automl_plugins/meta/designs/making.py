@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from ..coverage import nothing_left
 from ..dataset import MetaDataset
 from ..task_features import TaskDescription
 from ..values import plain_values
@@ -39,10 +40,7 @@ def checked(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDatas
         raise ValueError(f"k must be at least 1, got {k}.")
     memory = memory.aligned(space)
     if not len(memory):
-        raise ValueError(
-            "No run of the memory lies in the search space: "
-            + "; ".join(str(covered) for covered in memory.coverage[:3])
-        )
+        raise nothing_left(memory.coverage)
     if np.isnan(memory.complete_losses).all():
         raise ValueError(
             f"None of the {len(memory)} runs of the memory completed: it knows no good"
