@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -31,7 +32,8 @@ class ModelSettings:
     """What is fitted on a history.
 
     Attributes:
-        surrogate: Template of the loss model; copied, never fitted itself.
+        surrogate: Template of the loss model; copied, never fitted itself. One that depends on
+            the search space has a method ``for_space(space)`` that returns the template.
         target: Transform of the losses.
         max_rows: Rows the models see at most: the best half, and others at random.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
@@ -52,7 +54,7 @@ class FittedModels:
     Attributes:
         surrogate: Fitted model of the targets.
         targets: The transformed losses.
-        best: Best target f*, of a feasible row if there is one.
+        best: Best target f*, of a feasible row if there is one; infinite without any row.
         best_rows: Positions in the history, best loss first, feasible ones first.
         running_time: Model of ln seconds; None where no costs are known or wanted.
         feasibility: Model of the probability of success; None where nothing ever failed.
@@ -95,9 +97,14 @@ class FittedModels:
         assert self.running_time is not None
         return np.log(self.running_time.predict_seconds(features))
 
-    def to_loss(self, target: float) -> float:
-        """The loss that ``target`` stands for."""
-        return self.targets.to_loss(target)
+    def to_loss(self, target: float) -> float | None:
+        """The loss that ``target`` stands for; None without any row."""
+        return self.targets.to_loss(target) if len(self.targets.losses) else None
+
+    @property
+    def shares(self) -> Mapping[str, float] | None:
+        """Share of each earlier task in the predictions, where the surrogate tells them."""
+        return getattr(self.surrogate, "shares_", None)
 
 
 def fit_models(
@@ -114,22 +121,27 @@ def fit_models(
     avoid = settings.failed_trials == "avoid"
     losses = effective_losses(history, penalise_failures=avoid)
     known = np.flatnonzero(~np.isnan(losses))
-    targets = transform(losses[known], settings.target)
+    targets = transform(losses[known], settings.target if len(known) else "raw")
     feasible = (history.feasible & (history.status != Status.FAILED))[known]
     order = np.lexsort((known, targets.values, ~feasible))
     features = space.features(history.vectors)
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
-    surrogate = seeded(settings.surrogate, streams.integer("surrogate", n))
     try:
+        template = settings.surrogate
+        if hasattr(template, "for_space"):
+            template = template.for_space(space)
+        surrogate = seeded(template, streams.integer("surrogate", n))
         surrogate.fit(features[known[rows]], targets.values[rows])
         running_time = _fit_running_time(settings, history, features, streams)
         feasibility = _fit_feasibility(settings, history, features, streams)
     except Exception as error:  # whatever a foreign model raises is the same to us
-        raise SurrogateFailure(f"fit of {surrogate!r} on {n} rows failed: {error}") from error
+        raise SurrogateFailure(
+            f"fit of {settings.surrogate!r} on {n} rows failed: {error}"
+        ) from error
     return FittedModels(
         surrogate=surrogate,
         targets=targets,
-        best=float(targets.values[order[0]]),
+        best=float(targets.values[order[0]]) if len(order) else np.inf,
         best_rows=known[order],
         running_time=running_time,
         feasibility=feasibility,

@@ -27,12 +27,12 @@ from automl_plugins.acquisition import (
 from automl_plugins.history import History, Status
 from automl_plugins.maximizer import Candidates, maximize
 from automl_plugins.models import FittedModels, ModelSettings, SurrogateFailure, fit_models
+from automl_plugins.proposal import Proposal
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 
 FloatArray = npt.NDArray[np.float64]
 Acquisition = Literal["ei", "bound"]
-Origin = Literal["design", "random", "model"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
@@ -61,6 +61,8 @@ class ProposerSettings:
         n_startup: Rows before the model is asked; None follows the size of the space.
         n_candidates: Random candidates; a space of at most that size is enumerated instead.
         uniform_start: Draw the start at random instead of filling the space.
+        informed: Whether the surrogate knows something of the space before any evaluation; it is
+            then asked at once, after ``n_startup`` rows (0 unless set).
     """
 
     models: ModelSettings
@@ -74,31 +76,7 @@ class ProposerSettings:
     n_startup: int | None = None
     n_candidates: int = 1000
     uniform_start: bool = False
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A configuration and why it was chosen.
-
-    Attributes:
-        vector: The configuration (d,).
-        origin: ``"design"`` (start or interleaved), ``"random"`` or ``"model"``.
-        loss: Predicted loss; None when no model was asked.
-        bound: Predicted lower bound of the loss.
-        seconds: Predicted seconds; None where costs are not modelled.
-        success: Predicted probability of success; None where nothing has failed yet.
-        n_rows: Finished rows the model was fitted on.
-        fit_seconds: Time of a fit made for this proposal; None if the model was reused.
-    """
-
-    vector: FloatArray
-    origin: Origin
-    loss: float | None = None
-    bound: float | None = None
-    seconds: float | None = None
-    success: float | None = None
-    n_rows: int = 0
-    fit_seconds: float | None = None
+    informed: bool = False
 
 
 def refit_point(n: int) -> int:
@@ -118,6 +96,11 @@ class Proposer:
     def __init__(self, settings: ProposerSettings) -> None:
         self.settings = settings
         self._cache: tuple[VectorSpace, bytes, FittedModels] | None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the seconds of the history matter."""
+        return self.settings.models.timed
 
     def __getstate__(self) -> dict[str, Any]:
         return {"settings": self.settings, "_cache": None}
@@ -149,9 +132,8 @@ class Proposer:
             fixed = None
         settings = self.settings
         turn = settings.interleave is not None and k % settings.interleave == 0
-        starting = len(history) < self.n_startup(space) or not np.any(
-            history.status == Status.COMPLETE
-        )
+        known = settings.informed or np.any(history.status == Status.COMPLETE)
+        starting = len(history) < self.n_startup(space) or not known
         rng = streams.generator("candidates", k)
         if starting and settings.uniform_start:
             pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
@@ -166,8 +148,8 @@ class Proposer:
 
     def n_startup(self, space: VectorSpace) -> int:
         """Rows of the start design, by the size of the space unless set."""
-        if self.settings.n_startup is not None:
-            return self.settings.n_startup
+        if self.settings.n_startup is not None or self.settings.informed:
+            return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
         return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
 
@@ -221,10 +203,12 @@ class Proposer:
             nonlocal reference
             features = space.features(vectors)
             mean, std = models.predict(features)
-            if settings.acquisition == "ei":
+            if settings.acquisition == "ei" and np.isfinite(models.best):
                 log_gain = log_expected_improvement(mean, std, models.best, settings.xi)
             else:
-                utility = lower_confidence_bound(mean, std, settings.beta)
+                # Nothing observed, so nothing to improve on: the best that is expected.
+                beta = settings.beta if np.isfinite(models.best) else 0.0
+                utility = lower_confidence_bound(mean, std, beta)
                 if exponent == 0.0 and models.feasibility is None and not len(unknown):
                     return utility, mean
                 if reference is None:  # fixed by the first batch, else it moves with the search
@@ -289,6 +273,7 @@ class Proposer:
             seconds=seconds,
             success=success,
             n_rows=models.n_rows,
+            shares=models.shares,
         )
 
 

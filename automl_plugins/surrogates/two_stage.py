@@ -152,7 +152,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: For illegal constructor arguments or data.
         """
-        self._check()
+        self.check_arguments()
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if not (X.ndim == 2 and len(X) == 0 and y.shape == (0,)):
             X, y = validated(X, y)
@@ -210,9 +210,12 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             std = np.sqrt((1.0 - a) * std**2 + a * _INFLATION * variance)
         return mean, std
 
-    # --- the parts ----------------------------------------------------------------------------
+    def check_arguments(self) -> None:
+        """Raise what ``fit`` would.
 
-    def _check(self) -> None:
+        Raises:
+            ValueError: For an illegal constructor argument.
+        """
         for name, allowed in (("distance", Distance), ("scale", Scale), ("spread", Spread)):
             if getattr(self, name) not in get_args(allowed):
                 told = ", ".join(map(repr, get_args(allowed)))
@@ -231,6 +234,8 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
                 "distance='meta_features' needs the meta-features of the new task: pass"
                 " meta_features, or use distance='ranks'."
             )
+
+    # --- the parts ----------------------------------------------------------------------------
 
     def _sources(self, X: FloatArray) -> Sources:
         """The sources for features like ``X`` (n, f), without the task itself."""
