@@ -1,4 +1,4 @@
-"""Conditions: inferred from what was recorded, and checked on plain values."""
+"""Conditions: inferred from what was recorded, and checked on plain values and on vectors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ConfigSpace.conditions import (
 )
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,21 @@ def _holds(condition: ConditionLike, values: Mapping[str, Any]) -> bool:
     assert isinstance(condition, Condition)
     # An inactive parent never satisfies.
     return condition.parent.name in values and bool(condition.satisfied_by_value(dict(values)))
+
+
+def child_of(condition: ConditionLike) -> str:
+    """Name of the hyperparameter that a condition switches."""
+    child = condition.child
+    return child if isinstance(child, str) else str(child.name)
+
+
+def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
+    """Mask (n,) of the rows of ``columns`` (d, n) whose parents are active and fulfil it."""
+    if isinstance(condition, Conjunction):
+        parts = [satisfied(part, columns) for part in condition.components]
+        combine = np.logical_and if isinstance(condition, AndConjunction) else np.logical_or
+        return np.asarray(combine.reduce(parts), dtype=bool)
+    assert isinstance(condition, Condition)
+    # An inactive parent never satisfies: NaN != value would be true.
+    active = ~np.isnan(columns[condition.parent_vector_id])
+    return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active

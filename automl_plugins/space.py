@@ -14,19 +14,14 @@ All functions work on whole arrays: 10 000 Configuration objects would cost half
 from __future__ import annotations
 
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import AndConjunction, Condition, ConditionLike, Conjunction
-from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
-    IntegerHyperparameter,
-    OrdinalHyperparameter,
-)
+from ConfigSpace.conditions import ConditionLike
 
+from automl_plugins.columns import Column
+from automl_plugins.conditions import child_of, satisfied
 from automl_plugins.forbidden import sound
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,23 +47,13 @@ class VectorSpace:
     def __init__(self, space: ConfigurationSpace) -> None:
         self.space = space
         self.names: tuple[str, ...] = tuple(space.at)
-        hyperparameters = [space[name] for name in self.names]
-        self._hyperparameters = hyperparameters
-        self.categorical = np.array(
-            [isinstance(hp, CategoricalHyperparameter) for hp in hyperparameters], dtype=bool
-        )
-        self.n_values = np.array([float(hp.size) for hp in hyperparameters])
-        self.scales = np.array(
-            [
-                hp.size - 1.0 if isinstance(hp, OrdinalHyperparameter) else 1.0
-                for hp in hyperparameters
-            ]
-        )
-        self._ordinal = [isinstance(hp, OrdinalHyperparameter) for hp in hyperparameters]
-        self._constant = [isinstance(hp, Constant) for hp in hyperparameters]
+        self._columns = [Column(space[name]) for name in self.names]
+        self.categorical = np.array([c.is_categorical for c in self._columns], dtype=bool)
+        self.n_values = np.array([c.n_values for c in self._columns])
+        self.scales = np.array([c.scale for c in self._columns])
         # ``space.at`` is sorted by depth, so the conditions of a column's parents come first.
         conditions = [
-            (space.index_of[_child(condition)], condition) for condition in space.conditions
+            (space.index_of[child_of(condition)], condition) for condition in space.conditions
         ]
         self._conditions: list[tuple[int, ConditionLike]] = sorted(conditions, key=lambda c: c[0])
         self._forbidden = [sound(clause) for clause in space.forbidden_clauses]
@@ -91,26 +76,17 @@ class VectorSpace:
         """Copy of ``vectors`` (n, d) in which inactive columns are NaN."""
         columns = np.array(vectors, dtype=np.float64).T  # (d, n): the layout of ConfigSpace
         for child, condition in self._conditions:
-            columns[child, ~_satisfied(condition, columns)] = np.nan
+            columns[child, ~satisfied(condition, columns)] = np.nan
         return columns.T
 
     def canonical(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
         out = np.array(vectors, dtype=np.float64)
-        for column in range(self.d):
-            rows = np.flatnonzero(~np.isnan(out[:, column]))
+        for i, column in enumerate(self._columns):
+            rows = np.flatnonzero(~np.isnan(out[:, i]))
             if rows.size:
-                out[rows, column] = self._snap(column, out[rows, column])
+                out[rows, i] = column.snap(out[rows, i])
         return out
-
-    def _snap(self, column: int, values: FloatArray) -> FloatArray:
-        hp = self._hyperparameters[column]
-        legal = np.clip(values, hp.lower_vectorized, hp.upper_vectorized)
-        if self._indexed(column):
-            return np.rint(legal)
-        if np.isfinite(self.n_values[column]):
-            return np.asarray(hp.to_vector(hp.to_value(legal)), dtype=np.float64)
-        return legal
 
     def allowed(self, vectors: FloatArray) -> BoolArray:
         """Mask (n,) of the configurations that no forbidden clause rules out."""
@@ -118,9 +94,6 @@ class VectorSpace:
         for clause in self._forbidden:
             mask &= ~np.asarray(clause.is_forbidden_vector_array(vectors.T), dtype=bool)
         return mask
-
-    def _indexed(self, column: int) -> bool:
-        return bool(self.categorical[column] or self._ordinal[column])
 
     # --- candidates -----------------------------------------------------------------------
 
@@ -165,10 +138,7 @@ class VectorSpace:
             Valid vectors (m, d), without the configurations themselves.
         """
         blocks = [
-            block
-            for column in range(self.d)
-            if self.n_values[column] > 1
-            for block in self._exchange(vectors, column, n_steps, rng)
+            self._exchange(vectors, i, n_steps, rng) for i in range(self.d) if self.n_values[i] > 1
         ]
         if not blocks:
             return np.empty((0, self.d))
@@ -199,68 +169,32 @@ class VectorSpace:
         return np.where(np.isnan(vector), self._draw(1, rng)[0], vector)
 
     def quantile(self, column: int, u: float) -> float:
-        """Legal vector entry of ``column`` at ``u`` in [0, 1), every legal value equally likely.
-
-        Integers on a log scale have the probability of their rounding interval.
-        """
-        hp, size = self._hyperparameters[column], self.n_values[column]
-        if self._indexed(column):
-            return float(int(u * size))
-        if self._constant[column]:
-            return float(self._legal_vectors(column)[0])
-        if not np.isfinite(size):
-            return u
-        hp = cast(IntegerHyperparameter, hp)
-        low, high = hp.lower - 0.5, hp.upper + 0.5
-        value = low * (high / low) ** u if hp.log else low + u * (high - low)
-        legal = np.clip(np.rint(value), hp.lower, hp.upper).astype(np.int64)
-        return float(hp.to_vector(np.array([legal]))[0])
+        """Legal vector entry of ``column`` at ``u`` in [0, 1), see ``Column.quantile``."""
+        return self._columns[column].quantile(u)
 
     def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         # ConfigSpace draws with a RandomState; its seed comes from our own stream.
         state = np.random.RandomState(int(rng.integers(2**32)))
         drawn = np.empty((n, self.d))
-        for column, hp in enumerate(self._hyperparameters):
-            drawn[:, column] = hp.sample_vector(n, seed=state)
+        for i, column in enumerate(self._columns):
+            drawn[:, i] = column.draw(n, state)
         return drawn
 
     def _exchange(
         self, vectors: FloatArray, column: int, n_steps: int, rng: np.random.Generator
-    ) -> list[FloatArray]:
+    ) -> FloatArray:
         active = vectors[~np.isnan(vectors[:, column])]
-        if not len(active):
-            return []
         if self.categorical[column]:
             k = int(self.n_values[column])
             block = np.repeat(active, k - 1, axis=0)
             shift = np.tile(np.arange(1, k), len(active))
             block[:, column] = (block[:, column] + shift) % k
-            return [block]
-        scale = self.scales[column]
+            return np.asarray(block)
         block = np.repeat(active, n_steps, axis=0)
         old = block[:, column].copy()
-        width = 10.0 ** rng.uniform(np.log10(0.01), np.log10(0.3), size=len(block))
-        step = rng.standard_normal(len(block)) * width * scale
-        if np.isfinite(self.n_values[column]):
-            grid = scale / (self.n_values[column] - 1.0)
-            step = np.copysign(np.maximum(np.abs(step), grid), step)
-        new = old + step
-        # A step over the border is reflected, so the corners stay reachable.
-        new = np.where((new < 0) | (new > scale), old - step, new)
-        block[:, column] = self._snap(column, new)
-        if np.isfinite(self.n_values[column]) and not self._indexed(column):
-            # At the low end of a log scale even a step of one mean grid value is rounded away.
-            stuck = block[:, column] == old
-            block[stuck, column] = self._adjacent(column, old[stuck], step[stuck])
-        return [block[block[:, column] != old]]
-
-    def _adjacent(self, column: int, values: FloatArray, step: FloatArray) -> FloatArray:
-        """The next legal integer in the direction of each step, the other one at the border."""
-        hp = cast(IntegerHyperparameter, self._hyperparameters[column])
-        old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)
-        new = old + sign
-        new = np.where((new < hp.lower) | (new > hp.upper), old - sign, new)
-        return np.asarray(hp.to_vector(new), dtype=np.float64)
+        if len(block):
+            block[:, column] = self._columns[column].stepped(old, rng)
+        return np.asarray(block[block[:, column] != old])
 
     def enumerate(self, limit: int) -> FloatArray | None:
         """All configurations as vectors (n, d), or None when there are more than ``limit``."""
@@ -279,27 +213,17 @@ class VectorSpace:
         for column in range(self.d):
             mask = np.ones(len(rows), dtype=bool)
             for condition in conditions.get(column, []):
-                mask &= _satisfied(condition, rows.T)
+                mask &= satisfied(condition, rows.T)
             if not mask.any():
                 continue
             size = self.n_values[column]
             if (~mask).sum() + mask.sum() * size > limit:
                 return None
-            values = self._legal_vectors(column)
+            values = self._columns[column].legal_vectors()
             grown = np.repeat(rows[mask], len(values), axis=0)
             grown[:, column] = np.tile(values, int(mask.sum()))
             rows = np.concatenate([rows[~mask], grown])
         return rows[self.allowed(rows)]
-
-    def _legal_vectors(self, column: int) -> FloatArray:
-        size = int(self.n_values[column])
-        if self._indexed(column):
-            return np.arange(size, dtype=np.float64)
-        if self._constant[column]:
-            return np.array([float(self._hyperparameters[column].lower_vectorized)])
-        integer = cast(IntegerHyperparameter, self._hyperparameters[column])
-        values = np.arange(integer.lower, integer.upper + 1)
-        return np.asarray(integer.to_vector(values), dtype=np.float64)
 
     # --- what models and designs need -----------------------------------------------------
 
@@ -308,7 +232,7 @@ class VectorSpace:
         """Names of the feature columns (f,); the only one is "constant" where nothing varies."""
         names: list[str] = []
         for column, name in enumerate(self.names):
-            if self._constant[column] or self.n_values[column] == 1:
+            if self.n_values[column] == 1:
                 continue
             if self.categorical[column] and self.n_values[column] > 2:
                 names += [f"{name}={value}" for value in range(int(self.n_values[column]))]
@@ -386,20 +310,3 @@ class VectorSpace:
         with np.errstate(divide="ignore"):
             bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
         return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)
-
-
-def _child(condition: ConditionLike) -> str:
-    child = condition.child
-    return child if isinstance(child, str) else str(child.name)
-
-
-def _satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
-    """Mask (n,) of the rows of ``columns`` (d, n) whose parents are active and fulfil it."""
-    if isinstance(condition, Conjunction):
-        parts = [_satisfied(part, columns) for part in condition.components]
-        combine = np.logical_and if isinstance(condition, AndConjunction) else np.logical_or
-        return np.asarray(combine.reduce(parts), dtype=bool)
-    assert isinstance(condition, Condition)
-    # An inactive parent never satisfies: NaN != value would be true.
-    active = ~np.isnan(columns[condition.parent_vector_id])
-    return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active
