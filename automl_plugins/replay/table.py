@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 from automl_plugins.conditions import is_active
 from automl_plugins.space import VectorSpace
 
+from .measurements import column, durations, learning_curves
 from .scales import Scales
 
 if TYPE_CHECKING:
@@ -80,11 +81,10 @@ class Table:
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self._values = [self._clean(row, config) for row, config in enumerate(configs)]
         self._measure(losses, seconds)
-        self.steps, self.curves, self.curve_seconds = self._read_curves(
-            curves, steps, curve_seconds
+        self.steps, self.curves, self.curve_seconds = learning_curves(
+            self.name, len(self.losses), self.seconds, curves, steps, curve_seconds
         )
         self._rows = self._index()
-        self._embedded: FloatArray | None = None
 
     # --- how it is built ----------------------------------------------------------------------
 
@@ -189,61 +189,13 @@ class Table:
 
     def _measure(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
         n = len(self._values)
-        self.losses = self._column("losses", losses, n)
+        self.losses = column(self.name, "losses", losses, n)
         self.seconds = None
         if seconds is not None:
             filled = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
-            self.seconds = self._nonnegative("seconds", filled)
+            self.seconds = durations(self.name, "seconds", filled)
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
-
-    def _column(self, what: str, values: npt.ArrayLike, n: int) -> FloatArray:
-        column = np.array(values, dtype=np.float64)
-        if column.shape != (n,):
-            raise ValueError(
-                f"Table {self.name!r}: {what} has shape {column.shape} for {n} configurations."
-            )
-        return column
-
-    def _nonnegative(self, what: str, values: FloatArray) -> FloatArray:
-        wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
-        if len(wrong):
-            place = tuple(int(i) for i in wrong[0])
-            raise ValueError(
-                f"Table {self.name!r}: {what} must be finite and >= 0, row {place[0]} has"
-                f" {values[place]}."
-            )
-        return np.array(values)
-
-    def _read_curves(
-        self,
-        curves: npt.ArrayLike | None,
-        steps: Sequence[float],
-        curve_seconds: npt.ArrayLike | None,
-    ) -> tuple[tuple[float, ...], FloatArray | None, FloatArray | None]:
-        if curves is None:
-            if len(steps) or curve_seconds is not None:
-                raise ValueError(f"Table {self.name!r} has steps or curve_seconds but no curves.")
-            return (), None, None
-        ascending = tuple(float(s) for s in steps)
-        losses = np.array(curves, dtype=np.float64)
-        shape = (len(self.losses), len(ascending))
-        if losses.shape != shape or not ascending:
-            raise ValueError(
-                f"Table {self.name!r}: curves has shape {losses.shape} for {shape[0]} runs and"
-                f" {shape[1]} steps."
-            )
-        if any(b <= a for a, b in pairwise(ascending)):
-            raise ValueError(f"Table {self.name!r}: steps must ascend, got {ascending}.")
-        if curve_seconds is not None:
-            spent = self._nonnegative("curve_seconds", np.array(curve_seconds, dtype=np.float64))
-            if spent.shape != shape:
-                raise ValueError(f"Table {self.name!r}: curve_seconds has shape {spent.shape}.")
-        elif self.seconds is not None:
-            spent = self.seconds[:, None] * np.array(ascending) / ascending[-1]
-        else:
-            spent = None
-        return ascending, losses, spent
 
     def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
         known = {k: v for k, v in config.items() if not _missing(v)}
@@ -341,7 +293,7 @@ class Table:
         row = self._rows.get(tuple(active.get(name) for name in names))
         if row is not None:
             return Answer(row, 0.0)
-        distances = cdist([self._scales.point(active)], self._points(), metric="cityblock")[0]
+        distances = cdist([self._scales.point(active)], self._points, metric="cityblock")[0]
         row = int(distances.argmin())
         return Answer(row, float(distances[row]))
 
@@ -361,12 +313,10 @@ class Table:
             active[name] = value
         return active
 
+    @cached_property
     def _points(self) -> FloatArray:
         """Recorded configurations as points (n, f)."""
-        if self._embedded is None:
-            points = [self._scales.point(self.config(row)) for row in range(len(self))]
-            self._embedded = np.array(points)
-        return self._embedded
+        return np.array([self._scales.point(self.config(row)) for row in range(len(self))])
 
 
 def _missing(value: Any) -> bool:
