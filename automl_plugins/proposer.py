@@ -171,7 +171,7 @@ class Proposer:
         self, space: VectorSpace, history: History, streams: Streams
     ) -> tuple[FittedModels, float | None]:
         training = history.first(refit_point(history.n_finished))
-        key = _digest(training)
+        key = _digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2], None
@@ -285,9 +285,9 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
     return low - 1e-3 * max(high - low, 1e-12)
 
 
-def _digest(history: History) -> bytes:
-    """Identifies what a model is fitted on."""
-    digest = hashlib.blake2b(digest_size=16)
+def _digest(history: History, seed: int) -> bytes:
+    """Identifies what a model is fitted on, and with which streams."""
+    digest = hashlib.blake2b(str(seed).encode(), digest_size=16)
     for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
         digest.update(np.ascontiguousarray(getattr(history, column)).tobytes())
     return digest.digest()

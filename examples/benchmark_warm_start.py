@@ -1,8 +1,10 @@
 """Do bundled memories save trials? Real training, each data set and its family left out.
 
-A learner is tuned for 50 trials from the optimizer's own start, and again from 10 suggestions of
-the bundled memory. Told is the trial at which the warm search has reached what the cold one had
-found in all its trials, and that at which the cold one has reached what the suggestions are worth.
+A learner is tuned for 50 trials from the optimizer's own start, and again with the bundled memory:
+SMAC and GBQR begin with 10 suggestions, "blended" and "TST" are GBQR's cold search against a
+sampler that goes on using the memory. Told is the trial at which the warm search has reached what
+the cold one had found in all its trials, and that at which the cold one has reached what the warm
+one has after 10.
 
     python examples/benchmark_warm_start.py --learners svm random_forest --seeds 2
 
@@ -15,7 +17,8 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,12 @@ from typing import Any
 import numpy as np
 import optuna
 import pandas as pd
-from automl_plugins.adapters.optuna import GBQRSampler, enqueue_initial_design
+from automl_plugins.adapters.optuna import (
+    BlendedSampler,
+    GBQRSampler,
+    TSTSampler,
+    enqueue_initial_design,
+)
 from automl_plugins.adapters.smac import MetaInitialDesign
 from joblib import Parallel, delayed
 from memory_data import SOURCES, Fold, load, prepared
@@ -72,14 +80,24 @@ def memory_without(learner: str, data: str) -> MetaDataset:
     return bundled(learner).subset(lambda task: task.tags["family"] != family)
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a warm search knows of a data set before it begins."""
+
+    memory: MetaDataset
+    meta_features: Mapping[str, float]
+    suggestions: Design
+
+
 @cache
-def suggested(learner: str, data: str) -> Design:
-    """Suggestions for a data set from the others."""
+def known(learner: str, data: str) -> Known:
+    """What the other data sets tell of one."""
+    memory = memory_without(learner, data)
     described = meta_features(*load(data), task="classification")
-    return diverse(space(learner), memory_without(learner, data), described, N_SUGGESTED)
+    return Known(memory, described, diverse(space(learner), memory, described, N_SUGGESTED))
 
 
-def by_smac(objective: Objective, learner: str, seed: int, start: Design | None) -> list[float]:
+def by_smac(objective: Objective, learner: str, seed: int, warm: Known | None) -> list[float]:
     """SMAC's facade for hyperparameters, with its own defaults."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario(
@@ -90,7 +108,8 @@ def by_smac(objective: Objective, learner: str, seed: int, start: Design | None)
             output_directory=Path(folder),
         )
         design = None
-        if start is not None:
+        if warm is not None:
+            start = warm.suggestions
             design = MetaInitialDesign(
                 scenario, None, design=start, mode="replace", n_configs=len(start)
             )
@@ -105,15 +124,36 @@ def by_smac(objective: Objective, learner: str, seed: int, start: Design | None)
         return [float(value.cost) for value in facade.runhistory.values()]  # type: ignore[arg-type]
 
 
-def by_gbqr(objective: Objective, learner: str, seed: int, start: Design | None) -> list[float]:
+def by_gbqr(objective: Objective, learner: str, seed: int, warm: Known | None) -> list[float]:
     """Our sampler in Optuna."""
     study = optuna.create_study(sampler=GBQRSampler(seed=seed))
-    searched = space(learner)
-    if start is not None:
+    if warm is not None:
+        start = warm.suggestions
         enqueue_initial_design(
-            study, start, search_space=searched, mode="replace", n_configs=len(start)
+            study, start, search_space=space(learner), mode="replace", n_configs=len(start)
         )
-    study.optimize(lambda trial: objective(ask(trial, searched)), n_trials=N_TRIALS)
+    return searched(study, objective, learner)
+
+
+def by_transfer(
+    sampler: type[TSTSampler] | type[BlendedSampler],
+    objective: Objective,
+    learner: str,
+    seed: int,
+    warm: Known | None,
+) -> list[float]:
+    """A sampler that looks at the memory for each trial; without one ``GBQRSampler``."""
+    if warm is None:
+        return by_gbqr(objective, learner, seed, None)
+    described = dict(warm.meta_features)
+    study = optuna.create_study(sampler=sampler(warm.memory, seed=seed, meta_features=described))
+    return searched(study, objective, learner)
+
+
+def searched(study: optuna.Study, objective: Objective, learner: str) -> list[float]:
+    """Losses of all trials."""
+    of = space(learner)
+    study.optimize(lambda trial: objective(ask(trial, of)), n_trials=N_TRIALS)
     return [trial.value for trial in study.trials if trial.value is not None]
 
 
@@ -138,7 +178,12 @@ def ask(trial: optuna.Trial, searched: Any) -> dict[str, Any]:
     return values
 
 
-OPTIMIZERS = {"SMAC": by_smac, "GBQR": by_gbqr}
+OPTIMIZERS: dict[str, Callable[[Objective, str, int, Known | None], list[float]]] = {
+    "SMAC": by_smac,
+    "GBQR": by_gbqr,
+    "blended": partial(by_transfer, BlendedSampler),
+    "TST": partial(by_transfer, TSTSampler),
+}
 
 
 def one(learner: str, data: str, seed: int, name: str) -> dict[str, Any]:
@@ -147,7 +192,7 @@ def one(learner: str, data: str, seed: int, name: str) -> dict[str, Any]:
     objective = objective_of(learner, prepared(data, LEARNERS[learner].scaled))
     search = OPTIMIZERS[name]
     cold = search(objective, learner, seed, None)
-    warm = search(objective, learner, seed, suggested(learner, data))
+    warm = search(objective, learner, seed, known(learner, data))
     return {
         "learner": learner,
         "data": data,
@@ -202,9 +247,9 @@ def main() -> None:
         if args.out.exists()
         else []
     )
-    known = {(r["learner"], r["data"], r["seed"], r["optimizer"]) for r in done}
+    there = {(r["learner"], r["data"], r["seed"], r["optimizer"]) for r in done}
     wanted = product(args.learners, args.data, range(args.seeds), args.optimizers)
-    jobs = [delayed(one)(*job) for job in wanted if job not in known]
+    jobs = [delayed(one)(*job) for job in wanted if job not in there]
     for row in Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")(jobs):
         done.append(row)
         with args.out.open("a") as file:

@@ -10,6 +10,7 @@ from .boasf import boasf_fmin
 from .initial_design import INITIAL_DESIGN, initial_trials
 from .memory_io import is_space, meta_dataset_from_trials, read_task, write_history
 from .reading import curves, owns
+from .recipes import blended, ei_per_second, gbqr, pmf, tst
 from .recording import record
 from .replaying import optimizer
 from .space import PyllSpace, translate
@@ -19,16 +20,21 @@ __all__ = [
     "PyllSpace",
     "arm_report",
     "bandit",
+    "blended",
     "boasf_fmin",
     "curves",
+    "ei_per_second",
+    "gbqr",
     "initial_trials",
     "is_space",
     "meta_dataset_from_trials",
     "optimizer",
     "owns",
+    "pmf",
     "read_task",
     "record",
     "translate",
+    "tst",
     "weighted",
     "write_history",
 ]

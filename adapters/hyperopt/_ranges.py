@@ -25,7 +25,8 @@ TAIL = 1e-4
 
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
 _GRID = 1000  # multiples of q beyond which they count as continuous
-_LEAST = 1e-12  # ConfigSpace rounds the ends of ranges to 13 places
+_PLACES = 13  # to which ConfigSpace rounds the ends of ranges
+_LEAST = 1e-12
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
 
@@ -39,7 +40,7 @@ def hyperparameter_of(label: str, node: Any) -> Hyperparameter[Any, Any]:
 
     Raises:
         ValueError: For a distribution that is none of Hyperopt's, or whose range depends on other
-            hyperparameters.
+            hyperparameters or is too narrow for ConfigSpace.
     """
     arguments = _arguments(label, node)
     name = node.name
@@ -65,11 +66,18 @@ def hyperparameter_of(label: str, node: Any) -> Hyperparameter[Any, Any]:
             return _integers(label, first, last, log=log)
         if last - first < _GRID:
             return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
-        if q == 1:  # 0 is among them, which has no place on a log scale
-            return _integers(label, first, last, log=False)
     if log:
         least = max(math.exp(low), _LEAST)
-        return UniformFloatHyperparameter(label, least, math.exp(high), log=True)
+        if "q" in arguments and first < 1:  # half of q and less is 0: an octave is enough for it
+            least = max(least, arguments["q"] / 4.0)
+        low, high = least, math.exp(high)
+    if not round(low, _PLACES) < round(high, _PLACES):
+        raise ValueError(
+            f"{label!r} is drawn from {shown(node)}, between {low:g} and {high:g}: ConfigSpace has"
+            f" {_PLACES} decimal places. Draw from a wider range and scale in the objective."
+        )
+    if log:
+        return UniformFloatHyperparameter(label, low, high, log=True)
     if normal:
         return NormalFloatHyperparameter(label, mu, sigma, low, high)
     return UniformFloatHyperparameter(label, low, high)

@@ -3,7 +3,8 @@
 ===============================  ===============================================================
 Hyperopt                         ConfigSpace
 ===============================  ===============================================================
-``choice``, ``pchoice``          categorical, with weights; what is in its options is conditional
+``choice``, ``pchoice``          categorical, with weights; what is in its options is conditional,
+                                 and an option with probability 0 is forbidden
 ``randint``                      integer
 ``uniform``, ``loguniform``      float, on a log scale
 ``normal``                       normal float between two quantiles, 0.0001 and 0.9999
@@ -30,7 +31,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from ConfigSpace.conditions import InCondition, OrConjunction
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
@@ -115,7 +116,13 @@ class PyllSpace:
         if label in self.options:
             names = self.options[label]
             return next(i for i, name in enumerate(names) if _is_same(name, value))
-        return int(value) if self.domain.params[label].name == "randint" else float(value)
+        node = self.domain.params[label]
+        if node.name == "randint":
+            return int(value)
+        step = node.arg.get("q")
+        if isinstance(step, pyll.Apply) and (q := pyll.rec_eval(step)):
+            return float(round(value / q) * q)  # more than 1000 multiples are a range in ``space``
+        return float(value)
 
 
 def translate(space: Any) -> PyllSpace:
@@ -145,6 +152,9 @@ def translate(space: Any) -> PyllSpace:
         where = _simplified(where, places, found)
         if where is not None:
             translated.add(_condition(translated, label, where, options))
+    for label, choice in found.items():
+        for i in set(range(choice.n_options)) - set(choice.possible):
+            translated.add(ForbiddenEqualsClause(translated[label], options[label][i]))
     return PyllSpace(expr, translated, options)
 
 

@@ -17,18 +17,23 @@ from .recipes import EIPerSecondSampler, GBQRSampler
 from .recording import record
 from .replaying import SECONDS, optimizer
 from .sampler import SurrogateSampler
+from .source_shares import source_shares
+from .transfer_recipes import BlendedSampler, PMFSampler, TSTSampler
 
 __all__ = [
     "INITIAL_DESIGN",
     "SECONDS",
     "BOASFSampler",
     "BanditSampler",
+    "BlendedSampler",
     "EIPerSecondSampler",
     "Explanation",
     "GBQRSampler",
     "NoImprovement",
+    "PMFSampler",
     "SuccessiveFilteringPruner",
     "SurrogateSampler",
+    "TSTSampler",
     "WeightedModelSampler",
     "arm_report",
     "curves",
@@ -40,5 +45,6 @@ __all__ = [
     "owns",
     "read_task",
     "record",
+    "source_shares",
     "write_history",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -18,6 +18,7 @@ from automl_plugins.proposer import refit_point
 
 from . import _private
 from ._columns import Columns, Cost, Row, read_trial
+from ._foresight import Foresight
 from ._space import UnionSpace, infer_rules
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,12 +34,19 @@ class View:
     Attributes:
         columns: Finished trials.
         running: Other running trials, published proposals included.
-        distributions: Union of all names, the newest distribution of each.
+        asked: Union of all names declared or asked for, the newest distribution of each.
+        expected: Distributions of further names that earlier tasks have shown.
     """
 
     columns: Columns
     running: list[Row]
-    distributions: dict[str, BaseDistribution]
+    asked: dict[str, BaseDistribution]
+    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The distribution of each name."""
+        return {**self.expected, **self.asked}
 
     def __len__(self) -> int:
         return len(self.columns) + len(self.running)
@@ -90,6 +98,7 @@ class Memory:
         cost: How seconds are read from a trial.
         declared: Distributions known up front.
         ordinal: Ordered choices of categorical parameters.
+        foresight: What earlier tasks tell of the search space.
     """
 
     def __init__(
@@ -98,14 +107,16 @@ class Memory:
         cost: Cost,
         declared: Mapping[str, BaseDistribution],
         ordinal: Mapping[str, Sequence[Any]],
+        foresight: Foresight | None = None,
     ) -> None:
         self._storage = _private.storage_of(study)  # kept alive: its identity is our key
         self._maximize = study.direction == StudyDirection.MAXIMIZE
         self._cost = cost
         self._declared = dict(declared)
         self._ordinal = ordinal
+        self._foresight = foresight
         self._reading = Reading()
-        self._rules: tuple[int, list[Rule]] = (0, [])
+        self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: tuple[Any, UnionSpace] | None = None
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
@@ -142,6 +153,7 @@ class Memory:
             columns,
             [_published(self._read(other), other) for other in running],
             self._declared | columns.distributions,
+            {} if self._foresight is None else self._foresight.distributions,
         )
 
     def _read(self, trial: FrozenTrial) -> Row:
@@ -163,31 +175,39 @@ class Memory:
 
         The same object is returned as long as nothing has changed.
         """
-        distributions = view.distributions | dict(asked)
-        rules = self._conditions(view)
+        rules, gone = self._rules(view)
+        known = view.distributions | dict(asked)
+        distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
         key = (distributions, rules)
-        if self._space is None or self._space[0] != key:
-            self._space = (key, UnionSpace(distributions, rules, self._ordinal))
-        return self._space[1]
+        last = self._space  # read once: threads share the memory
+        if last is None or last[0] != key:
+            self._space = last = (key, UnionSpace(distributions, rules, self._ordinal))
+        return last[1]
 
-    def _conditions(self, view: View) -> list[Rule]:
+    def _rules(self, view: View) -> tuple[list[Rule], set[str]]:
+        """The conditions, and the expected names that the trials do not confirm."""
         n = refit_point(len(view.columns))
-        if self._rules[0] != n:
+        if self._conditions[0] != n:
             rows = view.columns.rows[:n]
             complete = [i for i, row in enumerate(rows) if row.status == Status.COMPLETE]
             recent = complete[-_RULE_TRIALS:]
-            values = {
-                name: view.columns.values(name)[recent] for name in view.columns.distributions
-            }
-            self._rules = (n, infer_rules(values, view.columns.distributions))
-        return self._rules[1]
+            own = view.columns.distributions
+            names = own if self._foresight is None else view.distributions
+            values = {name: view.columns.values(name)[recent] for name in names}
+            if self._foresight is None:
+                self._conditions = (n, infer_rules(values, own), set())
+            else:
+                rules = self._foresight.rules(values, view.distributions)
+                gone = self._foresight.refuted(values, rules, view.asked)
+                self._conditions = (n, rules, gone)
+        return self._conditions[1:]
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
         space = union.vectors
         vectors = np.empty((len(view), space.d))
         for name, column in union.column.items():
-            vectors[:, column] = union.encode(name, view.values(name))
+            vectors[:, column] = union.encode(name, _legal(union, name, view.values(name)))
         return History(
             number=view.facts("number").astype(np.int64),
             vectors=vectors,
@@ -204,6 +224,14 @@ def _published(row: Row, trial: FrozenTrial) -> Row:
     """A running trial's row with the values it was proposed but has not asked for yet."""
     row.values.update(_private.read_proposal(trial) | row.values)
     return row
+
+
+def _legal(union: UnionSpace, name: str, values: FloatArray) -> FloatArray:
+    """Internal values (n,), NaN for choices there are not: proposed before any trial had asked."""
+    distribution = union.distributions[name]
+    if not isinstance(distribution, CategoricalDistribution):
+        return values
+    return np.where(values < len(distribution.choices), values, np.nan)
 
 
 def finite(losses: FloatArray) -> FloatArray:

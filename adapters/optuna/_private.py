@@ -20,6 +20,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
+_SOURCES = f"{_PREFIX}:sources"
+_MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
 _CHUNK = 2045  # relational storages keep 2048 characters of a value
 
 
@@ -72,6 +74,25 @@ def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]
 def read_explanation(trial: FrozenTrial | Trial) -> dict[str, Any]:
     """What ``write_explanation`` stored, empty if nothing."""
     return dict(trial.user_attrs.get(_PREFIX, {}))
+
+
+def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) -> None:
+    """Store what part each earlier task has in a proposal, as ``automl_plugins:sources``.
+
+    ``{"own": share of the search itself, "sources": {name: share}}``, largest first, to 6 digits;
+    a source that is not named has none.
+    """
+    found = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    named = {n: round(float(s), 6) for n, s in found[:_MAX_NAMED] if s >= 5e-7}
+    own = max(0.0, 1.0 - float(sum(shares.values())))
+    content = {"own": round(own, 6), "sources": named}
+    study._storage.set_trial_user_attr(trial._trial_id, _SOURCES, content)
+
+
+def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:
+    """The search's own share and those of the sources; None if ``write_shares`` stored nothing."""
+    content = trial.user_attrs.get(_SOURCES)
+    return None if content is None else (float(content["own"]), dict(content["sources"]))
 
 
 def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:

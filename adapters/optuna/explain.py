@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from optuna.trial import FrozenTrial, Trial
@@ -13,6 +14,7 @@ _ORIGINS = {
     "random": "was drawn at random (start)",
     "model": "was chosen by the surrogate model",
 }
+_SUGGESTED = "belongs to the start that earlier tasks suggest"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Explanation:
         seconds: Predicted seconds.
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
+        own_share: Share of the search's own trials in the decision, in [0, 1].
+        shares: Share of each earlier task by name, largest first; None without earlier tasks.
     """
 
     number: int
@@ -36,9 +40,23 @@ class Explanation:
     seconds: float | None = None
     success: float | None = None
     n_rows: int = 0
+    own_share: float | None = None
+    shares: Mapping[str, float] | None = None
+
+    @property
+    def source(self) -> str | None:
+        """The earlier task with the largest share; None if none has any."""
+        return max(self.shares, key=self.shares.__getitem__) if self.shares else None
+
+    @property
+    def source_share(self) -> float:
+        """Its share."""
+        return self.shares[self.source] if self.shares and self.source else 0.0
 
     def __str__(self) -> str:
-        facts = [f"Trial {self.number} {_ORIGINS[self.origin]}"]
+        suggested = self.origin == "design" and bool(self.shares)
+        origin = _SUGGESTED if suggested else _ORIGINS[self.origin]
+        facts = [f"Trial {self.number} {origin}"]
         if self.origin == "model":
             facts.append(f"fitted on {self.n_rows} trials")
         for text, fact in (
@@ -49,11 +67,18 @@ class Explanation:
         ):
             if fact is not None:
                 facts.append(text.format(fact))
+        if self.own_share is not None:
+            facts.append(f"own share {self.own_share:.0%}")
+        if self.source is not None:
+            facts.append(f"among the sources {self.source!r} weighs most, {self.source_share:.0%}")
         return ", ".join(facts) + "."
 
 
 def explain(trial: FrozenTrial | Trial) -> Explanation:
-    """Why ``trial`` was proposed, read from its user attribute ``automl_plugins``.
+    """Why ``trial`` was proposed.
+
+    It is read from the user attributes ``automl_plugins`` and, for samplers that learn from
+    earlier tasks, ``automl_plugins:sources``: ``{"own": share, "sources": {name: share}}``.
 
     Raises:
         ValueError: If no sampler of this package proposed the trial.
@@ -64,4 +89,5 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
             f"Trial {trial.number} was not proposed by a sampler of automl_plugins: it was"
             " enqueued or added, its first trial, or sampled by another sampler."
         )
-    return Explanation(number=trial.number, **facts)
+    own, shares = _private.read_shares(trial) or (None, None)
+    return Explanation(number=trial.number, own_share=own, shares=shares, **facts)

@@ -1,39 +1,17 @@
-"""The named samplers: constructors that pick parts of ``SurrogateSampler``."""
+"""The named samplers of one task: the recipes of the core as samplers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING
 
-from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler
+from automl_plugins import recipes
 
-from automl_plugins.models import FailedTrials
-from automl_plugins.surrogates import DistanceAware, QuantileBoosting, RandomForest
-
-from ._columns import Cost
+from ._options import SharedOptions, at_least, exponent, of_proposer, of_sampler
+from .proposer_sampler import ProposerSampler
 from .sampler import SurrogateSampler
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-
-_FLOOR = 0.1  # of the losses' standard deviation; SMAC's forest has the same variance floor
-
-
-class SharedOptions(TypedDict, total=False):
-    """Arguments that every sampler of this package takes, see ``SurrogateSampler``."""
-
-    seed: int | None
-    n_startup_trials: int | None
-    n_candidates: int
-    max_rows: int
-    search_space: Mapping[str, BaseDistribution] | None
-    ordinal: Mapping[str, Sequence[Any]] | None
-    independent_sampler: BaseSampler | None
-    warn_independent_sampling: bool
-    failed_trials: FailedTrials
-    cost: Cost
 
 
 class GBQRSampler(SurrogateSampler):
@@ -73,17 +51,16 @@ class GBQRSampler(SurrogateSampler):
         balance: int | None = 5,
         **options: Unpack[SharedOptions],
     ) -> None:
-        models = QuantileBoosting(alpha=alpha, n_models=n_models)
-        models.check_arguments()
-        floor = 0.0 if options.get("cost") is None else _FLOOR
-        surrogate = DistanceAware(models, strength=doubt, floor=floor)
-        super().__init__(
-            surrogate=surrogate,
-            acquisition="ei" if options.get("cost") is None else "ei_per_second",
-            target="normal_scores",
+        at_least("balance", balance, 2)
+        proposer = recipes.gbqr(
+            alpha=alpha,
+            n_models=n_models,
+            doubt=doubt,
             balance=balance,
-            **options,
+            per_second=options.get("cost") is not None,
+            **of_proposer(options),
         )
+        ProposerSampler.__init__(self, proposer, **of_sampler(options))
 
     @classmethod
     def thesis(cls, **options: Unpack[SharedOptions]) -> SurrogateSampler:
@@ -92,14 +69,9 @@ class GBQRSampler(SurrogateSampler):
         100 trees of 8 leaves, three random starts, no interleaving; the predicted bound is the
         acquisition. With ``cost`` it is GBQR-median (thesis eq. 5.2), in true seconds.
         """
-        options.setdefault("n_startup_trials", 3)
-        return SurrogateSampler(
-            surrogate=QuantileBoosting.thesis(),
-            acquisition="bound" if options.get("cost") is None else "bound_per_second",
-            target="raw",
-            startup="random",
-            **options,
-        )
+        per_second = options.get("cost") is not None
+        proposer = recipes.gbqr_thesis(per_second=per_second, **of_proposer(options))
+        return SurrogateSampler._driving(proposer, of_sampler(options))
 
 
 class EIPerSecondSampler(SurrogateSampler):
@@ -128,10 +100,9 @@ class EIPerSecondSampler(SurrogateSampler):
         **options: Unpack[SharedOptions],
     ) -> None:
         options.setdefault("cost", "duration")
-        super().__init__(
-            surrogate=DistanceAware(RandomForest(), floor=_FLOOR),
-            acquisition="ei_per_second",
-            cost_exponent=cost_exponent,
-            cost_budget=cost_budget,
-            **options,
+        exponent(cost_exponent)
+        at_least("cost_budget", cost_budget, 1)
+        proposer = recipes.ei_per_second(
+            cost_exponent=cost_exponent, cost_budget=cost_budget, **of_proposer(options)
         )
+        ProposerSampler.__init__(self, proposer, **of_sampler(options))

@@ -1,34 +1,22 @@
-"""``SurrogateSampler``: the core's ``Proposer`` behind Optuna's sampler interface."""
+"""``SurrogateSampler``: a proposer whose parts are chosen by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Literal
-from zlib import crc32
+from typing import Any, Literal, Self
 
-import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.logging import get_logger
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.design import apportion, stratified
 from automl_plugins.models import FailedTrials, ModelSettings
-from automl_plugins.proposer import Proposal, Proposer, ProposerSettings, SurrogateFailure
-from automl_plugins.streams import Streams
+from automl_plugins.proposal import AnyProposer
+from automl_plugins.proposer import Proposer, ProposerSettings
 from automl_plugins.surrogates import ExtraTrees, GaussianProcess, QuantileBoosting, RandomForest
 from automl_plugins.targets import TARGETS, Target
 
-from . import _private
-from ._cache import Cache
-from ._clock import Clock, Key
-from ._columns import Cost, checked_cost
-from ._memory import Memory, View
-from ._space import UnionSpace
-
-_logger = get_logger("optuna.automl_plugins")
+from ._columns import Cost
+from ._options import at_least, exponent, of_proposer, one_of
+from .proposer_sampler import ProposerSampler
 
 SURROGATES = {
     "quantile_boosting": QuantileBoosting,
@@ -39,7 +27,7 @@ SURROGATES = {
 AcquisitionName = Literal["ei", "ei_per_second", "bound", "bound_per_second"]
 
 
-class SurrogateSampler(BaseSampler):
+class SurrogateSampler(ProposerSampler):
     """Bayesian optimisation with any surrogate, on any define-by-run objective.
 
     Conditional parameters are modelled jointly: the union of all parameters seen is one space,
@@ -110,22 +98,25 @@ class SurrogateSampler(BaseSampler):
         cost: Cost = None,
         seed: int | None = None,
     ) -> None:
-        _at_least("n_candidates", n_candidates, 1)
-        _at_least("max_rows", max_rows, 2)
-        _at_least("n_startup_trials", n_startup_trials, 0)
-        _at_least("interleave", interleave, 2)
-        _at_least("balance", balance, 2)
-        _at_least("cost_budget", cost_budget, 1)
-        _at_least("xi", xi, 0)
-        _at_least("beta", beta, 0)
-        _one_of("acquisition", acquisition, ("ei", "ei_per_second", "bound", "bound_per_second"))
-        _one_of("startup", startup, ("design", "random"))
-        _one_of("failed_trials", failed_trials, ("avoid", "ignore"))
-        _one_of("target", target, TARGETS)
-        if not 0.0 <= cost_exponent <= 1.0:
-            raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
+        of_proposer(
+            {
+                "n_startup_trials": n_startup_trials,
+                "n_candidates": n_candidates,
+                "max_rows": max_rows,
+                "failed_trials": failed_trials,
+            }
+        )
+        at_least("interleave", interleave, 2)
+        at_least("balance", balance, 2)
+        at_least("cost_budget", cost_budget, 1)
+        at_least("xi", xi, 0)
+        at_least("beta", beta, 0)
+        one_of("acquisition", acquisition, ("ei", "ei_per_second", "bound", "bound_per_second"))
+        one_of("startup", startup, ("design", "random"))
+        one_of("target", target, TARGETS)
+        exponent(cost_exponent)
         timed = acquisition.endswith("_per_second")
-        self._proposer = Proposer(
+        proposer = Proposer(
             ProposerSettings(
                 models=ModelSettings(
                     surrogate=_resolve(surrogate),
@@ -146,190 +137,33 @@ class SurrogateSampler(BaseSampler):
                 n_candidates=n_candidates,
             )
         )
-        self._search_space = dict(search_space or {})
-        self._ordinal = {name: list(choices) for name, choices in (ordinal or {}).items()}
-        if self._search_space:
-            UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
-        self._independent_sampler = independent_sampler
-        self._warn_independent_sampling = warn_independent_sampling
-        self._cost = checked_cost(cost)
-        self._streams = Streams(seed)
-        if seed is None:
-            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
-        model = self._proposer.settings.models.surrogate
-        self._surrogate_name = type(getattr(model, "surrogate", model)).__name__
-        self._warned = False
-        self._memories: Cache[tuple[int, int, int], Memory] = Cache()
-        self._views: Cache[Key, View] = Cache()
-        self._overheads: Cache[Key, float] = Cache()
+        super().__init__(
+            proposer,
+            search_space=search_space,
+            ordinal=ordinal,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            cost=cost,
+            seed=seed,
+        )
+
+    @classmethod
+    def _driving(cls, proposer: AnyProposer, options: Mapping[str, Any]) -> Self:
+        """A sampler of a ready proposer."""
+        sampler = cls.__new__(cls)
+        ProposerSampler.__init__(sampler, proposer, **options)
+        return sampler
 
     @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._streams.seed
-
-    # --- Optuna's interface ---------------------------------------------------------------
-
-    def reseed_rng(self) -> None:
-        """Leave the streams alone: parallel trials differ by their numbers already."""
-        if self._independent_sampler is not None:
-            self._independent_sampler.reseed_rng()
-
-    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Pass the event on."""
-        if self._independent_sampler is not None:
-            self._independent_sampler.before_trial(study, trial)
-
-    def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
-    ) -> None:
-        """Store the sampler's own time, which is no cost of the objective."""
-        key = (*_private.study_key(study), trial.number)
-        self._views.pop(key, None)
-        overhead = self._overheads.pop(key, None)
-        if overhead is not None:
-            _private.write_overhead(study, trial, overhead)
-        if self._independent_sampler is not None:
-            self._independent_sampler.after_trial(study, trial, state, values)
-
-    def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
-        """The union of all parameters seen, or declared, that can vary."""
-        if len(study.directions) > 1:  # the sample methods say so
-            return {}
-        with self._clocked(study, trial):
-            view = self._memory(study).view(study, trial)
-            self._views[(*_private.study_key(study), trial.number)] = view
-            return {n: d for n, d in sorted(view.distributions.items()) if not d.single()}
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """Propose values for all of ``search_space`` jointly.
-
-        Raises:
-            ValueError: For a multi-objective study, or an unusable ``cost``.
-        """
-        self._refuse_multi_objective(study)
-        if not search_space:
-            return {}
-        with self._clocked(study, trial):
-            memory = self._memory(study)
-            view = self._views.pop((*_private.study_key(study), trial.number), None)
-            if view is None:
-                view = memory.view(study, trial)
-            union = memory.space(view, search_space)
-            held = _private.held_values(study, trial)
-            fixed = union.fixed({n: v for n, v in held.items() if n not in search_space})
-            fixed = np.where(np.isnan(fixed), union.fixed(held), fixed)
-            try:
-                proposal = self._proposer.propose(
-                    union.vectors, memory.history(view, union), self._streams, trial.number, fixed
-                )
-            except SurrogateFailure as failure:
-                self._warn_once(failure)
-                return {}
-            self._report(study, trial, union, proposal)
-            rng = self._streams.generator("unasked", trial.number)
-            # Values of inactive parameters are harmless, and serve an objective that asks anyway.
-            complete = union.vectors.fill(proposal.vector, rng)
-            return {
-                name: union.decode(name, complete[union.column[name]]) for name in search_space
-            }
-
-    def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
-    ) -> Any:
-        """Sample a parameter that was never seen before, or whose range has moved."""
-        self._refuse_multi_objective(study)
-        with self._clocked(study, trial):
-            view = self._memory(study).view(study, trial)
-            if self._warn_independent_sampling and param_name in view.columns.distributions:
-                _logger.warning(
-                    f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
-                    f" no joint proposal for it lies in {param_distribution}. Pass"
-                    " warn_independent_sampling=False to silence this."
-                )
-            if self._independent_sampler is not None:
-                return self._independent_sampler.sample_independent(
-                    study, trial, param_name, param_distribution
-                )
-            return self._evenly(view, trial, param_name, param_distribution)
-
-    # --- parts ----------------------------------------------------------------------------
-
-    def _evenly(
-        self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution
-    ) -> Any:
-        """The least-tried choice, or the next element of the parameter's own sequence."""
-        tried = view.values(name)
-        tried = tried[~np.isnan(tried)]
-        label = crc32(name.encode())
-        if isinstance(distribution, CategoricalDistribution):
-            rng = self._streams.generator("independent", trial.number, label)
-            n = len(distribution.choices)
-            counts = np.array([(tried == choice).sum() for choice in range(n)])
-            return distribution.choices[apportion(counts, np.ones(n), rng)]
-        union = UnionSpace({name: distribution})
-        rng = self._streams.generator("sequence", label)
-        return union.decode(name, union.vectors.quantile(0, stratified(len(tried), rng)))
-
-    def _memory(self, study: Study) -> Memory:
-        key, declared = _private.study_key(study), self._search_space
-        return self._memories.of(key, lambda: Memory(study, self._cost, declared, self._ordinal))
-
-    def _report(
-        self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal
-    ) -> None:
-        names = union.vectors.names
-        active = {
-            name: float(union.internal(name, value))
-            for name, value in zip(names, proposal.vector, strict=True)
-            if not np.isnan(value)
-        }
-        _private.write_proposal(study, trial, active)
-        facts = {k: v for k, v in asdict(proposal).items() if k not in ("vector", "fit_seconds")}
-        if study.direction.name == "MAXIMIZE":
-            for name in ("loss", "bound"):
-                facts[name] = None if facts[name] is None else -facts[name]
-        facts["value"] = facts.pop("loss")
-        _private.write_explanation(study, trial, {k: v for k, v in facts.items() if v is not None})
-        if proposal.fit_seconds is not None:
-            _logger.info(
-                f"Trial {trial.number}: {self._surrogate_name} fitted on"
-                f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s, predicted value"
-                f" {facts.get('value'):.6g}, bound {facts.get('bound'):.6g}."
-            )
-
-    def _warn_once(self, failure: SurrogateFailure) -> None:
-        if not self._warned:
-            self._warned = True
-            _logger.warning(f"{self}: {failure} Parameters are sampled independently instead.")
-
-    def _refuse_multi_objective(self, study: Study) -> None:
-        if len(study.directions) > 1:
-            raise ValueError(
-                f"{type(self).__name__} optimises one objective, the study has"
-                f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
-                " NSGAIISampler or TPESampler for several."
-            )
-
-    def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
-        return Clock(self._overheads, (*_private.study_key(study), trial.number))
+    def _model_name(self) -> str:
+        assert isinstance(self._proposer, Proposer)
+        model = self._proposer.settings.models.surrogate
+        return type(getattr(model, "surrogate", model)).__name__
 
 
 def _resolve(surrogate: Any) -> Any:
     if isinstance(surrogate, str):
-        _one_of("surrogate", surrogate, tuple(SURROGATES))
+        one_of("surrogate", surrogate, tuple(SURROGATES))
         return SURROGATES[surrogate]()
     for method in ("fit", "predict"):
         if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):
@@ -338,13 +172,3 @@ def _resolve(surrogate: Any) -> Any:
                 f" predict(X), got {surrogate!r} without a usable {method}."
             )
     return surrogate
-
-
-def _at_least(name: str, value: float | None, low: float) -> None:
-    if value is not None and not value >= low:
-        raise ValueError(f"{name} must be >= {low}, got {value!r}.")
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")

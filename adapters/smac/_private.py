@@ -11,10 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from smac import Scenario
+from ConfigSpace import Configuration, ConfigurationSpace
+from smac import RunHistory, Scenario
+from smac.callback import Callback
 from smac.facade.abstract_facade import AbstractFacade
+from smac.initial_design import AbstractInitialDesign
+from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
+from smac.model.abstract_model import AbstractModel
 from smac.runhistory import TrialInfo
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
@@ -48,6 +53,62 @@ def facade_name(meta: Mapping[str, Any]) -> str | None:
     """Name of the facade's class in the meta data of a scenario, None where it is not there."""
     name = meta.get("facade", {}).get("name")
     return None if name is None else str(name)
+
+
+def space_of(model: AbstractModel) -> ConfigurationSpace:
+    """The search space of a model, which acquisition functions are not told."""
+    return model._configspace
+
+
+class Selector(ConfigSelector):
+    """A config selector that is told of the run and needs neither model nor acquisition.
+
+    Whatever else a facade has is accepted and left alone.
+    """
+
+    def _set_components(  # type: ignore[override]
+        self,
+        initial_design: AbstractInitialDesign,
+        runhistory: RunHistory,
+        callbacks: list[Callback] | None = None,
+        **others: Any,
+    ) -> None:
+        self._runhistory = runhistory
+        self._callbacks = [] if callbacks is None else callbacks
+        self._initial_design_configs = initial_design.select_configurations()
+        # SMBO.update_model and update_acquisition_function exchange these.
+        self._model = others.get("model")
+        self._acquisition_function = others.get("acquisition_function")
+        self._acquisition_maximizer = others.get("acquisition_maximizer")
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario it was made for."""
+        return self._scenario
+
+    @property
+    def runhistory(self) -> RunHistory:
+        """That of the facade it has been given to.
+
+        Raises:
+            RuntimeError: If it has not been given to a facade.
+        """
+        if self._runhistory is None:
+            raise RuntimeError("This config selector has not been given to a facade.")
+        return self._runhistory
+
+    @property
+    def initial_configurations(self) -> list[Configuration]:
+        """What the facade's initial design has selected."""
+        return self._initial_design_configs
+
+    def begins(self) -> None:
+        """Tell the callbacks that a configuration is looked for."""
+        self._call_callbacks_on_start()
+
+    def ends(self, config: Configuration) -> None:
+        """Tell the callbacks which one was found."""
+        self._call_callbacks_on_end(config)
 
 
 @contextmanager

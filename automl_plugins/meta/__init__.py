@@ -6,6 +6,7 @@ from .coverage import Coverage
 from .dataset import MetaDataset
 from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
 from .designs.suggestion import Design, Suggestion
+from .factorization import MatrixFactorization
 from .features.extraction import MetaFeatures, meta_feature_names, meta_features
 from .meta_learner import MetaLearner
 from .records import TaskRecord
@@ -15,6 +16,7 @@ from .tasks import MetaTask
 __all__ = [
     "Coverage",
     "Design",
+    "MatrixFactorization",
     "MetaDataset",
     "MetaFeatures",
     "MetaLearner",

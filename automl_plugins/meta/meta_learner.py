@@ -104,7 +104,8 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         if len(rows) > self.max_rows:
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.choice(rows, self.max_rows, replace=False))
-        X = self._inputs(dataset.vectors[rows], self.tasks_.known[dataset.task[rows]])
+        X = self.space_.features(dataset.vectors[rows])
+        X = np.hstack([X, self.tasks_.known[dataset.task[rows]]])
         self.booster_ = None
         if len(np.unique(y[rows])) > 1:
             self.booster_ = lightgbm.train(
@@ -132,15 +133,20 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         tasks (over 100 of them, where there are more).
         """
         check_is_fitted(self)
+        return self.predict_features(self.space_.features(vectors), task)
+
+    def predict_features(self, X: FloatArray, task: TaskDescription) -> FloatArray:
+        """Predicted losses (n,) of configurations with features ``X`` (n, f), as ``predict``."""
+        check_is_fitted(self)
         if (
             task is not None
             and np.isfinite([task.get(n, np.nan) for n in self.tasks_.names]).any()
         ):
-            return self._predicted(vectors, self.tasks_.describe(task))
+            return self._predicted(X, self.tasks_.describe(task))
         known = self.tasks_.known
         step = -(-len(known) // _EVERYWHERE)
-        rows = [self._predicted(vectors, row) for row in known[::step]]
-        return np.asarray(np.mean(rows, axis=0))
+        rows, counts = np.unique(known[::step], axis=0, return_counts=True)
+        return np.average([self._predicted(X, row) for row in rows], axis=0, weights=counts)
 
     def report(
         self,
@@ -186,14 +192,12 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         """An unfitted learner of the same settings."""
         return MetaLearner(**self.get_params())
 
-    def _inputs(self, vectors: FloatArray, described: FloatArray) -> FloatArray:
-        return np.hstack([self.space_.features(vectors), described])
-
-    def _predicted(self, vectors: FloatArray, row: FloatArray) -> FloatArray:
+    def _predicted(self, X: FloatArray, row: FloatArray) -> FloatArray:
         if self.booster_ is None:
-            return np.zeros(len(vectors))
-        described = np.broadcast_to(row, (len(vectors), len(row)))
-        return np.asarray(self.booster_.predict(self._inputs(vectors, described)))
+            return np.zeros(len(X))
+        described = np.broadcast_to(row, (len(X), len(row)))
+        inputs = np.hstack([X, described])
+        return np.asarray(self.booster_.predict(inputs, num_threads=self.n_jobs))
 
 
 def leave_out(

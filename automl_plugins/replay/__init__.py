@@ -2,6 +2,7 @@
 
 from .callables import Record
 from .journal import read_runs
+from .proposing import proposing
 from .protocol import Method, Optimizer, Outcome, Problem, Proposal, Prunes, TrialStatus
 from .runs import replay
 from .search import RecordedTrial, Search, search_frame
@@ -21,6 +22,7 @@ __all__ = [
     "Search",
     "Table",
     "TrialStatus",
+    "proposing",
     "read_runs",
     "regret",
     "replay",

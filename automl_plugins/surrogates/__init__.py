@@ -1,6 +1,7 @@
 """Surrogate models: ``fit(X, y)`` and ``predict(X) -> (mean, std)``, numpy in and numpy out."""
 
 from automl_plugins.surrogates.base import Surrogate
+from automl_plugins.surrogates.blended import Blended
 from automl_plugins.surrogates.distance_aware import DistanceAware
 from automl_plugins.surrogates.feasibility import Feasibility
 from automl_plugins.surrogates.gaussian_process import GaussianProcess
@@ -11,6 +12,7 @@ from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
 
 __all__ = [
+    "Blended",
     "DistanceAware",
     "ExtraTrees",
     "Feasibility",

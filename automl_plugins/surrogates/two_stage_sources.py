@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.intp]
 
 _LEARNING_GROUPS = 16  # groups of tasks that the hyperparameters are learnt from
+_CHUNK = 100  # rows predicted at a time; larger correlation matrices leave the processor's cache
 _LEARNING_ROWS = 300  # configurations of a single group; the cost grows with their cube
 
 
@@ -153,8 +154,11 @@ class Sources:
         for group in self.groups:
             if wanted is not None and not wanted[group.tasks].any():
                 continue
-            K = np.exp(self.theta[0]) * correlation(inputs, group.inputs, self.scales, self.kernel)
-            out[group.tasks] = (K @ group.alpha + group.level).T  # RW eq. 2.25
+            signal = np.exp(self.theta[0]) * group.alpha
+            for start in range(0, len(X), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                K = correlation(inputs[part], group.inputs, self.scales, self.kernel)
+                out[group.tasks, part] = (K @ signal + group.level).T  # RW eq. 2.25
         if wanted is not None:
             out[~wanted] = 0.0
         return out

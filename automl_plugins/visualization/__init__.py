@@ -3,5 +3,12 @@
 from automl_plugins.visualization.arm_allocation import plot_arm_allocation
 from automl_plugins.visualization.progress import plot_ranks, plot_regret
 from automl_plugins.visualization.rank_diagram import plot_rank_diagram
+from automl_plugins.visualization.source_weights import plot_source_weights
 
-__all__ = ["plot_arm_allocation", "plot_rank_diagram", "plot_ranks", "plot_regret"]
+__all__ = [
+    "plot_arm_allocation",
+    "plot_rank_diagram",
+    "plot_ranks",
+    "plot_regret",
+    "plot_source_weights",
+]

@@ -1,0 +1,121 @@
+"""The methods by name, each an ``algo=`` for ``fmin``.
+
+Options are given by a call, ``algo=gbqr(alpha=0.2)``, or by ``functools.partial``. All take:
+
+- ``seed``: for runs that are to be continued. Proposals then hang on it, the trials and the
+  number of the trial, in place of what ``fmin`` draws from ``rstate``: 25 trials and 25 more are
+  the 50 of one run. So they are with the same generator as ``rstate`` of both.
+- ``n_startup``: trials before the model is asked; None follows the size of the space.
+- ``n_candidates``: random candidates for each proposal; a space of at most that size is listed.
+- ``max_rows``: trials that models see at most.
+- ``failed_trials``: ``"avoid"`` learns where trials fail, ``"ignore"`` does not.
+
+The search space may have conditions, of any depth. Trials may come from any other algorithm and go
+on with it. Failed trials, NaN and trials that raised (``catch_eval_exceptions=True``) are failures
+to be avoided, unfinished ones are counted, and configurations are repeated only when there are no
+others. What drove a proposal is in ``misc["automl_plugins"]["proposal"]`` of its document: where
+it is from, what the model expects of it, and the share of each earlier task in the decision.
+"""
+
+from __future__ import annotations
+
+from automl_plugins import recipes as core
+
+from .proposing import algorithm
+
+__all__ = ["blended", "ei_per_second", "gbqr", "pmf", "tst"]
+
+
+@algorithm(core.gbqr)
+def gbqr() -> None:
+    """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
+
+    LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, say which
+    configuration may be better than the best one; ``algo=gbqr`` is the whole recipe.
+
+    Options, beside those that all take:
+        alpha: Quantile of the loss in (0, 1) that the models predict.
+        n_models: Bootstrap models.
+        doubt: Standard deviation far from all trials, in that of the losses; >= 0.
+        balance: Confine every ``balance``-th proposal to the option of a choice that has been
+            served least for its size; None never does.
+        per_second: Whether the gain is divided by the predicted seconds: those in
+            ``result["seconds"]``, else between ``book_time`` and ``refresh_time``.
+        cost_exponent: kappa in gain / seconds^kappa, in [0, 1].
+        cost_budget: Number of trials over which kappa falls to 0; None keeps it.
+
+    Example::
+
+        fmin(objective, space, algo=gbqr, max_evals=60)
+        fmin(objective, space, algo=gbqr(seed=1, alpha=0.2), max_evals=60)
+    """
+
+
+@algorithm(core.ei_per_second)
+def ei_per_second() -> None:
+    """Expected improvement per second: what is likely to pay off, for the time it takes.
+
+    A LightGBM model of ln seconds (van Hoof 2018, 5.2) divides the expected improvement of a
+    random forest. Seconds are ``result["seconds"]`` where the objective returns it, else the
+    time between ``book_time`` and ``refresh_time``; those of failed trials count as well.
+
+    Options, beside those that all take:
+        cost_exponent: kappa in EI / seconds^kappa, in [0, 1]; smaller values prefer cheap
+            configurations less.
+        cost_budget: Number of trials over which kappa falls to 0; None keeps it.
+
+    Example::
+
+        fmin(objective, space, algo=ei_per_second, timeout=3600)
+    """
+
+
+@algorithm(core.tst)
+def tst() -> None:
+    """Two-stage transfer surrogate (Wistuba 2016): earlier tasks vote while they agree.
+
+    Useful from the first trial on.
+
+    Options, beside those that all take:
+        memory: The earlier tasks: ``{name: its Trials}`` of the same search space, a
+            ``MetaDataset``, a ``MetaStore``, its path or address, records of tasks, or the name of
+            a bundled memory. The trials of this search itself are left out.
+        task: Name of this task; its own runs in the memory are left out.
+        meta_features: Those of this task, for ``distance="meta_features"``.
+        distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
+        bandwidth: Distance at which an earlier task has lost its vote.
+        paper: Whether to follow the authors in everything.
+
+    Example::
+
+        earlier = {"monday": trials_1, "tuesday": trials_2}
+        fmin(objective, space, algo=tst(memory=earlier), max_evals=30)
+    """
+
+
+@algorithm(core.pmf)
+def pmf() -> None:
+    """Probabilistic matrix factorisation (Fusi 2018) over the configurations of a memory.
+
+    Options, beside those that all take:
+        memory: The earlier tasks, see ``tst``.
+        task: Name of this task; its own runs in the memory are left out.
+        meta_features: Those of this task; without them the start is the same for all tasks.
+        model: A ``MatrixFactorization``, fitted on this memory or not; None takes the default.
+        n_start: Configurations that are proposed before the model is asked.
+        xi: Improvement below which expected improvement gains nothing.
+    """
+
+
+@algorithm(core.blended)
+def blended() -> None:
+    """Blended optimisation (van Hoof 2018, ch. 6): a meta-learner votes first, GBQR ever more.
+
+    The share of the meta-learner is in the document.
+
+    Options, beside those that all take:
+        memory: The earlier tasks, see ``tst``.
+        task: Name of this task; its own runs in the memory are left out.
+        meta_features: Those of this task; without them the meta-learner predicts their mean.
+        surrogate: What votes more and more; None takes that of ``gbqr``.
+    """

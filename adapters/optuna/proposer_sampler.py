@@ -1,0 +1,278 @@
+"""``ProposerSampler``: any proposer of the core behind Optuna's sampler interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.logging import get_logger
+from optuna.samplers import BaseSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.design import apportion, stratified
+from automl_plugins.history import History
+from automl_plugins.models import SurrogateFailure
+from automl_plugins.proposal import AnyProposer, FloatArray, Proposal
+from automl_plugins.streams import Streams
+
+from . import _private
+from ._cache import Cache
+from ._clock import Clock, Key
+from ._columns import Cost, checked_cost
+from ._foresight import Foresight, in_distribution
+from ._memory import Memory, View
+from ._space import UnionSpace
+
+_logger = get_logger("optuna.automl_plugins")
+
+
+class ProposerSampler(BaseSampler):
+    """A proposer of the core on any define-by-run objective.
+
+    The proposer sees one space, the union of all parameters, its conditions inferred from the
+    trials. What it proposes depends on the seed, the trial's number and the stored trials alone.
+
+    Args:
+        proposer: What proposes.
+        search_space: Distributions known up front; everything else is learnt from the trials.
+        ordinal: Choices, in order, of categorical parameters whose order means something.
+        independent_sampler: Sampler of parameters never seen before; None fills each parameter's
+            range evenly.
+        warn_independent_sampling: Log a warning when a known parameter has to be sampled
+            independently.
+        cost: Where the seconds of a trial come from, see ``SurrogateSampler``.
+        seed: Non-negative integer; None draws one and logs it.
+        foresight: What is known of the search space besides; counts until the trials say
+            otherwise.
+
+    Raises:
+        ValueError: For an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        proposer: AnyProposer,
+        *,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        ordinal: Mapping[str, Sequence[Any]] | None = None,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        cost: Cost = None,
+        seed: int | None = None,
+        foresight: Foresight | None = None,
+    ) -> None:
+        self._proposer = proposer
+        self._search_space = dict(search_space or {})
+        self._ordinal = {name: list(choices) for name, choices in (ordinal or {}).items()}
+        if self._search_space:
+            UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
+        self._independent_sampler = independent_sampler
+        self._warn_independent_sampling = warn_independent_sampling
+        self._cost = checked_cost(cost)
+        self._foresight = foresight
+        self._streams = Streams(seed)
+        if seed is None:
+            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
+        self._warned = False
+        self._memories: Cache[tuple[int, int, int], Memory] = Cache()
+        self._views: Cache[Key, View] = Cache()
+        self._foretold: Cache[Key, dict[str, Any]] = Cache()
+        self._overheads: Cache[Key, float] = Cache()
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._streams.seed
+
+    # --- Optuna's interface ---------------------------------------------------------------
+
+    def reseed_rng(self) -> None:
+        """Leave the streams alone: parallel trials differ by their numbers already."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Pass the event on."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Store the sampler's own time, which is no cost of the objective."""
+        key = (*_private.study_key(study), trial.number)
+        self._views.pop(key, None)
+        self._foretold.pop(key, None)
+        overhead = self._overheads.pop(key, None)
+        if overhead is not None:
+            _private.write_overhead(study, trial, overhead)
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The union of all parameters seen, or declared, that can vary."""
+        if len(study.directions) > 1:  # the sample methods say so
+            return {}
+        with self._clocked(study, trial):
+            view = self._memory(study).view(study, trial)
+            self._views[(*_private.study_key(study), trial.number)] = view
+            return {n: d for n, d in sorted(view.asked.items()) if not d.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Propose values for all of ``search_space`` jointly.
+
+        Raises:
+            ValueError: For a multi-objective study, or an unusable ``cost``.
+        """
+        self._refuse_multi_objective(study)
+        if not search_space and self._foresight is None:
+            return {}
+        with self._clocked(study, trial):
+            memory = self._memory(study)
+            view = self._views.pop((*_private.study_key(study), trial.number), None)
+            if view is None:
+                view = memory.view(study, trial)
+            union = memory.space(view, search_space)
+            if not union.vectors.d:
+                return {}
+            history = memory.history(view, union)
+            fixed = union.fixed(_private.held_values(study, trial))
+            proposal = self._propose(study, union, history, trial.number, fixed)
+            if proposal is None:
+                return {}
+            self._report(study, trial, union, proposal)
+            rng = self._streams.generator("unasked", trial.number)
+            # Values of inactive parameters are harmless, and serve an objective that asks anyway.
+            complete = union.vectors.fill(proposal.vector, rng)
+            values = {n: union.decode(n, complete[column]) for n, column in union.column.items()}
+            if self._foresight is not None:
+                # Optuna fails a trial whose objective asks for another kind of distribution than
+                # was announced, so what the trials do not confirm yet is kept until asked for.
+                key = (*_private.study_key(study), trial.number)
+                self._foretold[key] = {n: v for n, v in values.items() if n not in search_space}
+            return {name: values[name] for name in search_space}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Sample a parameter that was never seen before, or whose range has moved."""
+        self._refuse_multi_objective(study)
+        with self._clocked(study, trial):
+            foretold = self._foretold.get((*_private.study_key(study), trial.number), {})
+            if param_name in foretold:
+                found = in_distribution(param_distribution, foretold[param_name])
+                if found:
+                    return found[0]
+            view = self._memory(study).view(study, trial)
+            if self._warn_independent_sampling and param_name in view.columns.distributions:
+                _logger.warning(
+                    f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
+                    f" no joint proposal for it lies in {param_distribution}. Pass"
+                    " warn_independent_sampling=False to silence this."
+                )
+            if self._independent_sampler is not None:
+                return self._independent_sampler.sample_independent(
+                    study, trial, param_name, param_distribution
+                )
+            return self._evenly(view, trial, param_name, param_distribution)
+
+    # --- parts ----------------------------------------------------------------------------
+
+    def _propose(
+        self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
+    ) -> Proposal | None:
+        """The proposal for trial ``k`` of ``study``; None samples its parameters independently."""
+        try:
+            return self._proposer.propose(union.vectors, history, self._streams, k, fixed)
+        except SurrogateFailure as failure:
+            self._warn_once(f"{failure} Parameters are sampled independently instead.")
+            return None
+
+    def _evenly(
+        self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Any:
+        """The least-tried choice, or the next element of the parameter's own sequence."""
+        tried = view.values(name)
+        tried = tried[~np.isnan(tried)]
+        label = crc32(name.encode())
+        if isinstance(distribution, CategoricalDistribution):
+            rng = self._streams.generator("independent", trial.number, label)
+            n = len(distribution.choices)
+            counts = np.array([(tried == choice).sum() for choice in range(n)])
+            return distribution.choices[apportion(counts, np.ones(n), rng)]
+        union = UnionSpace({name: distribution})
+        rng = self._streams.generator("sequence", label)
+        return union.decode(name, union.vectors.quantile(0, stratified(len(tried), rng)))
+
+    def _memory(self, study: Study) -> Memory:
+        def made() -> Memory:
+            return Memory(study, self._cost, self._search_space, self._ordinal, self._foresight)
+
+        return self._memories.of(_private.study_key(study), made)
+
+    def _report(
+        self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal
+    ) -> None:
+        names = union.vectors.names
+        active = {
+            name: float(union.internal(name, value))
+            for name, value in zip(names, proposal.vector, strict=True)
+            if not np.isnan(value)
+        }
+        _private.write_proposal(study, trial, active)
+        facts = asdict(proposal)
+        for name in ("vector", "fit_seconds", "shares"):
+            del facts[name]
+        if study.direction.name == "MAXIMIZE":
+            for name in ("loss", "bound"):
+                facts[name] = None if facts[name] is None else -facts[name]
+        facts["value"] = facts.pop("loss")
+        facts = {k: v for k, v in facts.items() if v is not None}
+        _private.write_explanation(study, trial, facts)
+        if proposal.shares is not None:
+            _private.write_shares(study, trial, proposal.shares)
+        if proposal.fit_seconds is not None:
+            told = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
+            predicted = f", predicted {', '.join(told)}" if told else ""
+            _logger.info(
+                f"Trial {trial.number}: {self._model_name} fitted on {proposal.n_rows} trials in"
+                f" {proposal.fit_seconds:.3f} s{predicted}."
+            )
+
+    @property
+    def _model_name(self) -> str:
+        """What is said to be fitted."""
+        return type(self._proposer).__name__
+
+    def _warn_once(self, trouble: str) -> None:
+        if not self._warned:
+            self._warned = True
+            _logger.warning(f"{self}: {trouble}")
+
+    def _refuse_multi_objective(self, study: Study) -> None:
+        if len(study.directions) > 1:
+            raise ValueError(
+                f"{type(self).__name__} optimises one objective, the study has"
+                f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
+                " NSGAIISampler or TPESampler for several."
+            )
+
+    def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
+        return Clock(self._overheads, (*_private.study_key(study), trial.number))

@@ -1,0 +1,165 @@
+"""``TransferSampler``: a proposer with a memory, which each study sees without itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Self
+
+from optuna.distributions import BaseDistribution
+from optuna.logging import get_logger
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from automl_plugins import recipes
+from automl_plugins.history import History
+from automl_plugins.models import SurrogateFailure
+from automl_plugins.proposal import AnyProposer, FloatArray, Proposal
+
+from . import _private
+from ._cache import Cache
+from ._options import TransferOptions, of_proposer, of_sampler
+from ._sources import AnySources, read_sources
+from ._space import UnionSpace
+from ._task_memory import UnionMemory
+from .proposer_sampler import ProposerSampler
+
+_logger = get_logger("optuna.automl_plugins")
+
+
+class TransferSampler(ProposerSampler):
+    """Bayesian optimisation that learns from earlier tasks; the named samplers are its recipes.
+
+    The first trial already profits: what the sources searched counts as the search space until
+    the trials say otherwise, their conditions included. A study that is among its own sources is
+    left out, which is logged; so is a source with nothing to tell (fewer than two complete
+    trials, losses that are all alike, the same runs again). If the objective asks for nothing
+    that the sources know, a warning says so and ``GBQRSampler`` goes on in its place.
+
+    Args:
+        sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
+            maximised; a storage, its address or its journal file, for all studies in it; or a
+            memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
+            tasks, or the name of a bundled one.
+        recipe: Makes the proposer, given the memory of a study.
+        task: Name of the task of this search; its runs in the sources are left out.
+        options: Those of all samplers.
+
+    Raises:
+        TypeError: For sources that are none, or an unknown option.
+        ValueError: For sources of which nothing can be learnt, or that share no parameter with
+            ``search_space``; for an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        sources: AnySources,
+        recipe: Callable[[UnionMemory], AnyProposer],
+        *,
+        task: str | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        if foreign := sorted(options.keys() - TransferOptions.__annotations__):
+            raise TypeError(
+                f"{type(self).__name__} takes no argument {', '.join(foreign)}; it takes"
+                f" {', '.join(TransferOptions.__annotations__)}."
+            )
+        self._sources = read_sources(sources)
+        self._recipe = recipe
+        self._task = task
+        whole = UnionMemory(self._sources, self._named(task))
+        self._plain = recipes.gbqr(**of_proposer(options))
+        declared, foresight = options.get("search_space"), self._sources.foresight
+        super().__init__(
+            recipe(whole),
+            foresight=foresight.expecting({}) if declared else foresight,
+            **of_sampler(options),
+        )
+        if declared:
+            self._check_declared(whole)
+        self._turn = Lock()
+        self._adapted: Cache[tuple[int, int], tuple[UnionMemory, AnyProposer] | str] = Cache()
+
+    @classmethod
+    def _made(
+        cls,
+        sources: AnySources,
+        recipe: Callable[[UnionMemory], AnyProposer],
+        *,
+        task: str | None,
+        options: Mapping[str, Any],
+    ) -> Self:
+        """A sampler of this class with another recipe."""
+        sampler = cls.__new__(cls)
+        TransferSampler.__init__(sampler, sources, recipe, task=task, options=options)
+        return sampler
+
+    def _named(self, task: str | None) -> set[str]:
+        return set() if task is None else {task}
+
+    def _check_declared(self, whole: UnionMemory) -> None:
+        """Raise a ValueError if nothing known lies in the declared search space."""
+        assert self._foresight is not None
+        rules = self._foresight.rules({}, self._search_space)
+        union = UnionSpace(self._search_space, rules, self._ordinal)
+        whole.introduce(union)
+        whole.on(union.vectors)
+
+    @property
+    def _model_name(self) -> str:
+        return type(self).__name__.removesuffix("Sampler")
+
+    # --- Optuna's interface -----------------------------------------------------------------
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """As in the base class; threads take turns, as one must see what the other proposes.
+
+        What earlier tasks suggest depends on no random number: two would be told the same.
+        """
+        with self._turn:
+            self._views.pop((*_private.study_key(study), trial.number), None)
+            return super().sample_relative(study, trial, search_space)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _turn=Lock())
+
+    # --- one study --------------------------------------------------------------------------
+
+    def _propose(
+        self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
+    ) -> Proposal | None:
+        key = _private.study_key(study)[:2]
+        adapted = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
+        if not isinstance(adapted, str):
+            memory, proposer = adapted
+            memory.introduce(union)
+            try:
+                memory.on(union.vectors)
+                return proposer.propose(union.vectors, history, self._streams, k, fixed)
+            except (ValueError, SurrogateFailure) as trouble:
+                adapted = str(trouble)
+        self._warn_once(f"{adapted} The search goes on without its sources.")
+        try:
+            return self._plain.propose(union.vectors, history, self._streams, k, fixed)
+        except SurrogateFailure:
+            return None
+
+    def _adapt(self, study: Study) -> tuple[UnionMemory, AnyProposer] | str:
+        """Memory and proposer of a study, or why it has none."""
+        itself = self._sources.being(study)
+        exclude = itself | self._named(self._task)
+        if left_out := sorted(exclude & set(self._sources.names)):
+            _logger.info(
+                f"Study {study.study_name!r} is one of its own sources; what is known of"
+                f" {', '.join(left_out)} is left out."
+            )
+        try:
+            memory = UnionMemory(self._sources, exclude)
+        except ValueError as error:
+            return str(error)
+        return memory, self._recipe(memory)

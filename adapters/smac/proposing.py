@@ -1,0 +1,248 @@
+"""``ProposerConfigSelector``: any proposer of the core chooses SMAC's configurations."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import Configuration
+from smac import Scenario
+from smac.callback import Callback
+from smac.main.smbo import SMBO
+from smac.random_design import AbstractRandomDesign
+from smac.runhistory import TrialInfo, TrialValue
+
+from automl_plugins.history import History
+from automl_plugins.meta.values import as_configuration
+from automl_plugins.models import SurrogateFailure
+from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+
+from ._history import Rows, canonical
+from ._meta import described
+from ._private import Selector
+
+FloatArray = npt.NDArray[np.float64]
+
+_logger = logging.getLogger("smac.automl_plugins")
+
+_NOTE = "proposal"  # our key in ``additional_info``
+_POOL = 512  # random configurations among which one is new
+_SMALL = 100_000  # configurations of a space that may be exhausted
+
+
+class ProposerConfigSelector(Selector):
+    """Asks a proposer for each configuration, for ``config_selector=`` of any facade.
+
+    First come the configurations of the facade's initial design, then a proposal each. The
+    proposer is shown the run history itself: failures as failures whatever their crash cost, the
+    seconds of every trial, and configurations that are running, or were given to the intensifier
+    and are not in the run history yet. So ``GBQRFacade``, whose initial design is empty, is the
+    facade to use; the model, acquisition function, maximizer, encoder and random design of
+    another facade are not asked.
+
+    A proposal depends on the seed, the number of configurations so far and the run history alone:
+    a run that is continued goes on as if it had never stopped. Seeds and instances of a
+    configuration are averaged, see ``automl_plugins.adapters.smac._history``; with budgets, the
+    highest one with enough configurations counts. A proposer whose model fails is replaced by a
+    random configuration, with one warning in SMAC's log. The search ends when the space is
+    exhausted; SMAC waits for what is still running.
+
+    Args:
+        scenario: The scenario, of one objective.
+        proposer: Such as ``automl_plugins.recipes.gbqr()`` or ``tst(memory, task=...)``.
+        min_trials: Configurations that must have finished a budget before its costs are the
+            losses; None takes one more than the hyperparameters that are active together.
+        random_design: When to take a random configuration instead; None never does.
+        seed: Non-negative integer; None takes the scenario's.
+
+    Raises:
+        TypeError: For a proposer without ``propose``.
+        ValueError: For several objectives, or an argument outside its range.
+
+    Example::
+
+        selector = ProposerConfigSelector(scenario, tst("memory.db", task="iris"))
+        smac = GBQRFacade(scenario, train, config_selector=selector)
+        best = smac.optimize()
+        print(selector.explain(best).shares)
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        proposer: AnyProposer,
+        *,
+        min_trials: int | None = None,
+        random_design: AbstractRandomDesign | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if scenario.count_objectives() > 1:
+            raise ValueError(
+                f"The proposers of automl_plugins minimise one objective, the scenario has"
+                f" {scenario.count_objectives()}: {scenario.objectives}. Combine them into one"
+                " cost, or use a facade of SMAC without ProposerConfigSelector."
+            )
+        if isinstance(proposer, type) or not callable(getattr(proposer, "propose", None)):
+            raise TypeError(
+                "proposer must be one of the core, such as automl_plugins.recipes.gbqr(),"
+                f" got {proposer!r}."
+            )
+        if min_trials is not None and min_trials < 1:
+            raise ValueError(f"min_trials must be None or >= 1, got {min_trials!r}.")
+        if random_design is not None and not isinstance(random_design, AbstractRandomDesign):
+            raise TypeError(f"random_design must be one of SMAC's, got {random_design!r}.")
+        self.space = VectorSpace(scenario.configspace)
+        enough = 1 + self.space.depth if min_trials is None else min_trials
+        super().__init__(scenario, retrain_after=1, min_trials=enough)
+        self.proposer = proposer
+        self.random_design = random_design
+        self._streams = Streams(scenario.seed if seed is None else seed)
+        self._rows = Rows(scenario.configspace, enough)
+        self._waiting: dict[int, Configuration] = {}  # given away, not in the run history yet
+        self._proposals: dict[int, Proposal] = {}
+        self._warned = False
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the selector: a run is continued by an equal one only."""
+        design = self.random_design
+        return {
+            "name": type(self).__name__,
+            "proposer": described(self.proposer),
+            "min_trials": self._rows.min_trials,
+            "random_design": None if design is None else design.meta,
+            "seed": self._streams.seed,
+        }
+
+    def __iter__(self) -> Iterator[Configuration]:
+        """Configurations, each once, until there are no others."""
+        for config in self.initial_configurations:
+            if self._key(config) not in self._known() | self._waiting.keys():
+                self.begins()
+                again = as_configuration(self.space.space, config.get_array())
+                yield self._given(again, config.origin or "Initial design")
+        while True:
+            self.begins()
+            proposal = self._next()
+            if proposal is None:
+                _logger.warning("All configurations were tried: the search ends.")
+                return
+            config = as_configuration(self.space.space, proposal.vector)
+            # The values decide: ConfigSpace rounds them.
+            proposal = replace(proposal, vector=canonical(config))
+            self._proposals[self._key(config)] = proposal
+            yield self._given(config, f"{type(self.proposer).__name__}: {proposal.origin}")
+
+    def history(self) -> History:
+        """What the proposer is shown next: the run history, and what is not in it yet."""
+        known = self._known()
+        self._waiting = {k: config for k, config in self._waiting.items() if k not in known}
+        return self._rows.read(self.runhistory, list(self._waiting.values()))
+
+    def explain(self, config: Configuration) -> Proposal:
+        """Why a configuration was proposed: predictions, and the shares of earlier tasks.
+
+        Raises:
+            ValueError: If it was not proposed: it comes from the initial design or from outside.
+        """
+        found = self._proposals.get(self._key(config))
+        if found is not None:
+            return found
+        for key, value in self.runhistory.items():
+            facts = (value.additional_info or {}).get(_NOTE)
+            if facts and self.runhistory.get_config(key.config_id) == config:
+                return Proposal(canonical(config), **facts)
+        raise ValueError(
+            f"{dict(config)} was not proposed by this selector: it comes from the initial design,"
+            " or from outside."
+        )
+
+    # --- parts ----------------------------------------------------------------------------
+
+    def _next(self) -> Proposal | None:
+        """The next proposal; None when there is nothing new."""
+        history = self.history()
+        k = len(history)
+        design = self.random_design
+        if design is not None:
+            design.next_iteration()
+            if design.check(k):
+                return self._random(history, k)
+        try:
+            proposal = self.proposer.propose(self.space, history, self._streams, k)
+        except SurrogateFailure as failure:
+            if not self._warned:
+                self._warned = True
+                _logger.warning(
+                    f"{failure} Random configurations are taken instead; this is said once.",
+                )
+            return self._random(history, k)
+        config = as_configuration(self.space.space, proposal.vector)
+        if self._key(config) in set(self.space.keys(history.vectors).tolist()):
+            return self._random(history, k)  # None if the space is exhausted
+        return proposal
+
+    def _random(self, history: History, k: int) -> Proposal | None:
+        """A configuration that was not tried; None if there is none."""
+        rng = self._streams.generator("random", k)
+        seen = np.sort(self.space.keys(history.vectors))
+        for exhaustive in (False, True):
+            pool = self.space.enumerate(_SMALL) if exhaustive else self.space.sample(_POOL, rng)
+            if pool is None:
+                continue
+            fresh = pool[~self.space.seen(self.space.canonical(pool), seen)]
+            if len(fresh):
+                return Proposal(fresh[rng.integers(len(fresh))], "random")
+        return None
+
+    def _given(self, config: Configuration, origin: str) -> Configuration:
+        config.origin = origin
+        self._waiting[self._key(config)] = config
+        self.ends(config)
+        return config
+
+    def _known(self) -> set[int]:
+        """Keys of the configurations in the run history."""
+        vectors = self._rows.vectors(self.runhistory)
+        return set(self.space.keys(vectors).tolist())
+
+    def _key(self, config: Configuration) -> int:
+        return int(self.space.keys(canonical(config)[None])[0])
+
+
+class ExplainCallback(Callback):
+    """Writes why each configuration was proposed into ``additional_info`` of its trials.
+
+    Args:
+        selector: That of the facade.
+    """
+
+    def __init__(self, selector: ProposerConfigSelector) -> None:
+        super().__init__()
+        self.selector = selector
+
+    def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
+        """Add the note, where there is no other under its name."""
+        try:
+            proposal = self.selector.explain(info.config)
+        except ValueError:
+            return None
+        if isinstance(value.additional_info, dict):
+            value.additional_info.setdefault(_NOTE, facts_of(proposal))
+        return None
+
+
+def facts_of(proposal: Proposal) -> dict[str, Any]:
+    """What is known of a proposal besides its vector, as builtins."""
+    facts = {name: fact for name, fact in asdict(proposal).items() if fact is not None}
+    for name in ("vector", "fit_seconds"):
+        facts.pop(name, None)
+    if isinstance(shares := facts.get("shares"), Mapping):
+        facts["shares"] = {str(name): float(share) for name, share in shares.items()}
+    return facts

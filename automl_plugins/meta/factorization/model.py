@@ -1,0 +1,307 @@
+"""Matrix factorisation of losses by processes over a latent space of pipelines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from automl_plugins._optional import require
+
+from . import files
+from .kernels import Kernel, Parameters, variance
+from .posterior import Conditioned
+from .scaling import ScalePrior, Scaling, ScalingName, scales
+from .start import pipeline_means, principal_components
+from .training import Schedule, fitted
+
+FloatArray = npt.NDArray[np.float64]
+
+_FILL_ROUNDS = 5  # of predicting what is missing before training
+_SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
+
+
+class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
+    """Probabilistic matrix factorisation with Gaussian processes (Fusi, Sheth, Elibol 2018).
+
+    Pipeline n has a latent place ``x_n``, data set d a process ``f_d`` over places, and
+    ``z_nd = mean_n + f_d(x_n) + noise``, z the losses on the scale of their data set. Places,
+    kernel and noise maximise the likelihood of all observed entries, starting from principal
+    components; what is missing is left out of it.
+
+    What differs from the paper by default, because it measured better: every data set's losses
+    are scaled to [0, 1] before (``scaling``), and each pipeline has a noise of its own, what it
+    does on a data set that no other pipeline tells. Where the paper takes all pipelines of a data
+    set at once, larger matrices train on random blocks of them, see ``block``.
+
+    Args:
+        n_components: Latent dimensions Q (the paper: 20, or 5 where hardly anything is observed);
+            None for as many as the matrix can have.
+        kernel: ``"se"`` (SE-ARD) or ``"linear"``, which is probabilistic PCA.
+        scaling: ``"regret"`` (best 0, worst 1), ``"standardised"`` or None (losses as they are).
+            Shift and stretch of a new data set are inferred from its losses.
+        noise: ``"own"`` for each pipeline, or ``"shared"`` as in the paper.
+        own_share: Share of a pipeline's variance that is its own to begin with, in [0, 1).
+        epochs: Largest number of training epochs; 0 keeps the principal components: with
+            ``kernel="linear"`` the centred singular value decomposition.
+        learning_rate: Of Adam.
+        block: Pipelines that are trained on together.
+        batch: Data sets in a mini-batch.
+        validation: Share of the data sets that training does not see. Parameters are those of
+            the epoch that best predicts entries of theirs from others. 0 keeps the last epoch.
+        patience: Epochs without a better prediction before training stops.
+        progress: Whether to show a progress bar (needs tqdm).
+        random_state: Seed.
+
+    Attributes:
+        embedding_: Latent places (N, Q), dimensions in units of their length scale.
+        mean_: Mean scaled loss of each pipeline (N,).
+        noise_: Variance of each pipeline's scaled losses that its place does not explain (N,).
+        parameters_: The kernel and all else that was trained.
+        scale_prior_: How shift and stretch are distributed among data sets.
+        scores_: Validation score before and after each epoch, smaller is better.
+        n_pipelines_: N.
+        n_data_sets_: Data sets with any observation.
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = 100,
+        *,
+        kernel: Kernel = "se",
+        scaling: Scaling = "regret",
+        noise: str = "own",
+        own_share: float = 0.01,
+        epochs: int = 25,
+        learning_rate: float = 1e-3,
+        block: int = 256,
+        batch: int = 32,
+        validation: float = 0.1,
+        patience: int = 5,
+        progress: bool = False,
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.scaling = scaling
+        self.noise = noise
+        self.own_share = own_share
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.block = block
+        self.batch = batch
+        self.validation = validation
+        self.patience = patience
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(self, Y: npt.ArrayLike) -> Self:
+        """Learn the places of the pipelines.
+
+        Args:
+            Y: Losses (N, D) of N pipelines on D data sets, smaller is better; NaN where there is
+                none. A run that failed is no missing loss: give it the worst of its data set.
+
+        Raises:
+            ValueError: For illegal constructor arguments, another shape, infinite losses, or a
+                matrix without any loss.
+            ModuleNotFoundError: If a progress bar is asked for and tqdm is not installed.
+        """
+        self.check_arguments()
+        losses = _matrix(Y)
+        losses = losses[:, ~np.isnan(losses).all(axis=0)]
+        n, d = losses.shape
+        shift, stretch = scales(losses, self.scaling)
+        kind = np.float32 if losses.size >= _SINGLE else np.float64
+        z: npt.NDArray[Any] = ((losses - shift) / stretch).astype(kind)
+        self.scale_prior_ = ScalePrior.learn(shift, stretch, self.scaling)
+        self.mean_ = pipeline_means(z)
+        z -= self.mean_[:, None].astype(kind)
+        q = min(n, d) if self.n_components is None else self.n_components
+        schedule = Schedule(
+            learning_rate=self.learning_rate,
+            epochs=self.epochs,
+            block=self.block,
+            batch=self.batch,
+            patience=self.patience,
+            one_noise=self.noise == "shared",
+        )
+        report, close = self._progress()
+        try:
+            parameters, self.scores_ = fitted(
+                lambda part: self._start(part, q),
+                self.kernel,
+                z,
+                schedule,
+                self.validation,
+                self.random_state,
+                report,
+            )
+        finally:
+            close()
+        self._set(parameters)
+        self.n_data_sets_ = d
+        return self
+
+    def posterior(
+        self, rows: Sequence[int] | npt.NDArray[np.int64], losses: npt.ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """What to expect of all pipelines on a new data set.
+
+        Args:
+            rows: Pipelines observed on it (n,), n >= 0; of one that is repeated the mean counts.
+            losses: Their losses (n,), in any unit.
+
+        Returns:
+            Mean and standard deviation (N,), in the units of the losses; without any on the
+            common scale of the data sets.
+
+        Raises:
+            NotFittedError: If ``fit`` was not called.
+            ValueError: For rows that are none of the pipelines, or losses that are not finite.
+        """
+        conditioned = self.conditioned()
+        rows, values = self._observed(rows, losses)
+        places, which = np.unique(rows, return_inverse=True)
+        first = np.sort(np.unique(rows, return_index=True)[1])
+        means = np.bincount(which, values) / np.maximum(np.bincount(which), 1)
+        of = dict(zip(places.tolist(), means.tolist(), strict=True))
+        for i in first:
+            conditioned.observe(int(rows[i]))
+        return conditioned.posterior(np.array([of[row] for row in conditioned.rows]))
+
+    def conditioned(self) -> Conditioned:
+        """The processes of a new data set, to be conditioned on one loss after the other."""
+        check_is_fitted(self, "parameters_")
+        return Conditioned(self)
+
+    def scaled(self, Y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Losses (N, D) with every data set on the common scale."""
+        shift, stretch = scales(Y, self.scaling)
+        return np.asarray((Y - shift) / stretch)
+
+    @property
+    def prior_variance(self) -> FloatArray:
+        """Variance (N,) of the scaled losses of each pipeline on a new data set."""
+        return variance(self.kernel, self.parameters_) + self.noise_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, in place of what was there.
+
+        Raises:
+            NotFittedError: If ``fit`` was not called.
+        """
+        check_is_fitted(self, "parameters_")
+        files.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A model that ``save`` wrote.
+
+        Raises:
+            FactorizationFileError: If the file is no such model, damaged, or of a later version.
+            FileNotFoundError: If there is none.
+        """
+        return files.read(cls, path)
+
+    # --- the parts ------------------------------------------------------------------------------
+
+    def _start(self, z: FloatArray, q: int) -> Parameters:
+        start = principal_components(self.kernel, z, q, self.own_share, _FILL_ROUNDS)
+        if self.noise == "shared":
+            start.log_noise[:] = np.log(np.exp(start.log_noise).mean())
+        return start
+
+    def _set(self, parameters: Parameters) -> None:
+        self.parameters_ = parameters
+        lengths = np.exp(parameters.log_lengths)
+        self.embedding_ = parameters.places / lengths
+        self.noise_ = parameters.noise
+        self.n_pipelines_ = len(parameters.places)
+
+    def _observed(self, rows: Any, losses: Any) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        rows = np.asarray(rows)
+        values = np.asarray(losses, dtype=np.float64)
+        if rows.ndim != 1 or rows.shape != values.shape:
+            raise ValueError(
+                f"rows and losses must have one shape (n,), got {rows.shape} and {values.shape}."
+            )
+        if len(rows) and not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(f"rows must be integers, got {rows.dtype}.")
+        rows = rows.astype(np.int64)
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.n_pipelines_):
+            raise ValueError(f"rows must lie in [0, {self.n_pipelines_}).")
+        if not np.isfinite(values).all():
+            raise ValueError("losses must be finite: give failed pipelines the worst loss.")
+        return rows, values
+
+    def _progress(self) -> tuple[Callable[[int, float], None], Callable[[], None]]:
+        if not self.progress:
+            return lambda epoch, score: None, lambda: None
+        tqdm = require("tqdm", needed_by="MatrixFactorization(progress=True)", extra="evidence")
+        bar = tqdm.tqdm(total=self.epochs, unit="epoch", desc="factorisation")
+
+        def report(epoch: int, score: float) -> None:
+            bar.update()
+            bar.set_postfix(score=f"{score:.4f}")
+
+        return report, bar.close
+
+    def check_arguments(self) -> None:
+        """Raise ValueError for an illegal constructor argument."""
+        for name, least in (
+            ("n_components", 1),
+            ("epochs", 0),
+            ("block", 2),
+            ("batch", 1),
+            ("patience", 1),
+            ("random_state", 0),
+        ):
+            value = getattr(self, name)
+            if name == "n_components" and value is None:
+                continue
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+        if self.kernel not in get_args(Kernel):
+            raise ValueError(f"kernel must be 'se' or 'linear', got {self.kernel!r}.")
+        if self.scaling is not None and self.scaling not in get_args(ScalingName):
+            raise ValueError(
+                f"scaling must be 'regret', 'standardised' or None, got {self.scaling!r}."
+            )
+        if self.noise not in ("own", "shared"):
+            raise ValueError(f"noise must be 'own' or 'shared', got {self.noise!r}.")
+        for name in ("own_share", "validation"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
+                raise ValueError(f"{name} must lie in [0, 1), got {value!r}.")
+        if not isinstance(self.learning_rate, Real) or not 0.0 < self.learning_rate < np.inf:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+
+
+def _matrix(Y: npt.ArrayLike) -> FloatArray:
+    """Losses (N, D), checked."""
+    losses = np.asarray(Y)
+    if losses.dtype.kind not in "fiu":
+        losses = losses.astype(np.float64)
+    if losses.dtype.kind != "f":
+        losses = losses.astype(np.float64)
+    if losses.ndim != 2 or 0 in losses.shape:
+        raise ValueError(
+            f"Y must be losses of pipelines (rows) on data sets (columns), got shape"
+            f" {losses.shape}."
+        )
+    if np.isinf(losses).any():
+        row, column = map(int, np.argwhere(np.isinf(losses))[0])
+        raise ValueError(
+            f"Y must be finite, or NaN where there is no loss; pipeline {row} on data set"
+            f" {column} is {losses[row, column]}. Give failed runs the worst loss."
+        )
+    if np.isnan(losses).all():
+        raise ValueError("Y has no loss at all: nothing to learn from.")
+    return losses

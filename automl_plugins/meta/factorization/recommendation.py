@@ -1,0 +1,152 @@
+"""Which pipeline to evaluate next on a new data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.acquisition import log_expected_improvement
+
+from .model import MatrixFactorization
+from .portfolio import Pick
+from .posterior import Conditioned
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_COMPARED = 2000  # pipelines over which data sets are compared with the posterior
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A pipeline and why.
+
+    Attributes:
+        row: The pipeline.
+        loss: Its expected loss; None at the start.
+        std: Standard deviation of that.
+        shares: Share of each known data set in the decision (D,), see ``Recommender``.
+    """
+
+    row: int
+    loss: float | None
+    std: float | None
+    shares: FloatArray
+
+
+class Recommender:
+    """Start, then expected improvement over all pipelines (Fusi 2018, section 3.4).
+
+    The share of a data set in a decision is at the start that of ``Pick``. Later all data sets
+    together have the part of the variance that the new one's observations leave unexplained:
+    there the prediction is what the earlier data sets taught. Each has of it in proportion to the
+    squared correlation, where positive, of its recorded losses with the predicted ones, both
+    around the means of the pipelines.
+
+    Args:
+        model: A fitted factorisation.
+        Y: The losses (N, D) that it was fitted on.
+        start: The first pipelines, and more of them in case that some are not allowed or fail.
+        n_start: Pipelines before the model is asked.
+        xi: Improvement below which EI gains nothing, in the stretch of the data set's losses.
+    """
+
+    def __init__(
+        self,
+        model: MatrixFactorization,
+        Y: npt.NDArray[np.floating],
+        start: Sequence[Pick],
+        *,
+        n_start: int = 5,
+        xi: float = 0.0,
+    ) -> None:
+        self.model = model
+        self.start = list(start)
+        self.n_start = n_start
+        self.xi = xi
+        n = model.n_pipelines_
+        self._rows = np.unique(np.linspace(0, n - 1, min(n, _COMPARED)).round().astype(np.int64))
+        self._deviations = _deviations(np.asarray(Y[self._rows], dtype=np.float64))
+        self._prior = float(np.mean(model.prior_variance))
+        self._cache: Conditioned | None = None
+
+    def next(
+        self,
+        rows: Sequence[int],
+        losses: FloatArray,
+        pending: Sequence[int],
+        allowed: BoolArray,
+    ) -> Recommendation:
+        """The pipeline to evaluate.
+
+        Args:
+            rows: Pipelines evaluated, none twice (n,).
+            losses: Their losses (n,); NaN for what failed before anything succeeded.
+            pending: Pipelines that are being evaluated.
+            allowed: Mask (N,) of the pipelines to choose from; at least one.
+        """
+        losses = np.asarray(losses, dtype=np.float64)
+        known = ~np.isnan(losses)
+        if len(rows) + len(pending) < self.n_start or not known.any():
+            for pick in self.start:
+                if allowed[pick.row]:
+                    return Recommendation(pick.row, None, None, pick.shares)
+        if not known.any():
+            row = int(np.where(allowed, self.model.mean_, np.inf).argmin())
+            d = self._deviations.shape[1]
+            return Recommendation(row, None, None, np.full(d, 1.0 / d))
+        told = [row for row, k in zip(rows, known, strict=True) if k]
+        conditioned, values = self._conditioned(told), losses[known]
+        shift, stretch = conditioned.scale(values)
+        mean, std = conditioned.scaled_posterior(values, shift, stretch)
+        shares = self._shares(mean, std)
+        best = (float(values.min()) - shift) / stretch
+        if len(pending):  # as if they were what is expected of them
+            expected = np.concatenate([values, shift + stretch * mean[list(pending)]])
+            conditioned = self._conditioned([*told, *pending])
+            _, std = conditioned.scaled_posterior(expected, shift, stretch)
+        utility = np.where(allowed, log_expected_improvement(mean, std, best, self.xi), -np.inf)
+        row = int(utility.argmax())
+        if not np.isfinite(utility[row]):
+            row = int(np.where(allowed, mean, np.inf).argmin())
+        loss, deviation = shift + stretch * float(mean[row]), stretch * float(std[row])
+        return Recommendation(row, loss, deviation, shares)
+
+    def _conditioned(self, rows: list[int]) -> Conditioned:
+        """The model conditioned on these rows; the last one is extended if it begins them."""
+        cached = self._cache  # read once: threads share the recommender
+        self._cache = None
+        if cached is None or cached.rows != rows[: len(cached.rows)]:
+            cached = self.model.conditioned()
+        for row in rows[len(cached.rows) :]:
+            cached.observe(row)
+        self._cache = cached
+        return cached
+
+    def _shares(self, mean: FloatArray, std: FloatArray) -> FloatArray:
+        predicted = mean[self._rows] - self.model.mean_[self._rows]
+        predicted = predicted - predicted.mean()
+        norm = float(np.sqrt(predicted @ predicted))
+        left = min(1.0, float(np.mean(std**2)) / self._prior)
+        if norm <= 0.0:
+            return np.full(self._deviations.shape[1], left / self._deviations.shape[1])
+        agreement = np.maximum(predicted @ self._deviations / norm, 0.0) ** 2
+        total = float(agreement.sum())
+        return np.asarray(left * agreement / total) if total > 0 else 0.0 * agreement
+
+
+def _deviations(Y: FloatArray) -> FloatArray:
+    """Deviations (n, D) from row means, each column with mean 0 and norm 1 where it varies."""
+    known = ~np.isnan(Y)
+    low = np.nanmin(np.where(known, Y, np.inf), axis=0)
+    size = np.where(known, Y - np.where(np.isfinite(low), low, 0.0), 0.0).max(axis=0)
+    z = (Y - low) / np.where(size > 0, size, 1.0)
+    counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
+    z = np.where(known, z - np.where(known, z, 0.0).sum(axis=1, keepdims=True) / counts, 0.0)
+    n = np.maximum(known.sum(axis=0), 1)
+    z = np.where(known, z - z.sum(axis=0) / n, 0.0)
+    norms = np.sqrt((z**2).sum(axis=0))
+    return np.asarray(z / np.where(norms > 0, norms, 1.0))

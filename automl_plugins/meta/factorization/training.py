@@ -1,0 +1,215 @@
+"""Mini-batched Adam on the likelihood of a factorisation.
+
+A mini-batch is a block of pipelines and some data sets. While all pipelines fit into one block it
+is the likelihood of the paper. Else an epoch divides the pipelines anew at random and each block
+has its own exact likelihood: a composite likelihood, whose pairs are over the epochs all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from .kernels import FloatArray, IntArray, Kernel, Parameters, covariance
+from .likelihood import objective
+
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
+_LOG_NOISE = (-18.0, 6.0)
+_TOLD, _ASKED = 20, 250  # entries of a held-out data set
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and in which steps to train.
+
+    Attributes:
+        learning_rate: Of Adam, falling to a tenth by a cosine over the epochs.
+        epochs: Largest number of passes over the pipelines.
+        block: Pipelines in a mini-batch.
+        batch: Data sets in a mini-batch.
+        patience: Epochs without a better validation score before it stops.
+        one_noise: Whether all pipelines have the same noise.
+        stop: Epochs after which to stop, whatever comes; None for all.
+    """
+
+    learning_rate: float
+    epochs: int
+    block: int
+    batch: int
+    patience: int
+    one_noise: bool
+    stop: int | None = None
+
+
+class _Adam:
+    """First and second moments by parameter; a pipeline is stepped when it is in a batch."""
+
+    def __init__(self, p: Parameters) -> None:
+        self.first = {f.name: np.zeros_like(getattr(p, f.name)) for f in fields(p)}
+        self.second = {f.name: np.zeros_like(getattr(p, f.name)) for f in fields(p)}
+        self.steps = {f.name: np.zeros(len(getattr(p, f.name))) for f in fields(p)}
+
+    def step(self, p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
+        """Move the parameters in place, those of pipelines at ``rows`` only."""
+        for name, m in self.first.items():
+            where = rows if name in ("places", "log_noise") else np.arange(len(m))
+            gradient, v, steps = getattr(g, name), self.second[name], self.steps[name]
+            steps[where] += 1
+            m[where] = _BETA_1 * m[where] + (1 - _BETA_1) * gradient
+            v[where] = _BETA_2 * v[where] + (1 - _BETA_2) * gradient**2
+            t = steps[where].reshape((-1,) + (1,) * (gradient.ndim - 1))
+            move = (m[where] / (1 - _BETA_1**t)) / (
+                np.sqrt(v[where] / (1 - _BETA_2**t)) + _EPSILON
+            )
+            getattr(p, name)[where] -= rate * move
+
+
+def fitted(
+    begin: Callable[[FloatArray], Parameters],
+    kernel: Kernel,
+    z: FloatArray,
+    schedule: Schedule,
+    validation: float,
+    seed: int,
+    report: Callable[[int, float], None],
+) -> tuple[Parameters, list[float]]:
+    """Parameters trained for as long as it helps, then on all data sets for as long.
+
+    Args:
+        begin: Gives the start for centred scaled losses of some data sets.
+        kernel: The kernel.
+        z: Centred scaled losses (N, D).
+        schedule: How long at most, and in which steps.
+        validation: Share of the data sets held out to find how long helps.
+        seed: Seed.
+        report: Told the epoch and its validation score.
+
+    Returns:
+        The parameters, and the validation score before and after each epoch, smaller is better.
+    """
+    rng = np.random.default_rng(seed)
+    n_held_out = int(validation * z.shape[1]) if schedule.epochs else 0
+    scores: list[float] = []
+    if n_held_out:
+        order = rng.permutation(z.shape[1])
+        out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+        _, scores = train(kernel, begin(z[:, rest]), z[:, rest], z[:, out], schedule, rng, report)
+        schedule = replace(schedule, stop=int(np.argmin(scores)))
+    none = z[:, :0]
+    p, _ = train(kernel, begin(z), z, none, schedule, rng, lambda epoch, score: None)
+    return p, scores
+
+
+def train(
+    kernel: Kernel,
+    start: Parameters,
+    z: FloatArray,
+    held_out: FloatArray,
+    schedule: Schedule,
+    rng: np.random.Generator,
+    report: Callable[[int, float], None],
+) -> tuple[Parameters, list[float]]:
+    """The parameters of the best epoch, epoch 0 being the start.
+
+    Args:
+        kernel: The kernel.
+        start: Where to begin; it is not changed.
+        z: Centred scaled losses (N, D) to train on; NaN where there is none.
+        held_out: Those of held-out data sets (N, V); with V = 0 the last epoch is returned.
+        schedule: How long and in which steps.
+        rng: Source of the mini-batches.
+        report: Told the epoch and its validation score.
+
+    Returns:
+        The parameters, and the validation score after each epoch, smaller is better.
+    """
+    p = _copied(start)
+    adam = _Adam(p)
+    judge = _Judge(kernel, held_out, rng) if held_out.shape[1] else None
+    best, scores, since = _copied(p), [], 0
+    if judge is not None:
+        scores.append(judge(p))
+    last = schedule.epochs if schedule.stop is None else schedule.stop
+    for epoch in range(1, last + 1):
+        turn = (epoch - 1) / schedule.epochs
+        rate = schedule.learning_rate * (0.1 + 0.45 * (1.0 + np.cos(np.pi * turn)))
+        for rows, columns in _batches(z.shape, schedule, rng):
+            part = np.asarray(z[np.ix_(rows, columns)], dtype=np.float64)
+            if np.isnan(part).all():
+                continue
+            _, gradient = objective(kernel, p.of(rows), part)
+            if schedule.one_noise:
+                summed = np.full(len(rows), gradient.log_noise.mean())
+                gradient = replace(gradient, log_noise=summed)
+            adam.step(p, gradient, rows, rate)
+            if schedule.one_noise:
+                p.log_noise[:] = p.log_noise[rows].mean()
+            np.clip(p.log_noise, *_LOG_NOISE, out=p.log_noise)
+        score = judge(p) if judge is not None else np.nan
+        report(epoch, score)
+        if judge is None:
+            best = p
+            continue
+        scores.append(score)
+        since += 1
+        if score < min(scores[:-1]):
+            best, since = _copied(p), 0
+        elif since >= schedule.patience:
+            break
+    return best, scores
+
+
+def _copied(p: Parameters) -> Parameters:
+    return Parameters(**{f.name: getattr(p, f.name).copy() for f in fields(p)})
+
+
+def _batches(
+    shape: tuple[int, ...], schedule: Schedule, rng: np.random.Generator
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Pipelines and data sets of the mini-batches of an epoch.
+
+    With one block an epoch is a pass over the data sets; with several each has its own batch.
+    """
+    n, d = shape
+    n_blocks = -(-n // schedule.block)
+    columns = rng.permutation(d)
+    if n_blocks == 1:
+        for part in np.array_split(columns, -(-d // schedule.batch)):
+            yield np.arange(n), np.sort(part)
+        return
+    for block in np.array_split(rng.permutation(n), n_blocks):
+        yield np.sort(block), np.sort(rng.choice(d, min(schedule.batch, d), replace=False))
+
+
+class _Judge:
+    """Mean negative log predictive density of held-out entries of held-out data sets.
+
+    On each held-out data set the model is told some of its losses and predicts others: what it is
+    made for. The same entries are told and asked every time.
+    """
+
+    def __init__(self, kernel: Kernel, z: FloatArray, rng: np.random.Generator) -> None:
+        self.kernel = kernel
+        self.tasks = []
+        for column in range(z.shape[1]):
+            known = rng.permutation(np.flatnonzero(~np.isnan(z[:, column])))[:_ASKED]
+            n_told = min(_TOLD, len(known) // 2)
+            if n_told:
+                told, asked = known[:n_told], known[n_told:]
+                values = z[:, column].astype(np.float64)
+                self.tasks.append((told, asked, values[told], values[asked]))
+
+    def __call__(self, p: Parameters) -> float:
+        logs = []
+        for told, asked, y_told, y_asked in self.tasks:
+            a, b = p.of(told), p.of(asked)
+            C = covariance(self.kernel, a) + np.diag(a.noise)
+            k = covariance(self.kernel, a, b.places)
+            solved = np.linalg.solve(C, np.column_stack([k, y_told]))
+            mean = k.T @ solved[:, -1]
+            prior = np.diagonal(covariance(self.kernel, b))
+            v = np.maximum(prior - (k * solved[:, :-1]).sum(axis=0), 0.0) + b.noise
+            logs.append(0.5 * np.mean(np.log(2 * np.pi * v) + (y_asked - mean) ** 2 / v))
+        return float(np.mean(logs)) if logs else 0.0

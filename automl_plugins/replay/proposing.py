@@ -1,0 +1,152 @@
+"""Any proposer of the core, without a framework, as a method of ``automl_plugins.replay``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import Configuration
+
+from automl_plugins.history import History, Status
+from automl_plugins.models import SurrogateFailure
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+
+from .protocol import Outcome, Problem, Proposal, TrialStatus
+
+if TYPE_CHECKING:
+    from automl_plugins.proposal import AnyProposer
+
+FloatArray = npt.NDArray[np.float64]
+ProposerFactory = Callable[[Problem], "AnyProposer"]
+
+_logger = logging.getLogger("automl_plugins.replay.proposing")
+
+_STATUS = {
+    TrialStatus.COMPLETE: Status.COMPLETE,
+    TrialStatus.PRUNED: Status.PRUNED,
+    TrialStatus.FAILED: Status.FAILED,
+}
+
+
+def proposing(name: str, proposer: ProposerFactory) -> ProposerMethod:
+    """A proposer of the core to be replayed.
+
+    Streams come from the seed of each search, and evaluations are numbered as they are asked.
+    Where a model fails, a random configuration is tried instead, with one warning.
+
+    A proposer that transfers must not know the runs of the table it is tried on. A problem does
+    not tell its table's name, so replay such methods table by table, each with a method of its
+    own: ``replay(proposing("TST", partial(make, task=table.name)), table, ...)``.
+
+    Args:
+        name: Label in the results.
+        proposer: Makes the proposer of a search from its ``Problem``. To be replayed in several
+            processes it must pickle: a function of a module, or a ``functools.partial`` of one.
+
+    Raises:
+        TypeError: If ``proposer`` cannot be called.
+    """
+    if not callable(proposer):
+        raise TypeError(
+            f"proposer must be a function of the problem that returns a proposer, such as"
+            f" lambda problem: gbqr(); got {proposer!r}."
+        )
+    return ProposerMethod(name, proposer)
+
+
+@dataclass(frozen=True)
+class ProposerMethod:
+    """A way of making proposers, see ``proposing``."""
+
+    name: str
+    proposer: ProposerFactory
+
+    def start(self, problem: Problem) -> ProposerSearch:
+        """A fresh search."""
+        return ProposerSearch(
+            self.proposer(problem), VectorSpace(problem.space), Streams(problem.seed)
+        )
+
+
+@dataclass(frozen=True)
+class _Row:
+    number: int
+    vector: FloatArray
+    loss: float = np.nan
+    seconds: float = np.nan
+    status: Status = Status.RUNNING
+    budget: float = np.nan
+
+
+@dataclass
+class ProposerSearch:
+    """A search under way.
+
+    Args:
+        proposer: What is asked.
+        space: What is searched.
+        streams: Random streams of the search.
+
+    Attributes:
+        asked: Number of evaluations asked for.
+    """
+
+    proposer: AnyProposer
+    space: VectorSpace
+    streams: Streams
+    asked: int = 0
+    _finished: list[_Row] = field(default_factory=list)
+    _running: dict[int, FloatArray] = field(default_factory=dict)  # by number
+    _failed: bool = False
+
+    def ask(self) -> Proposal:
+        """The next configuration; its token is its number."""
+        k = self.asked
+        try:
+            proposal = self.proposer.propose(self.space, self.history(), self.streams, k)
+            vector = proposal.vector
+        except SurrogateFailure as failure:
+            if not self._failed:
+                self._failed = True
+                _logger.warning(f"{failure} Random configurations are tried instead.")
+            vector = self.space.sample(1, self.streams.generator("fallback", k))[0]
+        self.asked += 1
+        self._running[k] = vector
+        configuration = Configuration(self.space.space, vector=vector)
+        values = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in configuration.items()
+        }
+        return Proposal(values, token=k)
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Take the result of an earlier proposal."""
+        number = proposal.token
+        self._finished.append(
+            _Row(
+                number,
+                self._running.pop(number),
+                outcome.loss,
+                outcome.seconds,
+                _STATUS[outcome.status],
+                np.nan if proposal.step is None else proposal.step,
+            )
+        )
+
+    def history(self) -> History:
+        """What was told, in that order, then what is running."""
+        rows = self._finished + [_Row(k, vector) for k, vector in self._running.items()]
+        vectors = [row.vector for row in rows]
+        return History.of(
+            np.array(vectors).reshape(len(rows), self.space.d),
+            [row.loss for row in rows],
+            number=[row.number for row in rows],
+            seconds=[row.seconds for row in rows],
+            status=[row.status for row in rows],
+            budget=[row.budget for row in rows],
+        )

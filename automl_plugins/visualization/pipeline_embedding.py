@@ -1,0 +1,130 @@
+"""Latent places of pipelines: which ones do well on the same data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from automl_plugins.visualization._drawing import graph_objects, line_styles
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from automl_plugins.meta.factorization import MatrixFactorization
+
+_MOST = 20_000  # points a browser draws at ease
+_MARKERS = {"solid": "circle", "dash": "diamond", "dot": "cross"}
+
+
+def plot_pipeline_embedding(
+    model: MatrixFactorization,
+    *,
+    labels: Sequence[Hashable] | None = None,
+    names: Sequence[str] | None = None,
+    values: Sequence[float] | None = None,
+    dimensions: tuple[int, int] | None = None,
+) -> go.Figure:
+    """Plot the latent places of pipelines (Fusi 2018, figures 2 and 3).
+
+    Pipelines that lie together do well and badly on the same data sets. Of more than 20 000 an
+    even part is drawn.
+
+    Args:
+        model: A fitted factorisation.
+        labels: What each pipeline is, such as its classifier (N): a colour for each.
+        names: Text shown when a point is pointed at (N).
+        values: A number for each pipeline as colour, such as a hyperparameter (N); None or NaN
+            where it has none. Not together with ``labels``; with neither it is the mean loss.
+        dimensions: The two dimensions to plot; None takes the two main axes of all of them.
+
+    Returns:
+        A ``plotly.graph_objects.Figure``.
+
+    Raises:
+        NotFittedError: If the model is not fitted.
+        ValueError: For labels, names or values that are not one a pipeline, both labels and
+            values, or dimensions that the model does not have.
+        ModuleNotFoundError: If plotly is not installed.
+    """
+    check_is_fitted(model, "embedding_")
+    n, q = model.embedding_.shape
+    for argument, given in (("labels", labels), ("names", names), ("values", values)):
+        if given is not None and len(given) != n:
+            raise ValueError(
+                f"{argument} must be one for each of {n} pipelines, got {len(given)}."
+            )
+    if labels is not None and values is not None:
+        raise ValueError("Colours show labels or values: pass one of them.")
+    places, axes = _plane(model, dimensions)
+    shown = np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(np.int64))
+    figure = graph_objects().Figure()
+    if labels is None:
+        colours = model.mean_ if values is None else np.array(values, dtype=np.float64)
+        title = "mean loss" if values is None else ""
+        marker = {"color": colours[shown], "colorbar": {"title": title}, "showscale": True}
+        _points(figure, places, shown, names, marker, "pipelines")
+    else:
+        kinds = list(dict.fromkeys(labels))
+        styles = line_styles(kinds)
+        groups: dict[Hashable, list[int]] = {kind: [] for kind in kinds}
+        for row in shown.tolist():
+            groups[labels[row]].append(row)
+        for kind, rows in groups.items():
+            style = styles.get(kind, {"color": "#7f7f7f", "dash": "solid"})
+            marker = {"color": style["color"], "symbol": _MARKERS[style["dash"]]}
+            if rows:
+                _points(figure, places, np.array(rows), names, marker, str(kind))
+    part = "" if len(shown) == n else f", {len(shown)} of {n} shown"
+    figure.update_layout(
+        title={
+            "text": "Pipelines by latent place",
+            "subtitle": {"text": f"{n} pipelines, {q} dimensions{part}"},
+        },
+        xaxis={"title": axes[0]},
+        yaxis={"title": axes[1], "scaleanchor": "x"},
+        showlegend=labels is not None,
+    )
+    return figure
+
+
+def _plane(
+    model: MatrixFactorization, dimensions: tuple[int, int] | None
+) -> tuple[np.ndarray[Any, Any], list[str]]:
+    """Coordinates (N, 2) and the names of the axes."""
+    X = model.embedding_
+    n, q = X.shape
+    if dimensions is not None:
+        if len(dimensions) != 2 or not all(0 <= i < q for i in dimensions):
+            raise ValueError(f"dimensions must be two in [0, {q}), got {dimensions!r}.")
+        return X[:, list(dimensions)], [f"Dimension {i}" for i in dimensions]
+    centred = X - X.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred / n)
+    order = np.argsort(-values)[:2]
+    main = vectors[:, order]
+    main = main * np.where(main[np.abs(main).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)
+    places = np.pad(centred @ main, ((0, 0), (0, 2 - len(order))))
+    total = float(values.sum()) or 1.0
+    shares = [max(float(values[i]), 0.0) / total for i in order] + [0.0] * (2 - len(order))
+    return places, [f"Main axis {i} ({s:.0%})" for i, s in enumerate(shares, start=1)]
+
+
+def _points(
+    figure: go.Figure,
+    places: np.ndarray[Any, Any],
+    rows: np.ndarray[Any, Any],
+    names: Sequence[str] | None,
+    marker: dict[str, Any],
+    name: str,
+) -> None:
+    figure.add_scattergl(
+        x=places[rows, 0],
+        y=places[rows, 1],
+        mode="markers",
+        marker=marker | {"size": 5, "opacity": 0.7},
+        name=name,
+        text=None if names is None else [names[i] for i in rows.tolist()],
+        hoverinfo="name+text" if names is not None else "name+x+y",
+    )

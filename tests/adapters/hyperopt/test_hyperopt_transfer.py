@@ -1,0 +1,173 @@
+"""``tst``, ``pmf`` and ``blended`` as ``algo=`` of ``fmin``: memories and shares."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import (
+    blended,
+    meta_dataset_from_trials,
+    pmf,
+    read_task,
+    tst,
+)
+from automl_plugins.adapters.hyperopt._documents import values_of
+from automl_plugins.adapters.hyperopt.proposing import explanation
+from hyperopt import Trials, fmin, hp, rand, tpe
+
+from automl_plugins.meta import MetaStore
+
+ALGOS = {"tst": tst, "pmf": pmf, "blended": blended}
+N = 12  # trials of each earlier task
+
+
+def space() -> Any:
+    return hp.choice(
+        "model",
+        [
+            {"type": "svm", "C": hp.loguniform("C", -5, 5), "n": hp.qnormal("n", 0, 10, 2)},
+            {"type": "rf", "depth": hp.randint("depth", 2, 9)},
+        ],
+    )
+
+
+def loss_at(best: float) -> Callable[[Any], float]:
+    def loss(config: Any) -> float:
+        if config["type"] == "rf":
+            return 4.0 + float(config["depth"])
+        return float((math.log(config["C"]) - best) ** 2 + (config["n"] / 20) ** 2)
+
+    return loss
+
+
+def minimise(algo: Any, n: int, best: float, *, trials: Trials | None = None) -> Trials:
+    trials = Trials() if trials is None else trials
+    fmin(
+        loss_at(best),
+        space(),
+        algo=algo,
+        max_evals=n,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+        verbose=False,
+    )
+    return trials
+
+
+@pytest.fixture(scope="module")
+def earlier() -> dict[str, Trials]:
+    """Three tasks with one grid of configurations; two of them are like the new one, best = 2."""
+    found = {"near": 2.0, "nearer": 1.5, "far": -4.0}
+    return {name: minimise(rand.suggest, N, best) for name, best in found.items()}
+
+
+@pytest.mark.parametrize("name", list(ALGOS))
+def test_useful_from_the_first_trial_on(name: str, earlier: dict[str, Trials]) -> None:
+    trials = minimise(ALGOS[name](memory=earlier, seed=0), 6, 2.0)
+    alone = minimise(rand.suggest, 6, 2.0)
+    assert min(trials.losses()) < np.median([loss for loss in alone.losses()])
+    first = explanation(trials.trials[0])
+    assert first["algo"] == name and first["seed"] == 0
+    for document in trials.trials:
+        shares = explanation(document)["shares"]
+        assert set(shares) <= ({"meta-learner"} if name == "blended" else set(earlier))
+        assert all(type(share) is float and 0 <= share <= 1 + 1e-9 for share in shares.values())
+        assert sum(shares.values()) <= 1 + 1e-9
+        json.dumps(document["misc"])
+
+
+@pytest.mark.parametrize("name", list(ALGOS))
+def test_tpe_goes_on_with_them_and_they_with_it(name: str, earlier: dict[str, Trials]) -> None:
+    trials = minimise(tpe.suggest, 3, 2.0)
+    minimise(ALGOS[name](memory=earlier), 6, 2.0, trials=trials)
+    minimise(lambda *args: tpe.suggest(*args, n_startup_jobs=2), 8, 2.0, trials=trials)
+    names = [explanation(document).get("algo") for document in trials.trials]
+    assert names == [None] * 3 + [name] * 3 + [None] * 2
+
+
+def test_all_kinds_of_memory_are_the_same(earlier: dict[str, Trials], tmp_path: Path) -> None:
+    dataset = meta_dataset_from_trials(earlier, space())
+    records = [read_task(trials, name=name, space=space()) for name, trials in earlier.items()]
+    path = tmp_path / "memory.db"
+    with MetaStore(path) as store:
+        for record in records:
+            store.add(record)
+    expected = [d["misc"]["vals"] for d in minimise(tst(memory=earlier, seed=0), 2, 2.0).trials]
+    for memory in (dataset, records, path):
+        trials = minimise(tst(memory=memory, seed=0), 2, 2.0)
+        for document, vals in zip(trials.trials, expected, strict=True):
+            for label, value in vals.items():
+                assert document["misc"]["vals"][label] == pytest.approx(value, rel=1e-6)
+
+
+def test_the_trials_of_the_search_are_no_source_of_it(
+    earlier: dict[str, Trials], caplog: pytest.LogCaptureFixture
+) -> None:
+    trials = Trials()
+    with caplog.at_level(logging.INFO, logger="automl_plugins"):
+        minimise(tst(memory={**earlier, "mine": trials}, seed=0), 1, 2.0, trials=trials)
+        minimise(tst(memory={**earlier, "mine": trials}, seed=0), 3, 2.0, trials=trials)
+    assert "'mine' of the memory are those of this search" in caplog.text
+    assert set(explanation(trials.trials[-1])["shares"]) == set(earlier)
+    without = minimise(tst(memory=earlier, seed=0), 3, 2.0)
+    assert [values_of(d) for d in trials.trials] == [values_of(d) for d in without.trials]
+
+
+def test_the_task_itself_is_left_out_by_name(earlier: dict[str, Trials]) -> None:
+    trials = minimise(tst(memory=earlier, task="near", seed=0), 1, 2.0)
+    assert set(explanation(trials.trials[-1])["shares"]) == {"nearer", "far"}
+
+
+def test_tasks_without_a_finished_trial_are_left_out(earlier: dict[str, Trials]) -> None:
+    trials = minimise(tst(memory={**earlier, "new": Trials()}, seed=0), 1, 2.0)
+    assert set(explanation(trials.trials[-1])["shares"]) == set(earlier)
+
+
+@pytest.mark.parametrize("name", list(ALGOS))
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"memory": 3}, TypeError, "memory must be a MetaDataset"),
+        ({"memory": "nowhere"}, ValueError, "There is no memory 'nowhere'"),
+        ({"memory": Trials()}, TypeError, "pass memory={name of the task: its trials}"),
+        ({"memory": {"a": 3}}, TypeError, r"memory\['a'\] must be hyperopt.Trials, got 3"),
+        ({"memory": {}}, ValueError, "no trials of another task"),
+        ({"memory": {"a": Trials()}, "task": "a"}, ValueError, "no trials of another task"),
+        ({"memory": {"a": Trials()}, "tusk": "a"}, TypeError, "Its options are memory, task"),
+    ],
+)
+def test_bad_memories_are_refused_at_once(
+    name: str, options: dict[str, Any], error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ALGOS[name](**options)
+
+
+@pytest.mark.parametrize("name", list(ALGOS))
+def test_nothing_to_learn_from_at_the_first_trial(name: str) -> None:
+    trials = Trials()
+    with pytest.raises(ValueError, match="no finished trials of another task, only a"):
+        minimise(ALGOS[name](memory={"a": Trials()}), 3, 2.0, trials=trials)
+    assert len(trials) == 0
+
+
+def test_trials_of_another_space(earlier: dict[str, Trials]) -> None:
+    trials = Trials()
+    with pytest.raises(ValueError, match="Pass the space of these trials"):
+        fmin(
+            float,
+            hp.uniform("x", 0, 1),
+            algo=tst(memory=earlier),
+            max_evals=2,
+            trials=trials,
+            show_progressbar=False,
+        )
+    assert len(trials) == 0

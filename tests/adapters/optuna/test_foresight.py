@@ -1,0 +1,137 @@
+"""What earlier tasks tell of a search space, and how trials refute it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.optuna._foresight import Foresight, in_distribution
+from automl_plugins.adapters.optuna._space import infer_rules
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from automl_plugins.conditions import Rule
+
+SPACE: dict[str, BaseDistribution] = {
+    "kind": CategoricalDistribution(["a", "b", "c"]),
+    "n": IntDistribution(1, 5),
+    "x": FloatDistribution(0, 1),
+    "z": FloatDistribution(0, 1),
+}
+NAN = float("nan")
+
+
+def row(kind: str, n: int, x: float | None, z: float | None = 0.5) -> dict[str, Any]:
+    values = {"kind": kind, "n": n, "x": x, "z": z}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+EARLIER = [[row("a", 1, 0.2), row("b", 2, None), row("a", 3, 0.9), row("b", 4, None)]]
+
+
+def own(**columns: list[float]) -> dict[str, np.ndarray[Any, Any]]:
+    n = len(next(iter(columns.values()), []))
+    return {m: np.array(columns.get(m, [NAN] * n), dtype=np.float64) for m in SPACE}
+
+
+def test_conditions_are_known_before_any_trial() -> None:
+    assert Foresight(SPACE, EARLIER).rules(own(), SPACE) == [Rule("x", "kind", "in", (0.0,))]
+
+
+def test_choices_are_matched_by_value_not_by_place() -> None:
+    other = SPACE | {"kind": CategoricalDistribution(["b", "a"])}
+    assert Foresight(SPACE, EARLIER).rules(own(), other) == [Rule("x", "kind", "in", (1.0,))]
+    only_b = SPACE | {"kind": CategoricalDistribution(["b", "d"])}  # rows of "a" tell nothing
+    assert Foresight(SPACE, EARLIER).rules(own(), only_b) == []
+
+
+def test_trials_extend_conditions_and_refute_them() -> None:
+    foresight = Foresight(SPACE, EARLIER)
+    more = own(kind=[2.0], n=[3.0], x=[0.4], z=[0.1])  # a kind that was never tried
+    assert foresight.rules(more, SPACE) == [Rule("x", "kind", "in", (0.0, 2.0))]
+    against = own(kind=[1.0], n=[3.0], x=[0.4], z=[0.1])
+    assert foresight.rules(against, SPACE) == []
+    # Thresholds are conditions, too, and those of the trials alone stay if the tasks know none.
+    layers = own(kind=[0.0, 0.0], n=[1.0, 4.0], x=[0.2, 0.4], z=[NAN, 0.3])
+    unknown = Foresight(SPACE, [[row("a", 1, 0.2, None), row("b", 2, None, None)]])
+    rules = unknown.rules(layers, SPACE)
+    assert Rule("z", "n", "above", (1.0,)) in rules and Rule("x", "kind", "in", (0.0,)) in rules
+
+
+def test_a_task_that_does_not_know_a_parameter_says_nothing_about_it() -> None:
+    ignorant = [row("a", 3, None), row("b", 1, None)]
+    assert Foresight(SPACE, [*EARLIER, ignorant]).rules(own(), SPACE) == [
+        Rule("x", "kind", "in", (0.0,))
+    ]
+
+
+def test_what_a_trial_should_have_asked_for_is_not_expected_any_more() -> None:
+    foresight = Foresight(SPACE, EARLIER)
+
+    def refuted(asked: set[str], **columns: list[float]) -> set[str]:
+        values = own(**columns)
+        gone: set[str] = foresight.refuted(values, foresight.rules(values, SPACE), asked)
+        return gone
+
+    assert refuted(set()) == set()
+    assert refuted({"kind", "n", "z"}, kind=[1.0], n=[2.0], z=[0.0]) == set()  # x may come yet
+    assert refuted({"kind", "n"}, kind=[1.0], n=[2.0]) == {"z"}
+    assert refuted({"kind", "n", "z"}, kind=[0.0], n=[2.0], z=[0.1]) == {"x"}
+    assert refuted({"n"}, n=[2.0]) == {"kind", "x", "z"}  # with its parent x is out of reach
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(1, 5), st.floats(0, 1), st.booleans()),
+        max_size=30,
+    )
+)
+def test_condensed_examples_have_the_conditions_of_all(
+    drawn: list[tuple[str, int, float, bool]],
+) -> None:
+    configurations = [
+        row(kind, n, x if kind == "b" else None, x if n > 3 or extra else None)
+        for kind, n, x, extra in drawn
+    ]
+    columns = {
+        name: np.array([c.get(name, NAN) for c in configurations], dtype=np.float64)
+        for name in ("n", "x", "z")
+    }
+    columns["kind"] = np.array(["abc".index(c["kind"]) for c in configurations], dtype=np.float64)
+    expected = {(r.child, r.parent, r.values) for r in infer_rules(columns, SPACE)}
+    rules = Foresight(SPACE, [configurations]).rules({}, SPACE)
+    assert {(r.child, r.parent, r.values) for r in rules} == expected
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value", "expected"),
+    [
+        (FloatDistribution(0, 1), 0.5, (0.5,)),
+        (FloatDistribution(0, 1), 1, (1.0,)),
+        (FloatDistribution(0, 1), 1.5, ()),
+        (FloatDistribution(0, 1), True, ()),
+        (FloatDistribution(0, 1), "auto", ()),
+        (FloatDistribution(0, 1, step=0.1), 0.30000000000000004, (0.30000000000000004,)),
+        (FloatDistribution(0, 1, step=0.5), 0.3, ()),
+        (FloatDistribution(1e-3, 1, log=True), 0.0, ()),
+        (IntDistribution(1, 9, log=True), 0, ()),
+        (IntDistribution(0, 9), 3.0, (3,)),
+        (IntDistribution(0, 9), 3.5, ()),
+        (IntDistribution(0, 8, step=2), 3, ()),
+        (CategoricalDistribution([1, True, "1"]), True, (True,)),
+        (CategoricalDistribution([None, "x"]), "None", (None,)),
+        (CategoricalDistribution(["a", "b"]), "c", ()),
+    ],
+)
+def test_a_foretold_value_is_used_if_the_distribution_has_it(
+    distribution: BaseDistribution, value: Any, expected: tuple[Any, ...]
+) -> None:
+    found = in_distribution(distribution, value)
+    assert found == expected and [type(v) for v in found] == [type(v) for v in expected]

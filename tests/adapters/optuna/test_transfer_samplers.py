@@ -1,0 +1,417 @@
+"""Samplers that learn from earlier studies: the first trial, manners, what they tell."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import (
+    GBQRSampler,
+    PMFSampler,
+    TSTSampler,
+    _private,
+    explain,
+    source_shares,
+)
+from automl_plugins.adapters.optuna._sources import AnySources
+from automl_plugins.adapters.optuna._space import UnionSpace
+from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
+from automl_plugins.adapters.optuna.transfer_sampler import TransferSampler
+from ConfigSpace import ConfigurationSpace
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.trial import TrialState
+from transfer_objectives import SAMPLERS, branches, earlier, studied
+
+from automl_plugins.meta import MetaStore
+from automl_plugins.meta.records import TaskRecord
+
+EVERY = pytest.mark.parametrize("make", SAMPLERS.values(), ids=SAMPLERS)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    optuna.logging.enable_propagation()
+    yield caplog
+    optuna.logging.disable_propagation()
+
+
+def quadratic(trial: optuna.Trial, best: float = 0.7) -> float:
+    return (trial.suggest_float("x", 0, 1) - best) ** 2 + 0.1 * trial.suggest_float("y", 0, 1)
+
+
+def bowls(n: int = 3, sign: float = 1.0) -> list[optuna.Study]:
+    return [
+        studied(f"bowl {i}", lambda t, b=0.7 + i / 50: quadratic(t, b), n=20, seed=i, sign=sign)  # type: ignore[misc]
+        for i in range(n)
+    ]
+
+
+def params(study: optuna.Study) -> list[dict[str, Any]]:
+    return [trial.params for trial in study.get_trials(deepcopy=False)]
+
+
+def union_of(study: optuna.Study) -> UnionSpace:
+    """The space that the last proposal was made in."""
+    assert isinstance(study.sampler, ProposerSampler)
+    space = study.sampler._memory(study)._space
+    assert space is not None
+    return space[1]
+
+
+# --- from the first trial on --------------------------------------------------------------------
+
+
+@EVERY
+def test_the_first_trial_is_that_of_the_sources(make: type[TransferSampler]) -> None:
+    sources = bowls()
+    study = optuna.create_study(sampler=make(sources, seed=0))
+    study.optimize(quadratic, n_trials=3)
+    assert len(source_shares(study)[0]) > 0
+    told = "suggest" if make is PMFSampler else "surrogate model"
+    assert told in str(explain(study.trials[0]))
+    values = sorted(t.value or 0.0 for t in sources[0].trials)
+    assert (study.trials[0].value or 0.0) < values[3]
+
+
+@EVERY
+def test_branches_are_known_before_they_are_asked_for(make: type[TransferSampler]) -> None:
+    class Refusing(optuna.samplers.RandomSampler):
+        def sample_independent(self, study: Any, trial: Any, name: Any, distribution: Any) -> Any:
+            raise AssertionError(f"{name} of trial {trial.number}")
+
+    sampler = make(earlier(), seed=0, independent_sampler=Refusing())
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(branches, n_trials=10)
+    assert len(union_of(study).vectors.space.conditions) == 2
+    json.dumps(params(study))  # builtins only
+
+
+def test_a_maximised_source_is_a_minimised_one_of_the_opposite_sign() -> None:
+    mixed = [*bowls(2), *bowls(3, sign=-1.0)[2:]]
+    assert [s.direction.name for s in mixed] == ["MINIMIZE", "MINIMIZE", "MAXIMIZE"]
+    runs = []
+    for sources in (bowls(), mixed):
+        study = optuna.create_study(sampler=TSTSampler(sources, seed=0))
+        study.optimize(quadratic, n_trials=8)
+        runs.append(params(study))
+    assert runs[0] == runs[1]
+
+
+def test_other_ranges_than_those_of_the_sources(log: pytest.LogCaptureFixture) -> None:
+    def elsewhere(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 2, 3)  # outside
+        y = trial.suggest_float("y", 0, 10)  # wider
+        return (x - 2.2) ** 2 + y + trial.suggest_int("new", 1, 3)
+
+    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0))
+    study.optimize(elsewhere, n_trials=6)
+    assert all(2 <= t.params["x"] <= 3 and 0 <= t.params["y"] <= 10 for t in study.trials)
+    assert study.trials[0].params["y"] <= 1  # where the sources have been
+    union = union_of(study)
+    assert union.distributions["x"] == FloatDistribution(2, 3)
+    assert not [r for r in log.records if "sampled independently" in r.message]
+
+
+@pytest.mark.parametrize("kinds", [[True, None, "tree"], ["tree", "forest"], [0, "tree", 1.5]])
+def test_other_choices_and_kinds_of_distributions(kinds: list[Any]) -> None:
+    """Optuna itself fails a trial that asks for another kind than was announced."""
+
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", kinds)
+        rate = trial.suggest_float("rate", 0.01, 0.9)  # not logarithmic
+        leaf = trial.suggest_float("leaf", 1.0, 30.0)  # not an integer
+        return float(kind == "tree") + rate + leaf / 30
+
+    study = optuna.create_study(sampler=TSTSampler(earlier(), seed=0))
+    study.optimize(objective, n_trials=6)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+
+
+def test_parameters_that_are_never_asked_for_are_given_up() -> None:
+    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    study.ask().suggest_float("x", 0, 1)
+    union = union_of(study)
+    assert union.vectors.names == ("x",)
+
+
+def test_a_declared_space_is_the_space(log: pytest.LogCaptureFixture) -> None:
+    space = {"x": FloatDistribution(0.5, 1.0), "z": FloatDistribution(0, 1)}
+    study = optuna.create_study(sampler=TSTSampler(bowls(), search_space=space, seed=0))
+    first = study.ask()
+    assert set(first.relative_params) == {"x", "z"}
+    assert abs(first.relative_params["x"] - 0.7) < 0.2
+    assert any("x was moved into its range" in r.message for r in log.records)
+
+
+def test_a_declared_space_has_the_conditions_of_the_sources() -> None:
+    space = {
+        "kind": CategoricalDistribution(["tree", None, True]),
+        "rate": FloatDistribution(1e-3, 1.0, log=True),
+        "x": FloatDistribution(0.0, 1.0, step=0.25),
+    }
+    study = optuna.create_study(sampler=TSTSampler(earlier(), search_space=space, seed=0))
+    study.ask(space)
+    union = union_of(study)
+    assert [c.child.name for c in union.vectors.space.conditions] == ["x"]
+
+
+def test_records_without_a_space_serve_once_the_objective_has_asked() -> None:
+    rng = np.random.default_rng(0)
+    runs = [{"x": float(x), "y": float(y)} for x, y in rng.uniform(size=(20, 2))]
+    losses = np.array([(r["x"] - 0.7) ** 2 + 0.1 * r["y"] for r in runs])
+    study = optuna.create_study(sampler=TSTSampler([TaskRecord("t", runs, losses)], seed=0))
+    study.optimize(quadratic, n_trials=3)
+    assert "automl_plugins" not in study.trials[0].user_attrs
+    assert explain(study.trials[1]).source == "t"
+
+
+# --- the study itself among the sources, nothing in common --------------------------------------
+
+
+def test_a_study_among_its_own_sources_is_left_out(log: pytest.LogCaptureFixture) -> None:
+    sources = bowls()
+    study = sources[1]
+    for given in (sources, {"a": sources[0], "b": study, "c": sources[2]}):
+        log.clear()
+        study.sampler = TSTSampler(given, seed=0)
+        trial = study.ask()
+        quadratic(trial)
+        shares = source_shares(study)[trial.number]
+        others = {"a", "c"} if isinstance(given, dict) else {"bowl 0", "bowl 2"}
+        assert set(shares) <= others and shares
+        assert sum("left out" in r.message for r in log.records) == 1
+        study.tell(trial, state=TrialState.FAIL)
+
+
+def test_the_task_of_a_store_is_left_out_by_name(
+    tmp_path: Any, log: pytest.LogCaptureFixture
+) -> None:
+    from automl_plugins.adapters.optuna import read_task
+
+    with MetaStore(tmp_path / "store.db") as store:
+        for study in bowls():
+            store.add(read_task(study))
+        for new, options in (
+            (optuna.create_study(study_name="bowl 0"), {}),
+            (optuna.create_study(), {"task": "bowl 0"}),
+        ):
+            new.sampler = TSTSampler(store, seed=0, **options)
+            quadratic(new.ask())
+            assert set(source_shares(new)[0]) == {"bowl 1", "bowl 2"}
+    assert sum("bowl 0 is left out" in r.message for r in log.records) == 2
+
+
+def test_a_study_alone_among_its_sources_goes_on_without(log: pytest.LogCaptureFixture) -> None:
+    study = bowls(1)[0]
+    study.sampler = TSTSampler(study, seed=0)
+    study.optimize(quadratic, n_trials=3)
+    told = [r.message for r in log.records if r.levelno == logging.WARNING]
+    assert len(told) == 1 and "the task itself" in told[0] and "without its sources" in told[0]
+    assert study.trials[-1].user_attrs["automl_plugins"]["origin"] == "model"
+
+
+def test_nothing_in_common_is_said_once_and_the_search_goes_on(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    def other(trial: optuna.Trial) -> float:
+        return (trial.suggest_float("a", 0, 1) - 0.3) ** 2 + trial.suggest_float("b", 0, 1)
+
+    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0))
+    study.optimize(other, n_trials=14)
+    told = [r.message for r in log.records if r.levelno == logging.WARNING]
+    assert len(told) == 1 and "share no hyperparameter" in told[0]
+    plain = optuna.create_study(sampler=GBQRSampler(seed=0))
+    plain.add_trial(study.trials[0])
+    plain.optimize(other, n_trials=13)
+    assert params(plain) == params(study)  # exactly as GBQR would
+
+
+# --- what it tells ------------------------------------------------------------------------------
+
+
+@EVERY
+def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
+    storage = optuna.storages.RDBStorage("sqlite:///:memory:")
+    study = optuna.create_study(storage=storage, sampler=make(bowls(), seed=0))
+    study.optimize(quadratic, n_trials=8)
+    for trial in study.trials:
+        stored = trial.user_attrs["automl_plugins:sources"]
+        assert set(stored) == {"own", "sources"}
+        named = stored["sources"]
+        assert set(named) <= {"bowl 0", "bowl 1", "bowl 2", "meta-learner"}
+        assert stored["own"] + sum(named.values()) == pytest.approx(1.0, abs=1e-5)
+        assert list(named.values()) == sorted(named.values(), reverse=True)
+        explained = explain(trial)
+        assert explained.own_share == stored["own"] and explained.shares == named
+        if named:
+            assert explained.source == next(iter(named))
+            assert explained.source_share == max(named.values())
+            assert f"{explained.source!r}" in str(explained)
+        assert source_shares(study)[trial.number] == named
+
+
+def test_a_source_that_disagrees_loses_its_vote() -> None:
+    friend = studied("friend", quadratic, n=30, seed=1)
+    foe = studied("foe", lambda t: -quadratic(t), n=30, seed=2)
+    study = optuna.create_study(sampler=TSTSampler([friend, foe], seed=0))
+    study.optimize(quadratic, n_trials=12)
+    last = explain(study.trials[-1])
+    assert last.source == "friend" and last.shares is not None and "foe" not in last.shares
+    own = [explain(t).own_share or 0.0 for t in study.trials]
+    assert own[-1] > own[0]
+
+
+def test_shares_of_very_many_sources_stay_below_64_kilobytes() -> None:
+    study = optuna.create_study()
+    trial = study.ask()
+    frozen = study._storage.get_trial(trial._trial_id)
+    shares = {f"openml/{i:05d}/a rather long name of a task": 1 / 20_000 for i in range(10_000)}
+    _private.write_shares(study, frozen, {**shares, "first": 0.3, "none": 0.0})
+    stored = study.trials[0].user_attrs["automl_plugins:sources"]
+    assert len(json.dumps(stored)) < 2**16
+    assert next(iter(stored["sources"])) == "first" and "none" not in stored["sources"]
+    assert stored["own"] == pytest.approx(0.2)
+
+
+def test_samplers_without_sources_have_no_shares() -> None:
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study.optimize(quadratic, n_trials=8)
+    assert source_shares(study) == {}
+    explained = explain(study.trials[-1])
+    assert explained.shares is None and explained.own_share is None and explained.source is None
+    assert explained.source_share == 0.0
+
+
+# --- manners ------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_enqueued_fixed_pruned_failed_and_running_trials(make: type[TransferSampler]) -> None:
+    sampler = make(earlier(), seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.enqueue_trial({"kind": None, "x": 0.5})
+    study.optimize(branches, n_trials=1)
+    assert study.trials[0].params["kind"] is None and study.trials[0].params["x"] == 0.5
+
+    def troubled(trial: optuna.Trial) -> float:
+        value = branches(trial)
+        if trial.number % 3 == 0:
+            raise ValueError("out of memory")
+        if trial.number % 3 == 1:
+            trial.report(value, 1)
+            raise optuna.TrialPruned
+        return value
+
+    study.optimize(troubled, n_trials=6, catch=ValueError)
+    running = [study.ask() for _ in range(3)]
+    for trial in running:
+        branches(trial)
+    assert len({json.dumps(t.params, sort_keys=True) for t in running}) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.sampler = optuna.samplers.PartialFixedSampler({"kind": "tree"}, sampler)
+    study.optimize(branches, n_trials=2)
+    assert [t.params["kind"] for t in study.trials[-2:]] == ["tree"] * 2
+
+
+def test_fixing_from_the_first_trial_on() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.PartialFixedSampler({"x": 0.1}, TSTSampler(bowls(), seed=0))
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(quadratic, n_trials=3)
+    assert [t.params["x"] for t in study.trials] == [0.1] * 3
+    assert study.trials[0].params["y"] < 0.5  # proposed, given x
+
+
+@EVERY
+def test_two_threads_share_one_sampler(make: type[TransferSampler]) -> None:
+    study = optuna.create_study(sampler=make(earlier(), seed=0))
+    study.optimize(branches, n_trials=12, n_jobs=2)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    distinct = {json.dumps(t.params, sort_keys=True) for t in study.trials}
+    assert len(distinct) == 12
+
+
+def test_one_sampler_for_several_studies() -> None:
+    sources = bowls()
+    sampler = TSTSampler(sources, seed=0)
+    for source in sources[:2]:
+        source.sampler = sampler
+        quadratic(source.ask())
+        assert source.study_name not in source_shares(source)[20]
+
+
+def test_hyperband_and_several_objectives() -> None:
+    def reporting(trial: optuna.Trial) -> float:
+        value = quadratic(trial)
+        for step in (1, 3, 9):
+            trial.report(value, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0), pruner=pruner)
+    study.optimize(reporting, n_trials=10)
+    assert len(source_shares(study)) == 10
+    several = optuna.create_study(directions=["minimize"] * 2, sampler=TSTSampler(bowls(), seed=0))
+    with pytest.raises(ValueError, match="one objective"):
+        several.ask().suggest_float("x", 0, 1)
+
+
+def test_the_papers_sampler_is_a_tst_sampler_with_its_own_settings() -> None:
+    sampler = TSTSampler.paper(bowls(), seed=0)
+    assert type(sampler) is TSTSampler
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(quadratic, n_trials=4)
+    assert explain(study.trials[0]).own_share == pytest.approx(0.25)  # 0.75 / (4 * 0.75)
+
+
+def test_meta_features_weigh_the_sources() -> None:
+    from automl_plugins.adapters.optuna import meta_dataset_from_studies
+
+    dataset = meta_dataset_from_studies(
+        bowls(), meta_features={f"bowl {i}": {"n": float(i)} for i in range(3)}
+    )
+    sampler = TSTSampler(dataset, distance="meta_features", meta_features={"n": 2.0}, seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(quadratic, n_trials=3)
+    explained = explain(study.trials[-1])
+    assert explained.source == "bowl 2" and explained.shares is not None
+    assert "bowl 0" not in explained.shares
+
+
+def test_pmf_proposes_what_the_sources_have_run() -> None:
+    grid = [{"x": x / 4, "y": y / 2} for x in range(5) for y in range(3)]
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    sources: AnySources = [
+        TaskRecord(
+            f"t{i}",
+            grid,
+            np.array([(r["x"] - 0.5 - i / 10) ** 2 + r["y"] * i for r in grid]),
+            space=space,
+        )
+        for i in range(4)
+    ]
+    study = optuna.create_study(sampler=PMFSampler(sources, seed=0))
+    study.optimize(quadratic, n_trials=18)
+    assert all(t.params in grid for t in study.trials[:15])
+    assert all(t.params not in grid for t in study.trials[15:])  # then GBQR
+
+
+def test_any_proposer_of_the_core_can_be_driven() -> None:
+    from automl_plugins import recipes
+
+    study = optuna.create_study(sampler=ProposerSampler(recipes.gbqr(), seed=0))
+    study.optimize(quadratic, n_trials=12)
+    twin = optuna.create_study(sampler=GBQRSampler(seed=0))
+    twin.optimize(quadratic, n_trials=12)
+    assert params(study) == params(twin)

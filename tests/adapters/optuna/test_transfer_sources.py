@@ -1,0 +1,353 @@
+"""Sources of transfer samplers: all that they may be given as, bad input, the way to vectors."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import (
+    SurrogateSampler,
+    TSTSampler,
+    meta_dataset_from_studies,
+    read_task,
+)
+from automl_plugins.adapters.optuna._foresight import Foresight
+from automl_plugins.adapters.optuna._sources import Sources, read_sources
+from automl_plugins.adapters.optuna._space import UnionSpace
+from automl_plugins.adapters.optuna._task_memory import UnionMemory
+from ConfigSpace import ConfigurationSpace
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from transfer_objectives import earlier, studied
+
+from automl_plugins.conditions import Rule
+from automl_plugins.history import Status
+from automl_plugins.meta import MetaStore
+from automl_plugins.meta.records import TaskRecord
+from automl_plugins.meta.task_memory import AnyTaskMemory
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    optuna.logging.enable_propagation()
+    yield caplog
+    optuna.logging.disable_propagation()
+
+
+def bowl(trial: optuna.Trial) -> float:
+    return trial.suggest_float("x", -5, 5) ** 2 + trial.suggest_int("i", 0, 9)
+
+
+def losses_of(sources: Sources) -> dict[str, list[float]]:
+    records = sources.known if isinstance(sources.known, list) else sources.known.records()
+    return {record.name: record.losses.tolist() for record in records}
+
+
+# --- what they are given as -------------------------------------------------------------------
+
+
+def test_studies_in_every_form(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'studies.db'}"
+    journal = str(tmp_path / "studies.log")
+    storage = optuna.storages.RDBStorage(address)
+    studies = []
+    for seed in (0, 1):
+        study = studied(f"s{seed}", bowl, n=4, seed=seed)
+        studies.append(study)
+        for place in (storage, JournalStorage(JournalFileBackend(journal))):
+            optuna.create_study(study_name=f"s{seed}", storage=place).add_trials(study.trials)
+    expected = {f"s{i}": [t.value for t in study.trials] for i, study in enumerate(studies)}
+    for given in (studies, tuple(studies), storage, address, journal):
+        assert losses_of(read_sources(given)) == expected
+    assert losses_of(read_sources(studies[1])) == {"s1": expected["s1"]}
+    named = read_sources({"first": studies[0], "second": studies[1]})
+    assert losses_of(named) == {"first": expected["s0"], "second": expected["s1"]}
+
+
+def test_memories_in_every_form(tmp_path: Path) -> None:
+    studies = earlier(2)
+    dataset = meta_dataset_from_studies([studied("a", bowl), studied("b", bowl, seed=1)])
+    records = [read_task(study) for study in studies]
+    with MetaStore(tmp_path / "store.db") as store:
+        for record in records:
+            store.add(record)
+        for given in (records, store, tmp_path / "store.db", f"sqlite:///{tmp_path / 'store.db'}"):
+            found = read_sources(given)
+            assert found.names == ("task 0", "task 1")
+            assert found.store is (store if given is store else None)
+    assert read_sources(dataset).names == ("a", "b")
+    assert read_sources(dataset).foresight.distributions == {
+        "x": FloatDistribution(-5, 5),
+        "i": IntDistribution(0, 9),
+    }
+    bundled = read_sources("svm")
+    assert len(bundled.names) > 20 and "C" in bundled.foresight.distributions
+
+
+def test_losses_of_a_maximised_study_change_sign() -> None:
+    up, down = studied("up", bowl, sign=-1.0), studied("down", bowl, seed=1)
+    found = losses_of(read_sources([up, down]))
+    assert found["up"] == [-(t.value or 0.0) for t in up.trials]
+    assert found["down"] == [t.value for t in down.trials]
+
+
+def test_the_widest_distributions_are_expected() -> None:
+    def objective(trial: optuna.Trial, high: int, kinds: list[Any]) -> float:
+        trial.suggest_int("step", 0, 4 * high, step=4)
+        trial.suggest_float("log", 1e-3, high, log=True)
+        trial.suggest_categorical("kind", kinds)
+        if high > 1:
+            trial.suggest_float("other", 0, 1)
+        else:
+            trial.suggest_categorical("other", [0, 1])
+        return trial.number
+
+    studies = [
+        studied("a", lambda t: objective(t, 1, ["a", None]), n=2),
+        studied("b", lambda t: objective(t, 3, [None, True]), n=2),
+    ]
+    assert read_sources(studies).foresight.distributions == {
+        "step": IntDistribution(0, 12, step=4),
+        "log": FloatDistribution(1e-3, 3, log=True),
+        "kind": CategoricalDistribution(["a", None, True]),
+    }
+
+
+# --- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sources", "error", "match"),
+    [
+        ([], ValueError, "no sources to learn from"),
+        ({}, ValueError, "no sources to learn from"),
+        (None, TypeError, "memory must be"),
+        ([1, 2], TypeError, "memory must be"),
+        ({"a": 1}, TypeError, "must be optuna studies"),
+        ("no such memory", ValueError, "no such memory"),
+        ("sqlite:///no/such/file.db", ValueError, "no database"),
+        ("no/such/journal.log", ValueError, "no memory"),
+    ],
+)
+def test_what_is_no_source(sources: Any, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        TSTSampler(sources, seed=0)
+
+
+def test_no_database_is_made_by_looking_for_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no database"):
+        TSTSampler(f"sqlite:///{tmp_path / 'new.db'}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_studies_mixed_with_others_and_of_several_objectives() -> None:
+    with pytest.raises(TypeError, match="Expected optuna studies"):
+        TSTSampler([studied("a", bowl, n=2), 3])
+    several = optuna.create_study(directions=["minimize", "maximize"])
+    with pytest.raises(ValueError, match="2 objectives"):
+        TSTSampler(several)
+
+
+def test_what_tells_nothing_is_left_out_and_said_so(log: pytest.LogCaptureFixture) -> None:
+    good = studied("good", bowl)
+    again = optuna.create_study(study_name="copied")
+    again.add_trials(good.trials)
+    failing = optuna.create_study(study_name="failing")
+    for value in (1.0, float("inf"), float("-inf"), None):
+        trial = failing.ask({"x": FloatDistribution(-5, 5)})
+        state = optuna.trial.TrialState.FAIL if value is None else None
+        failing.tell(trial, value, state=state)
+    bad = [
+        studied("one", bowl, n=1),
+        studied("constant", lambda t: 0.0 * bowl(t)),
+        optuna.create_study(study_name="empty"),
+        failing,
+        again,
+        good,
+    ]
+    sources = read_sources([good, *bad])
+    assert sources.names == ("good",)
+    assert losses_of(sources)["good"] == [t.value for t in good.trials]  # once, not twice
+    told = "\n".join(r.message for r in log.records if r.levelno == logging.WARNING)
+    for name, reason in (
+        ("good", "the same study was given before"),
+        ("one", "1 complete trials"),
+        ("constant", "all its losses are 0"),
+        ("empty", "0 complete trials"),
+        ("failing", "1 complete trials"),
+        ("copied", "the same runs as good"),
+    ):
+        assert any(name in line and reason in line for line in told.splitlines()), name
+    with pytest.raises(ValueError, match="one: 1 complete trials"):
+        TSTSampler(bad[:3])
+
+
+def test_a_memory_is_cleaned_likewise(log: pytest.LogCaptureFixture) -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    runs = [{"x": 0.1}, {"x": 0.7}, {"x": 0.9}]
+    records = [
+        TaskRecord("good", runs, np.array([1.0, 2.0, np.nan]), space=space),
+        TaskRecord("flat", runs, np.array([1.0, 1.0, np.nan]), space=space),
+        TaskRecord(
+            "pruned",
+            runs,
+            np.array([1.0, 2.0, 3.0]),
+            status=np.array([Status.PRUNED, Status.PRUNED, Status.COMPLETE]),
+            space=space,
+        ),
+    ]
+    from automl_plugins.meta import MetaDataset
+
+    for known in (records, MetaDataset.from_records(records)):
+        assert read_sources(known).names == ("good",)
+    assert sum("2 of 3 sources left out" in r.message for r in log.records) == 2
+
+
+def test_a_declared_space_without_common_parameters_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="share no hyperparameter"):
+        TSTSampler(studied("a", bowl), search_space={"lr": FloatDistribution(0, 1)})
+    with pytest.raises(ValueError, match="No run of the memory lies"):
+        TSTSampler(
+            studied("a", lambda t: len(t.suggest_categorical("kind", ["svm", "tree"]))),
+            search_space={"kind": CategoricalDistribution(["mlp", "forest"])},
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"bandwidth": 0.0}, "bandwidth"),
+        ({"distance": "euclid"}, "distance"),
+        ({"distance": "meta_features"}, "meta_features"),
+        ({"n_candidates": 0}, "n_candidates"),
+        ({"max_rows": 1}, "max_rows"),
+        ({"n_startup_trials": -1}, "n_startup_trials"),
+        ({"failed_trials": "hide"}, "failed_trials"),
+        ({"task": "task 0"}, "the task itself"),
+    ],
+)
+def test_illegal_arguments(arguments: dict[str, Any], match: str) -> None:
+    for make in (TSTSampler, TSTSampler.paper):
+        with pytest.raises(ValueError, match=match):
+            make(earlier(1), **arguments)
+
+
+def test_running_times_are_not_weighed() -> None:
+    with pytest.raises(TypeError, match="takes no argument cost"):
+        TSTSampler(earlier(1), cost="duration")
+
+
+# --- vectors ----------------------------------------------------------------------------------
+
+SPACE: dict[str, BaseDistribution] = {
+    "kind": CategoricalDistribution(["b", None, "a"]),
+    "size": CategoricalDistribution(["large", "small"]),
+    "n": IntDistribution(1, 9, step=2),
+    "rate": FloatDistribution(1e-4, 1.0, log=True),
+    "deep": IntDistribution(1, 64, log=True),
+    "grid": FloatDistribution(0.0, 1.0, step=0.1),
+    "fixed": IntDistribution(3, 3),
+}
+RULES = [
+    Rule("rate", "kind", "in", (0.0, 1.0)),
+    Rule("deep", "n", "above", (3.0,)),
+    Rule("grid", "n", "below", (9.0,)),
+]
+ORDINAL = {"size": ["small", "large"]}
+RUNS: list[dict[str, Any]] = [
+    {"kind": "b", "size": "small", "n": 1, "rate": 1e-2, "grid": 0.3, "fixed": 3},
+    {"kind": None, "size": "large", "n": 9, "rate": 1.0, "deep": 8, "foreign": 1},
+    {"kind": "a", "size": "large", "n": 5, "deep": 64, "grid": 0.1 + 0.2},
+    {"kind": "a", "size": "large", "n": 7, "grid": 0.9},  # does not tell ``deep``
+    {"kind": "c", "size": "large", "n": 5, "deep": 2, "grid": 0.0},  # of another space
+    {"kind": "b", "size": "small", "n": 1, "rate": 7.0, "grid": 0.3},  # out of range
+]
+
+
+def memory_of(*records: TaskRecord) -> UnionMemory:
+    return UnionMemory(Sources(list(records), Foresight({}, [])))
+
+
+def test_vectors_are_those_of_the_union() -> None:
+    union = UnionSpace(SPACE, RULES, ORDINAL)
+    memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
+    same: AnyTaskMemory = memory
+    assert isinstance(same, AnyTaskMemory)
+    memory.introduce(union)
+    dataset = memory.on(union.vectors)
+    assert dataset.space is union.vectors.space
+    assert dataset.losses.tolist() == [0.0, 1.0, 2.0, 3.0, 5.0]
+    told = [RUNS[i] for i in (0, 1, 2, 5)]
+    expected = np.full((4, union.vectors.d), np.nan)
+    for i, values in enumerate(told):  # an independent way: one value at a time
+        for name, value in values.items():
+            if name in union.column:
+                value = 1.0 if name == "rate" and value == 7.0 else value
+                expected[i, union.column[name]] = union.fixed({name: value})[union.column[name]]
+    np.testing.assert_array_equal(dataset.vectors[[0, 1, 2, 4]], expected)
+    decoded = union.decode("deep", dataset.vectors[3, union.column["deep"]])
+    assert 1 < decoded < 64  # imputed, as it is active
+    covered = dataset.coverage[0]
+    assert covered.imputed == {"deep": 1} and covered.clipped == {"rate": 1}
+    assert covered.dropped == {"kind": 1} and covered.ignored == ("fixed", "foreign")
+    vectors = union.vectors
+    np.testing.assert_array_equal(vectors.activate(dataset.vectors), dataset.vectors)
+
+
+def test_choices_that_configspace_cannot_have_are_found_as_they_are_written() -> None:
+    union = UnionSpace(
+        {"c": CategoricalDistribution([None, 1, True]), "x": FloatDistribution(0, 1)},
+        [Rule("x", "c", "in", (2.0,))],
+    )
+    memory = memory_of(TaskRecord("t", [{"c": True, "x": 0.25}, {"c": 1}, {"c": None}], range(3)))  # type: ignore[arg-type]
+    memory.introduce(union)
+    c, x = union.column["c"], union.column["x"]
+    vectors = memory.on(union.vectors).vectors
+    np.testing.assert_array_equal(vectors[:, c], [2.0, 1.0, 0.0])
+    np.testing.assert_array_equal(vectors[:, x], [0.25, np.nan, np.nan])
+
+
+def test_the_same_space_has_the_same_dataset_and_a_strange_one_none() -> None:
+    union, other = UnionSpace(SPACE, RULES, ORDINAL), UnionSpace(SPACE)
+    memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
+    with pytest.raises(LookupError):
+        memory.on(union.vectors)
+    memory.introduce(union)
+    memory.introduce(other)
+    assert memory.on(union.vectors) is memory.on(union.vectors)
+    assert memory.on(other.vectors).space is other.vectors.space
+    for twin in (pickle.loads(pickle.dumps(memory)), copy.deepcopy(memory)):
+        with pytest.raises(LookupError):
+            twin.on(union.vectors)
+        twin.introduce(union)
+        np.testing.assert_array_equal(
+            twin.on(union.vectors).vectors, memory.on(union.vectors).vectors
+        )
+
+
+def test_a_memory_of_none_of_the_parameters_says_so_each_time() -> None:
+    union = UnionSpace({"lr": FloatDistribution(0, 1)})
+    memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
+    memory.introduce(union)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="share no hyperparameter"):
+            memory.on(union.vectors)
+
+
+def test_samplers_without_sources_expect_nothing() -> None:
+    study = optuna.create_study(sampler=SurrogateSampler(seed=0))
+    trial = study.ask()
+    assert trial.relative_params == {}

@@ -1,0 +1,461 @@
+"""Surrogates, acquisition functions and encoders of this package as parts of SMAC."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.smac import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    QuantileBound,
+    SurrogateModel,
+)
+from automl_plugins.adapters.smac._history import canonical
+from automl_plugins.adapters.smac._private import quiet
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from scipy.stats import norm
+from smac import (
+    AlgorithmConfigurationFacade,
+    HyperparameterOptimizationFacade,
+    MultiFidelityFacade,
+    RunHistory,
+    Scenario,
+)
+from smac.acquisition.function import EI, LCB, PI
+from smac.acquisition.maximizer import LocalAndSortedRandomSearch
+from smac.model.multi_objective_model import MultiObjectiveModel
+from smac.runhistory import StatusType
+from smac.runhistory.encoder import (
+    RunHistoryEncoder,
+    RunHistoryLogScaledEncoder,
+    RunHistoryScaledEncoder,
+)
+
+from automl_plugins.space import VectorSpace
+from automl_plugins.surrogates import (
+    DistanceAware,
+    ExtraTrees,
+    GaussianProcess,
+    QuantileBoosting,
+    RandomForest,
+)
+from automl_plugins.targets import transform
+
+NAN = math.nan
+FEW = partial(
+    lambda run: LocalAndSortedRandomSearch(
+        run.configspace,
+        challengers=20,
+        max_steps=1,
+        n_steps_plateau_walk=1,
+        local_search_iterations=1,
+        seed=run.seed,
+    )
+)
+
+
+def space() -> ConfigurationSpace:
+    made = ConfigurationSpace(seed=0)
+    kind, c = Categorical("kind", ["linear", "rbf", "poly"]), Float("C", (0.0, 1.0))
+    made.add(kind, c, Float("x", (0.0, 1.0)), EqualsCondition(c, kind, "rbf"))
+    return made
+
+
+SPACE = space()
+VECTORS = VectorSpace(SPACE)
+X = VECTORS.sample(30, np.random.default_rng(0))
+COST = (X[:, SPACE.index_of["x"]] - 0.3) ** 2 + (X[:, SPACE.index_of["kind"]] == 2)
+NEW = VECTORS.sample(200, np.random.default_rng(1))
+
+
+def target(config: Configuration, seed: int = 0) -> float:
+    return float((config["x"] - 0.3) ** 2 + 0.2 * (config["kind"] == "poly"))
+
+
+def scenario(tmp_path: Path, **options: Any) -> Scenario:
+    options = {"n_trials": 12, "deterministic": True, "seed": 3} | options
+    return Scenario(space(), output_directory=tmp_path, **options)
+
+
+# --- the model --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "surrogate",
+    [
+        None,
+        QuantileBoosting.thesis(),
+        RandomForest(),
+        ExtraTrees(),
+        GaussianProcess(),
+        DistanceAware(RandomForest()),
+    ],
+    ids=repr,
+)
+def test_any_surrogate_is_a_model(surrogate: Any) -> None:
+    model = SurrogateModel(SPACE, surrogate, seed=1)
+    assert model.train(X, COST[:, None]) is model
+    mean, variance = model.predict_marginalized(NEW)
+    assert mean.shape == variance.shape == (200, 1)
+    assert mean.flags.writeable and (variance > 0).all()
+    poly = NEW[:, SPACE.index_of["kind"]] == 2
+    assert mean[poly].mean() > mean[~poly].mean() + 0.3
+    again = SurrogateModel(SPACE, surrogate, seed=1).train(X, COST[:, None])
+    np.testing.assert_array_equal(again.predict(NEW)[0], mean)
+    assert json.loads(json.dumps(model.meta["surrogate"])) == model.meta["surrogate"]
+
+
+def test_the_model_is_the_surrogate_on_the_cores_features() -> None:
+    model = SurrogateModel(SPACE, GaussianProcess(), seed=1).train(X, COST[:, None])
+    direct = GaussianProcess(random_state=None)
+    direct.fit(VECTORS.features(X), COST)
+    mean, std = direct.predict(VECTORS.features(NEW))
+    found, deviation = model.predict(NEW, "std")
+    assert deviation is not None
+    np.testing.assert_allclose(found[:, 0], mean, atol=1e-3)
+    np.testing.assert_allclose(deviation[:, 0], std, atol=1e-2)
+
+
+def test_covariance_types() -> None:
+    model = SurrogateModel(SPACE, RandomForest()).train(X, COST[:, None])
+    std, variance = model.predict(NEW, "std")[1], model.predict(NEW)[1]
+    assert std is not None and variance is not None
+    np.testing.assert_allclose(std**2, variance)
+    assert model.predict(NEW, None)[1] is None
+    with pytest.raises(ValueError, match="covariance_type must be None, 'std' or 'diagonal'"):
+        model.predict(NEW, "full")
+
+
+def test_a_second_column_is_modelled_as_ln_seconds() -> None:
+    seconds = np.where(X[:, SPACE.index_of["kind"]] == 1, 100.0, 1.0)
+    model = SurrogateModel(SPACE, RandomForest())
+    model.train(X, np.column_stack([COST, np.log(seconds)]))
+    mean, variance = model.predict_marginalized(NEW)
+    assert mean.shape == variance.shape == (200, 2)
+    slow = NEW[:, SPACE.index_of["kind"]] == 1
+    assert np.exp(mean[slow, 1]).min() > 20 and np.exp(mean[~slow, 1]).max() < 5
+    model.train(X, COST[:, None])
+    assert model.predict(NEW)[0].shape == (200, 1)
+    with pytest.raises(ValueError, match="the encoder gave 3 columns"):
+        model.train(X, np.zeros((30, 3)))
+
+
+def test_costs_that_are_not_finite_count_as_the_worst(caplog: pytest.LogCaptureFixture) -> None:
+    spoilt, worst = COST.copy(), COST.copy()
+    spoilt[[3, 8]], worst[[3, 8]] = [math.inf, NAN], np.delete(COST, [3, 8]).max()
+    model = SurrogateModel(SPACE, RandomForest(), seed=1)
+    found = model.train(X, spoilt[:, None]).predict(NEW)[0]
+    np.testing.assert_array_equal(found, model.train(X, worst[:, None]).predict(NEW)[0])
+    assert not caplog.messages
+    for _ in range(2):
+        model.train(X, np.full((30, 1), NAN))
+    assert len(caplog.messages) == 1 and "CostEncoder(scenario)" in caplog.messages[0]
+
+
+def test_instances_are_averaged() -> None:
+    features: dict[str, list[int | float]] = {"a": [0.0], "b": [1.0], "c": [2.0]}
+    model = SurrogateModel(SPACE, RandomForest(), instance_features=features, seed=1)
+    rows = np.hstack([np.repeat(X, 3, axis=0), np.tile([[0.0], [1.0], [2.0]], (30, 1))])
+    model.train(rows, (np.repeat(COST, 3) + rows[:, -1])[:, None])
+    mean, variance = model.predict_marginalized(NEW)
+    slow_mean, slow_variance = super(SurrogateModel, model).predict_marginalized(NEW)
+    np.testing.assert_allclose(mean, slow_mean)
+    np.testing.assert_allclose(variance, slow_variance)
+
+
+@pytest.mark.parametrize("wrong", ["random_forest", RandomForest, object()])
+def test_what_is_no_surrogate_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"surrogate must be an object with fit\(X, y\)"):
+        SurrogateModel(SPACE, wrong)
+
+
+def test_an_untrained_model_says_so() -> None:
+    with pytest.raises(ValueError, match="has to be trained before"):
+        SurrogateModel(SPACE).predict(X)
+
+
+# --- encoders ---------------------------------------------------------------------------------
+
+
+def recorded(tmp_path: Path, kind: type[CostEncoder], **options: Any) -> CostEncoder:
+    """Two successes, a crash, a timeout, a running trial."""
+    run = scenario(tmp_path)
+    history = RunHistory()
+    trials: list[dict[str, Any]] = [
+        {"cost": 3.0, "time": 2.0},
+        {"cost": math.inf, "status": StatusType.CRASHED, "starttime": 1.0, "endtime": 9.0},
+        {"cost": 1.0},
+        {"cost": math.inf, "status": StatusType.TIMEOUT, "starttime": 0.0, "endtime": 20.0},
+        {"cost": 2147483647.0, "status": StatusType.RUNNING},
+    ]
+    for config, facts in zip(CONFIGS, trials, strict=True):
+        history.add(config, seed=0, **facts)
+    encoder = kind(run, **options)
+    encoder.runhistory = history
+    return encoder
+
+
+CONFIGS = SPACE.sample_configuration(5)
+
+
+@pytest.mark.parametrize("target", ["log_regret", "normal_scores", "standardize", "raw"])
+def test_failures_are_as_bad_as_the_worst_success(tmp_path: Path, target: Any) -> None:
+    rows, Y = recorded(tmp_path, CostEncoder, target=target).transform()
+    order = [0, 1, 2, 3]  # timeouts come last
+    np.testing.assert_array_equal(rows, [canonical(CONFIGS[i]) for i in order])
+    expected = transform(np.array([3.0, 3.0, 1.0, 3.0]), target).values
+    np.testing.assert_allclose(Y, expected[:, None])
+
+
+def test_seconds_are_true_ones_and_logarithmic(tmp_path: Path) -> None:
+    encoder = recorded(tmp_path, CostAndSecondsEncoder, target="raw")
+    _, Y = encoder.transform()
+    # The one that nobody timed took as long as the median of 2, 8 and 20.
+    np.testing.assert_allclose(Y[:, 1], np.log([2.0, 8.0, 8.0, 20.0]))
+    np.testing.assert_allclose(Y[:, 0], [3.0, 3.0, 1.0, 3.0])
+    raw = np.array([[NAN, 0.0], [NAN, NAN]])
+    np.testing.assert_allclose(encoder.transform_response_values(raw), [[0.0, math.log(1e-3)]] * 2)
+    assert math.isnan(raw[0, 0])  # left alone
+
+
+@pytest.mark.parametrize("kind", [CostEncoder, CostAndSecondsEncoder])
+def test_encoders_check_their_arguments(tmp_path: Path, kind: type[CostEncoder]) -> None:
+    with pytest.raises(ValueError, match="encodes one objective, the scenario has 2"):
+        kind(scenario(tmp_path, objectives=["a", "b"]))
+    with pytest.raises(ValueError, match="target must be one of 'log_regret'"):
+        kind(scenario(tmp_path), target="log")
+    encoder = kind(scenario(tmp_path))
+    encoder.runhistory = RunHistory()
+    rows, Y = encoder.transform()
+    assert rows.shape == (0, 3) and len(Y) == 0
+    assert encoder.meta["target"] == "log_regret"
+
+
+# --- acquisition functions --------------------------------------------------------------------
+
+
+class Fixed(SurrogateModel):  # type: ignore[misc,unused-ignore]
+    """Predicts what it is told, for any input."""
+
+    def __init__(self, mean: Any, variance: Any) -> None:
+        super().__init__(SPACE)
+        self.answer = np.array(mean, dtype=float), np.array(variance, dtype=float)
+
+    def predict_marginalized(self, X: Any) -> Any:
+        return self.answer
+
+
+CANDIDATES = CONFIGS[:2]
+
+
+def scores(function: Any, mean: Any, variance: Any, **facts: Any) -> list[float]:
+    function.update(Fixed(mean, variance), **({"eta": 1.0} | facts))
+    found = function(CANDIDATES)
+    assert found.shape == (2, 1)
+    return [float(value) for value in found[:, 0]]
+
+
+def test_expected_improvement_is_divided_by_seconds() -> None:
+    mean, variance = [[0.5, math.log(2.0)], [0.5, math.log(20.0)]], [[0.04, 0.0], [0.04, 0.0]]
+    z = 0.5 / 0.2
+    gain = 0.2 * (z * norm.cdf(z) + norm.pdf(z))
+    expected = np.log([gain / 2.0, gain / 20.0])
+    np.testing.assert_allclose(scores(EIPerSecond(), mean, variance), expected)
+    half = scores(EIPerSecond(cost_exponent=0.5), mean, variance)
+    np.testing.assert_allclose(half, np.log([gain / math.sqrt(2.0), gain / math.sqrt(20.0)]))
+    np.testing.assert_allclose(
+        scores(EIPerSecond(cost_budget=10), mean, variance, num_data=5), half
+    )
+    free = scores(EIPerSecond(cost_budget=10), mean, variance, num_data=50)
+    np.testing.assert_allclose(free, [math.log(gain)] * 2)
+
+
+def test_seconds_below_one_are_divided_by_too() -> None:
+    """SMAC's own EIPS divides by a logarithm, which is negative there."""
+    mean = [[0.5, math.log(0.1)], [0.5, math.log(0.01)]]
+    slow, fast = scores(EIPerSecond(), mean, [[0.04, 0.0]] * 2)
+    assert fast - slow == pytest.approx(math.log(10.0))
+
+
+def test_what_cannot_improve_is_comparable() -> None:
+    worse = scores(EIPerSecond(), [[50.0, 0.0], [90.0, 0.0]], [[1e-4, 0.0]] * 2)
+    assert worse[0] > worse[1] and np.isfinite(worse).all()
+
+
+def test_one_output_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ValueError, match=r"runhistory_encoder=CostAndSecondsEncoder"):
+        scores(EIPerSecond(), [[0.5], [0.5]], [[0.1], [0.1]])
+    with pytest.raises(ValueError, match="The best cost is unknown"):
+        EIPerSecond()(CANDIDATES)
+    with pytest.raises(ValueError, match="has no model"):
+        QuantileBound()(CANDIDATES)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: EIPerSecond(xi=-1.0), "xi must be finite and >= 0"),
+        (lambda: EIPerSecond(cost_exponent=1.5), r"cost_exponent must lie in \[0, 1\]"),
+        (lambda: EIPerSecond(cost_budget=0), "cost_budget must be None or >= 1"),
+        (lambda: QuantileBound(beta=math.inf), "beta must be finite and >= 0"),
+    ],
+)
+def test_functions_check_their_arguments(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_bound_is_mean_less_deviations() -> None:
+    assert scores(QuantileBound(beta=2.0), [[1.0], [3.0]], [[0.25], [4.0]]) == [0.0, 1.0]
+
+
+def test_the_bound_per_second_is_gbqr_median() -> None:
+    """Thesis eq. 5.2: below the median of a random batch nothing is gained."""
+    seconds = np.where(X[:, SPACE.index_of["kind"]] == 1, 100.0, 1.0)
+    model = SurrogateModel(SPACE, RandomForest(), seed=1)
+    model.train(X, np.column_stack([COST, np.log(seconds)]))
+    function = QuantileBound(beta=0.0)
+    function.update(model, eta=0.0)
+    configs = SPACE.sample_configuration(300)
+    rows = np.array([canonical(c) for c in configs])
+    found = function(configs)[:, 0]
+    mean, variance = model.predict_marginalized(rows)
+    spent = np.exp(mean[:, 1] + variance[:, 1] / 2)
+    assert ((found == 0).mean() > 0.3) and (found >= 0).all()
+    gain = found > 0
+    medians = (-mean[:, 0] - found * spent)[gain]  # solved for the median
+    np.testing.assert_allclose(medians, medians[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("function", [EIPerSecond(cost_budget=9), QuantileBound(beta=0.5)])
+def test_functions_describe_themselves(function: Any) -> None:
+    assert json.loads(json.dumps(function.meta)) == function.meta
+    assert isinstance(function.name, str)
+
+
+# --- in SMAC's own facades --------------------------------------------------------------------
+
+
+def search(tmp_path: Path, kind: Any, parts: dict[str, Any], **options: Any) -> Any:
+    function = options.pop("function", target)
+    run = scenario(tmp_path, **options)
+    parts = {k: part(run) if isinstance(part, partial) else part for k, part in parts.items()}
+    parts.setdefault("config_selector", kind.get_config_selector(run, retrain_after=2))
+    parts.setdefault("acquisition_maximizer", FEW(run))
+    with quiet():
+        smac = kind(run, function, logging_level=False, overwrite=True, **parts)
+        smac.optimize()
+    return smac
+
+
+def model(scenario: Scenario, surrogate: Any = None) -> SurrogateModel:
+    return SurrogateModel(
+        scenario.configspace,
+        RandomForest() if surrogate is None else surrogate,
+        instance_features=scenario.instance_features,
+        seed=scenario.seed,
+    )
+
+
+def fragile(config: Configuration, seed: int = 0) -> float:
+    if config["x"] > 0.8:
+        raise RuntimeError("too large")
+    return target(config)
+
+
+@pytest.mark.parametrize(
+    ("function", "encoder"),
+    [
+        (EI(), RunHistoryEncoder),
+        (EI(log=True), RunHistoryLogScaledEncoder),
+        (LCB(), RunHistoryScaledEncoder),
+        (PI(), CostEncoder),
+        (QuantileBound(), CostEncoder),
+        (QuantileBound(), CostAndSecondsEncoder),
+        (EIPerSecond(), CostAndSecondsEncoder),
+    ],
+    ids=lambda part: getattr(part, "__name__", type(part).__name__),
+)
+def test_parts_go_together(tmp_path: Path, function: Any, encoder: Any) -> None:
+    parts = {
+        "model": partial(model),
+        "acquisition_function": function,
+        "runhistory_encoder": partial(encoder),
+    }
+    smac = search(tmp_path, HyperparameterOptimizationFacade, parts)
+    assert len(smac.runhistory) == 12
+    assert smac.runhistory.get_cost(smac.intensifier.get_incumbent()) < 0.2
+
+
+def test_ei_per_second_runs_out_of_the_box_with_crashes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts = {
+        "model": partial(model),
+        "acquisition_function": EIPerSecond(),
+        "runhistory_encoder": partial(CostAndSecondsEncoder),
+    }
+    with caplog.at_level(logging.ERROR):
+        smac = search(
+            tmp_path, HyperparameterOptimizationFacade, parts, function=fragile, n_trials=20
+        )
+    assert {v.status for v in smac.runhistory.values()} >= {StatusType.SUCCESS}
+    assert len(smac.runhistory) == 20
+
+
+def test_smacs_model_of_two_outputs_serves_too(tmp_path: Path) -> None:
+    def two(run: Scenario) -> MultiObjectiveModel:
+        return MultiObjectiveModel([model(run), model(run)], objectives=["cost", "time"])
+
+    parts = {
+        "model": partial(two),
+        "acquisition_function": EIPerSecond(),
+        "runhistory_encoder": partial(CostAndSecondsEncoder),
+    }
+    assert len(search(tmp_path, HyperparameterOptimizationFacade, parts).runhistory) == 12
+
+
+def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
+    return target(config) + 1.0 / budget
+
+
+def test_several_fidelities(tmp_path: Path) -> None:
+    parts = {"model": partial(model), "runhistory_encoder": partial(CostEncoder)}
+    smac = search(
+        tmp_path,
+        MultiFidelityFacade,
+        parts,
+        function=budget_target,
+        n_trials=30,
+        min_budget=1,
+        max_budget=9,
+    )
+    assert {key.budget for key in smac.runhistory} == {1.0, 3.0, 9.0}
+
+
+def test_several_instances(tmp_path: Path) -> None:
+    def on_instance(config: Configuration, instance: str, seed: int = 0) -> float:
+        return target(config) + float(instance)
+
+    smac = search(
+        tmp_path,
+        AlgorithmConfigurationFacade,
+        {
+            "model": partial(model),
+            "runhistory_encoder": partial(CostAndSecondsEncoder),
+            "acquisition_function": EIPerSecond(),
+        },
+        function=on_instance,
+        instances=["0", "1"],
+        instance_features={"0": [0.0], "1": [1.0]},
+        n_trials=16,
+    )
+    assert {key.instance for key in smac.runhistory} == {"0", "1"}

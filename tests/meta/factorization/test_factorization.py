@@ -1,0 +1,456 @@
+"""The factorisation: likelihood, posterior, training, files, bad input."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import check_grad
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from automl_plugins.meta.factorization import FactorizationFileError, MatrixFactorization
+from automl_plugins.meta.factorization.kernels import Kernel, Parameters, covariance
+from automl_plugins.meta.factorization.likelihood import objective, patterns
+from automl_plugins.meta.factorization.scaling import ScalePrior, scales
+
+FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+KERNELS: list[Kernel] = ["se", "linear"]
+
+
+def _parameters(n: int, q: int, seed: int = 0) -> Parameters:
+    rng = np.random.default_rng(seed)
+    return Parameters(
+        rng.normal(size=(n, q)),
+        rng.normal(-1.0, 0.3, n),
+        rng.normal(0.0, 0.3, q),
+        np.array([0.2]),
+    )
+
+
+def _losses(n: int, d: int, missing: float, seed: int = 0) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, d))
+    z[rng.random((n, d)) < missing] = np.nan
+    return z
+
+
+def _low_rank(n: int = 40, d: int = 30, seed: int = 0) -> FloatArray:
+    """Losses of data sets with different levels and ranges, of rank 3."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) + rng.normal(0.0, 0.05, (n, d))
+    return rng.uniform(0.0, 1.0, d) + rng.uniform(0.5, 2.0, d) * (z + rng.normal(size=(n, 1)))
+
+
+# --- the likelihood ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n", [7, 3])  # more and fewer pipelines than latent dimensions
+def test_the_likelihood_is_that_of_scipy(kernel: Kernel, missing: float, n: int) -> None:
+    p, z = _parameters(n, 4), _losses(n, 5, missing)
+    C = covariance(kernel, p) + np.diag(p.noise)
+    expected = 0.0
+    for column in z.T:
+        seen = ~np.isnan(column)
+        if seen.any():
+            part = multivariate_normal(cov=C[np.ix_(seen, seen)])
+            expected -= float(part.logpdf(column[seen]))
+    assert objective(kernel, p, z)[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["places", "log_noise", "log_lengths", "log_amplitude"])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_gradients_are_those_of_finite_differences(
+    kernel: Kernel, missing: float, name: str
+) -> None:
+    p, z = _parameters(7, 3), _losses(7, 5, missing)
+    shape = getattr(p, name).shape
+
+    def at(values: FloatArray) -> tuple[float, Parameters]:
+        parts = {key: getattr(p, key) for key in vars(p)} | {name: values.reshape(shape)}
+        return objective(kernel, Parameters(**parts), z)
+
+    error = check_grad(
+        lambda v: at(v)[0], lambda v: getattr(at(v)[1], name).ravel(), getattr(p, name).ravel()
+    )
+    assert error < 1e-5
+
+
+def test_the_linear_kernel_has_the_same_gradient_with_small_and_large_solves() -> None:
+    p, z = _parameters(6, 6), _losses(6, 4, 0.2)
+    large, g_large = objective("linear", p, z)  # n = Q: n x n
+    padded = Parameters(p.places[:, :5], p.log_noise, p.log_lengths[:5], p.log_amplitude)
+    p.places[:, 5] = 0.0
+    large, g_large = objective("linear", p, z)
+    small, g_small = objective("linear", padded, z)  # n > Q: Q x Q
+    assert small == pytest.approx(large)
+    np.testing.assert_allclose(g_small.places, g_large.places[:, :5], atol=1e-9)
+    np.testing.assert_allclose(g_small.log_noise, g_large.log_noise, atol=1e-9)
+
+
+def test_patterns_divide_what_is_observed() -> None:
+    z = np.array([[1.0, 2.0, np.nan, 3.0, np.nan], [1.0, np.nan, np.nan, 3.0, 4.0]])
+    found = {tuple(columns): tuple(rows) for rows, columns in patterns(z)}
+    assert found == {(0, 3): (0, 1), (1,): (0,), (4,): (1,)}
+
+
+# --- the posterior ----------------------------------------------------------------------------
+
+
+def test_the_posterior_is_that_of_scikit_learn() -> None:
+    model = MatrixFactorization(3, scaling=None, epochs=3).fit(_low_rank())
+    rows, losses = np.array([4, 17, 30, 2]), np.array([0.3, -0.2, 1.0, 0.1])
+    mean, std = model.posterior(rows, losses)
+    amplitude = float(np.exp(model.parameters_.log_amplitude[0]))
+    other = GaussianProcessRegressor(
+        ConstantKernel(amplitude) * RBF(1.0), alpha=model.noise_[rows], optimizer=None
+    ).fit(model.embedding_[rows], losses - model.mean_[rows])
+    expected, deviation = other.predict(model.embedding_, return_std=True)
+    np.testing.assert_allclose(mean, model.mean_ + expected, atol=1e-8)
+    np.testing.assert_allclose(std**2, deviation**2 + model.noise_, atol=1e-8)
+
+
+def test_the_linear_posterior_is_bayesian_regression_in_the_places() -> None:
+    model = MatrixFactorization(3, kernel="linear", scaling=None, epochs=2).fit(_low_rank())
+    rows, losses = np.array([4, 17, 30, 2, 9]), np.array([0.3, -0.2, 1.0, 0.1, 0.7])
+    X, noise = model.parameters_.places, model.noise_
+    precision = np.eye(3) + (X[rows].T / noise[rows]) @ X[rows]
+    weights = np.linalg.solve(precision, (X[rows].T / noise[rows]) @ (losses - model.mean_[rows]))
+    mean, std = model.posterior(rows, losses)
+    np.testing.assert_allclose(mean, model.mean_ + X @ weights, atol=1e-8)
+    spread = np.einsum("nq,nq->n", X @ np.linalg.inv(precision), X)
+    np.testing.assert_allclose(std**2, spread + noise, atol=1e-8)
+
+
+def test_pipelines_are_the_same_one_by_one_and_together() -> None:
+    model = MatrixFactorization(3, epochs=2).fit(_low_rank())
+    rows, losses = [4, 17, 30, 2], np.array([0.3, -0.2, 1.0, 0.1])
+    one = model.conditioned()
+    for n, row in enumerate(rows, start=1):
+        one.observe(row)
+        one.observe(row)  # twice is once
+        mean, std = one.posterior(losses[:n])
+        again = model.posterior(rows[:n], losses[:n])
+        np.testing.assert_array_equal(mean, again[0])
+        np.testing.assert_array_equal(std, again[1])
+
+
+def test_of_a_repeated_pipeline_the_mean_counts() -> None:
+    model = MatrixFactorization(3, epochs=0).fit(_low_rank())
+    twice = model.posterior([3, 5, 3], [0.2, 0.5, 0.4])
+    once = model.posterior([3, 5], [0.3, 0.5])
+    np.testing.assert_allclose(twice[0], once[0])
+
+
+def test_without_observations_the_posterior_is_the_prior() -> None:
+    model = MatrixFactorization(3, epochs=0).fit(_low_rank())
+    mean, std = model.posterior([], [])
+    np.testing.assert_allclose(mean, model.mean_)
+    np.testing.assert_allclose(std, np.sqrt(model.prior_variance))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_held_out_data_set_is_predicted_from_a_few_pipelines(kernel: Kernel) -> None:
+    Y = _low_rank()
+    model = MatrixFactorization(3, kernel=kernel, epochs=20).fit(Y[:, :24])
+    errors, naive = [], []
+    for d in range(24, 30):
+        rows = np.arange(0, 40, 4)
+        mean, std = model.posterior(rows, Y[rows, d])
+        others = np.setdiff1d(np.arange(40), rows)
+        errors.append(np.mean((mean[others] - Y[others, d]) ** 2))
+        naive.append(np.var(Y[others, d]))
+        assert (std > 0).all()
+    assert np.mean(errors) < 0.1 * np.mean(naive)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1000.0])
+@pytest.mark.parametrize("offset", [0.0, -5000.0])
+def test_a_new_data_set_in_another_unit_is_the_same_in_that_unit(
+    factor: float, offset: float
+) -> None:
+    Y = _low_rank()
+    model = MatrixFactorization(3, epochs=0).fit(Y[:, :24])
+    rows = np.arange(0, 40, 4)
+    mean, _ = model.posterior(rows, factor * Y[rows, 25] + offset)
+    others = np.setdiff1d(np.arange(40), rows)
+    truth = factor * Y[others, 25] + offset
+    assert np.corrcoef(mean[others], truth)[0, 1] > 0.95
+    assert np.mean((mean[others] - truth) ** 2) < 0.1 * np.var(truth)
+
+
+# --- scaling ----------------------------------------------------------------------------------
+
+
+def test_scales_of_data_sets() -> None:
+    y = np.array([[1.0, 5.0, np.nan], [3.0, 5.0, np.nan], [np.nan, 5.0, np.nan]])
+    shift, stretch = scales(y, "regret")
+    np.testing.assert_array_equal(shift, [1.0, 5.0, 0.0])
+    np.testing.assert_array_equal(stretch, [2.0, 1.0, 1.0])
+    shift, stretch = scales(y, "standardised")
+    np.testing.assert_array_equal(shift, [2.0, 5.0, 0.0])
+    np.testing.assert_array_equal(stretch, [1.0, 1.0, 1.0])
+
+
+def test_the_scale_is_found_where_the_losses_tell_it() -> None:
+    rng = np.random.default_rng(0)
+    prior = ScalePrior.learn(rng.uniform(0, 1, 50), rng.uniform(0.5, 2, 50), "regret")
+    mean = rng.normal(size=60)
+    L = 1e-2 * np.eye(60)
+    shift, stretch = prior.infer(0.4 + 1.3 * mean, mean, L)
+    assert shift == pytest.approx(0.4, abs=0.1)
+    assert stretch == pytest.approx(1.3, rel=0.1)
+
+
+# --- fitting ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_training_raises_the_likelihood(kernel: Kernel) -> None:
+    Y = _low_rank()
+    options: dict[str, Any] = {"kernel": kernel, "scaling": None, "validation": 0.0}
+    z = Y - MatrixFactorization(3, epochs=0, **options).fit(Y).mean_[:, None]
+    losses = [
+        objective(kernel, MatrixFactorization(3, epochs=e, **options).fit(Y).parameters_, z)[0]
+        for e in (0, 40)
+    ]
+    assert losses[1] < losses[0] - 1.0
+
+
+def test_without_training_the_linear_model_is_the_singular_value_decomposition() -> None:
+    Y = _low_rank()
+    model = MatrixFactorization(3, kernel="linear", scaling=None, epochs=0).fit(Y)
+    Z = Y - Y.mean(axis=1, keepdims=True)
+    U, s, _ = np.linalg.svd(Z, full_matrices=False)
+    np.testing.assert_allclose(
+        model.embedding_ @ model.embedding_.T, (U[:, :3] * s[:3] ** 2) @ U[:, :3].T / 30, atol=1e-9
+    )
+    left = (Z**2).mean(axis=1) - (model.embedding_**2).sum(axis=1)
+    np.testing.assert_allclose(model.noise_, left, rtol=0.02)
+
+
+def test_the_same_seed_is_the_same_model() -> None:
+    Y = _low_rank()
+    Y[np.random.default_rng(1).random(Y.shape) < 0.2] = np.nan
+    a, b = (MatrixFactorization(3, epochs=4, block=16, batch=8).fit(Y) for _ in range(2))
+    np.testing.assert_array_equal(a.embedding_, b.embedding_)
+    other = MatrixFactorization(3, epochs=4, block=16, batch=8, random_state=1).fit(Y)
+    assert not np.array_equal(other.embedding_, a.embedding_)
+
+
+def test_blocks_of_pipelines_train_the_same_model_roughly() -> None:
+    Y = _low_rank(60, 40)
+    rows = np.arange(0, 60, 5)
+    others = np.setdiff1d(np.arange(60), rows)
+    for block in (60, 15):
+        model = MatrixFactorization(3, epochs=15, block=block, batch=8).fit(Y[:, :30])
+        mean, _ = model.posterior(rows, Y[rows, 35])
+        assert np.corrcoef(mean[others], Y[others, 35])[0, 1] > 0.95
+
+
+def test_early_stopping_keeps_the_best_epoch() -> None:
+    model = MatrixFactorization(3, epochs=60, learning_rate=0.3, patience=3).fit(_low_rank())
+    best = int(np.argmin(model.scores_))
+    assert len(model.scores_) <= best + 4
+    assert np.isfinite(model.scores_).all()
+
+
+def test_shared_noise_is_shared() -> None:
+    model = MatrixFactorization(3, noise="shared", epochs=3).fit(_low_rank())
+    assert np.ptp(model.noise_) == 0.0
+
+
+def test_a_progress_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    MatrixFactorization(2, epochs=2, progress=True).fit(_low_rank())
+    assert "factorisation" in capsys.readouterr().err
+
+
+def test_nothing_is_shown_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    MatrixFactorization(2, epochs=2).fit(_low_rank())
+    assert capsys.readouterr() == ("", "")
+
+
+# --- bad input --------------------------------------------------------------------------------
+
+AWKWARD = {
+    "one data set": np.array([[0.1], [0.3], [0.2]]),
+    "one pipeline": np.array([[0.1, 0.3, 0.2]]),
+    "one entry": np.array([[0.5]]),
+    "constant": np.full((5, 4), 0.25),
+    "constant data set": np.array([[0.1, 1.0], [0.2, 1.0], [0.3, 1.0]]),
+    "empty data set": np.array([[0.1, np.nan], [0.2, np.nan], [0.3, np.nan]]),
+    "empty pipeline": np.array([[0.1, 0.4], [np.nan, np.nan], [0.3, 0.1]]),
+    "tiny": 1e-300 * np.arange(6.0).reshape(3, 2),
+    "huge": 1e200 * np.arange(6.0).reshape(3, 2),
+    "integers": np.arange(6).reshape(3, 2),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_matrices_give_finite_answers(name: str, kernel: Kernel) -> None:
+    Y = AWKWARD[name]
+    model = MatrixFactorization(kernel=kernel, epochs=2).fit(Y)
+    assert model.embedding_.shape == (len(Y), 20)
+    for rows, losses in (([], []), ([0], [0.3]), (list(range(len(Y))), [0.2] * len(Y))):
+        mean, std = model.posterior(rows, losses)
+        assert np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()
+
+
+@given(
+    missing=st.floats(0.0, 0.9),
+    n=st.integers(2, 8),
+    d=st.integers(1, 6),
+    seed=st.integers(0, 100),
+)
+def test_any_matrix_with_a_loss_is_fitted(missing: float, n: int, d: int, seed: int) -> None:
+    Y = _losses(n, d, missing, seed)
+    Y[0, 0] = 0.5
+    model = MatrixFactorization(2, epochs=2, block=4, batch=2).fit(Y)
+    mean, std = model.posterior([0, n - 1], [0.5, 0.1])
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+
+
+@pytest.mark.parametrize(
+    ("Y", "message"),
+    [
+        (np.zeros(3), "shape"),
+        (np.zeros((0, 3)), "shape"),
+        (np.full((2, 2), np.nan), "no loss at all"),
+        (np.array([[1.0, np.inf]]), "pipeline 0 on data set 1"),
+    ],
+)
+def test_matrices_that_are_refused(Y: FloatArray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MatrixFactorization().fit(Y)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("n_components", 0),
+        ("n_components", 2.5),
+        ("kernel", "rbf"),
+        ("scaling", "minmax"),
+        ("noise", "none"),
+        ("own_share", 1.0),
+        ("epochs", -1),
+        ("learning_rate", 0.0),
+        ("block", 1),
+        ("batch", True),
+        ("validation", 1.0),
+        ("patience", 0),
+    ],
+)
+def test_arguments_that_are_refused(argument: str, value: object) -> None:
+    with pytest.raises(ValueError, match=argument):
+        MatrixFactorization(**{argument: value}).fit(_low_rank())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rows", "losses", "message"),
+    [
+        ([40], [0.1], "rows must lie in"),
+        ([-1], [0.1], "rows must lie in"),
+        ([0, 1], [0.1], "one shape"),
+        ([0.5], [0.1], "integers"),
+        ([0], [np.nan], "finite"),
+    ],
+)
+def test_observations_that_are_refused(rows: list[int], losses: list[float], message: str) -> None:
+    model = MatrixFactorization(2, epochs=0).fit(_low_rank())
+    with pytest.raises(ValueError, match=message):
+        model.posterior(rows, losses)
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_saved_model_comes_back(tmp_path: Path, kernel: Kernel) -> None:
+    model = MatrixFactorization(4, kernel=kernel, epochs=2).fit(_low_rank())
+    path = tmp_path / "model.npz"
+    model.save(path)
+    back = MatrixFactorization.load(path)
+    assert back.get_params() == model.get_params()
+    assert back.scores_ == model.scores_
+    assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
+    for a, b in zip(
+        back.posterior([1, 2], [0.5, 0.1]), model.posterior([1, 2], [0.5, 0.1]), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_models_are_copied_and_pickled() -> None:
+    model = MatrixFactorization(4, epochs=2).fit(_low_rank())
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.embedding_, model.embedding_)
+
+
+def _header(path: Path, **changes: object) -> None:
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["header"])) | changes
+    np.savez(path, **(arrays | {"header": np.array(json.dumps(header))}))
+
+
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    MatrixFactorization(4, epochs=0).fit(_low_rank()).save(path)
+    whole = path.read_bytes()
+    for n in (0, 10, len(whole) // 2, len(whole) - 10):
+        path.write_bytes(whole[:n])
+        with pytest.raises(FactorizationFileError, match="damaged"):
+            MatrixFactorization.load(path)
+    path.write_bytes(whole)
+    _header(path, version=99)
+    with pytest.raises(FactorizationFileError, match="version 99"):
+        MatrixFactorization.load(path)
+    path.write_bytes(whole)
+    _header(path, format="another")
+    with pytest.raises(FactorizationFileError, match="another"):
+        MatrixFactorization.load(path)
+    path.write_bytes(whole)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez(path, **(arrays | {"mean": arrays["mean"][:-1]}))
+    with pytest.raises(FactorizationFileError, match="mean"):
+        MatrixFactorization.load(path)
+    with pytest.raises(FileNotFoundError):
+        MatrixFactorization.load(tmp_path / "none.npz")
+
+
+def test_pickled_arrays_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    np.savez(path, header=np.array({"format": "x"}, dtype=object))
+    with pytest.raises(FactorizationFileError):
+        MatrixFactorization.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.npy", b"no array")
+    with pytest.raises(FactorizationFileError):
+        MatrixFactorization.load(path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    model = MatrixFactorization(2, epochs=0).fit(_low_rank())
+    model.save(path)
+    before = path.read_bytes()
+    model.random_state = object()  # type: ignore[assignment]  # no JSON
+    with pytest.raises(TypeError):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]

@@ -1,0 +1,182 @@
+"""Blended: what earlier tasks predict, corrected by what the search finds."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from automl_plugins.surrogates import Blended, DistanceAware, QuantileBoosting
+from automl_plugins.surrogates.base import FloatArray, Surrogate
+from automl_plugins.surrogates.blended import vote
+from automl_plugins.targets import transform
+
+RNG = np.random.default_rng(1)
+X, NEW = RNG.random((12, 2)), RNG.random((9, 2))
+NOTHING = np.empty((0, 2)), np.empty(0)
+
+
+def first_column(X: FloatArray) -> FloatArray:
+    return 2.0 * X[:, 0] - 1.0
+
+
+def scores(losses: FloatArray) -> FloatArray:
+    return transform(losses, "normal_scores").values
+
+
+Y = scores(first_column(X) + 0.2 * X[:, 1])
+
+
+class Mean:
+    """The mean of what it was fitted to."""
+
+    random_state: int | None = None
+
+    def fit(self, X: FloatArray, y: FloatArray) -> Mean:
+        self.y = y
+        return self
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.full(len(X), self.y.mean()), np.full(len(X), 0.25)
+
+
+# The equations
+
+
+def test_the_vote_by_hand() -> None:
+    y, p = np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.0, 2.5])
+    # One of three pairs is discordant: tau = 1/3.
+    dp, dy = p - 1.0, y - 1.0
+    trust = (3 / 3 + 5 * 0.5) / (8 * 0.5)
+    slope = (dp @ dy + 5) / (dp @ dp + 5)
+    expected = 8 / 11 * trust * slope
+    assert vote(y, p, 1 / 3, 8.0, 5.0) == pytest.approx(expected)
+    model = Blended(lambda X: p, Mean()).fit(np.zeros((3, 1)), y)
+    assert model.agreement_ == pytest.approx(1 / 3)
+    assert model.shares_ == {"meta-learner": pytest.approx(expected)}
+
+
+def test_the_surrogate_learns_what_the_earlier_tasks_do_not_explain() -> None:
+    model = Blended(first_column, Mean()).fit(X, Y)
+    w = model.vote_
+    assert 0.2 < w < 1.0
+    mean, std = model.predict(NEW)
+    residual = (Y - w * first_column(X)).mean()
+    np.testing.assert_allclose(mean, w * first_column(NEW) + residual)
+    np.testing.assert_array_equal(std, 0.25)
+
+
+def test_without_observations_the_earlier_tasks_alone() -> None:
+    model = Blended(first_column, name="memory").fit(*NOTHING)
+    mean, std = model.predict(NEW)
+    np.testing.assert_array_equal(mean, first_column(NEW))
+    assert (std > 0).all() and len(set(std)) == 1
+    assert model.shares_ == {"memory": 1.0} and np.isnan(model.agreement_)
+
+
+def test_the_default_surrogate_is_that_of_gbqr() -> None:
+    from automl_plugins.recipes import boosted
+
+    default = Blended(first_column, random_state=3).fit(X, Y).predict(NEW)
+    named = Blended(first_column, boosted(), random_state=3).fit(X, Y).predict(NEW)
+    np.testing.assert_array_equal(default, named)
+
+
+# Evidence
+
+
+@given(seed=st.integers(0, 500), n=st.integers(1, 40))
+@settings(max_examples=60)
+def test_the_vote_is_a_share(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    y, p = scores(rng.normal(size=n)), rng.normal(size=n) * 10.0 ** rng.integers(-3, 3)
+    tau = float(kendalltau(y, p).statistic) if n > 1 else np.nan
+    assert 0.0 <= vote(y, p, tau, 8.0, 5.0) <= 1.0
+
+
+def test_the_vote_fades_even_where_all_agrees() -> None:
+    rows = RNG.random((200, 2))
+    votes = [
+        Blended(first_column, Mean()).fit(rows[:n], scores(first_column(rows[:n]))).vote_
+        for n in (1, 10, 50, 200)
+    ]
+    assert votes == sorted(votes, reverse=True) and votes[-1] < 0.1
+    slow = Blended(first_column, Mean(), patience=1e6).fit(rows, scores(first_column(rows)))
+    assert slow.vote_ > 0.9
+
+
+def test_what_contradicts_takes_the_vote_away() -> None:
+    agreeing = Blended(first_column, Mean()).fit(X, scores(first_column(X)))
+    indifferent = Blended(first_column, Mean()).fit(X, scores(np.sin(40.0 * X[:, 1])))
+    opposed = Blended(first_column, Mean()).fit(X, scores(-first_column(X)))
+    assert agreeing.vote_ > indifferent.vote_ > opposed.vote_ == 0.0
+    assert opposed.agreement_ == -1.0
+
+
+def test_without_a_vote_it_is_the_plain_surrogate() -> None:
+    Y = scores(-first_column(X))
+    plain = DistanceAware(QuantileBoosting(), random_state=5).fit(X, Y).predict(NEW)
+    opposed = Blended(first_column, random_state=5).fit(X, Y)
+    np.testing.assert_array_equal(opposed.predict(NEW), plain)
+    nothing = Blended(random_state=5).fit(X, Y)
+    np.testing.assert_array_equal(nothing.predict(NEW), plain)
+    assert nothing.shares_ == {}
+
+
+def test_the_level_of_the_predictions_does_not_matter() -> None:
+    here = Blended(first_column, random_state=0).fit(X, Y).predict(NEW)
+    there = Blended(lambda X: first_column(X) + 7.0, random_state=0).fit(X, Y).predict(NEW)
+    np.testing.assert_allclose(there, here, atol=1e-4)
+
+
+# Edges
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_or_constant_observations(n: int) -> None:
+    mean, std = Blended(first_column).fit(X[:n], np.zeros(n)).predict(NEW)
+    assert np.isfinite(mean).all() and (std >= 0).all()
+    # Nothing was ranked, so the earlier tasks still rank.
+    if n == 1:
+        assert (np.argsort(mean) == np.argsort(first_column(NEW))).all()
+
+
+def test_inactive_parameters() -> None:
+    holes = X.copy()
+    holes[::2, 1] = np.nan
+    mean, std = Blended(first_column).fit(holes, Y).predict(holes)
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+
+
+def test_copies_predict_the_same() -> None:
+    model = Blended(first_column, patience=5.0, random_state=2).fit(X, Y)
+    expected = model.predict(NEW)
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        clone(model).fit(X, Y),
+    ):
+        np.testing.assert_array_equal(other.predict(NEW), expected)
+    assert isinstance(model, Surrogate)
+    assert model.surrogate is None  # the argument stays what was given
+
+
+@pytest.mark.parametrize("options", [{"patience": 0.0}, {"caution": -1.0}, {"caution": np.inf}])
+def test_illegal_arguments(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be positive and finite"):
+        Blended(first_column, **options).fit(X, Y)
+
+
+def test_bad_data_and_order() -> None:
+    with pytest.raises(NotFittedError):
+        Blended(first_column).predict(NEW)
+    with pytest.raises(ValueError, match="y must be finite"):
+        Blended(first_column).fit(X, np.append(Y[:-1], np.nan))

@@ -1,0 +1,175 @@
+"""The methods by name: what each framework's classes are made of."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+from automl_plugins import recipes
+from automl_plugins.history import History, Status
+from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposer import Proposer
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+
+RNG = np.random.default_rng(0)
+
+
+def a_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kind, x, y = Categorical("kind", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    space.add(kind, x, y, EqualsCondition(y, kind, "b"))
+    return space
+
+
+def a_memory() -> MetaDataset:
+    space = a_space()
+    configurations: list[dict[str, Any]] = [{"kind": "a", "x": v} for v in RNG.random(10).tolist()]
+    configurations += [{"kind": "b", "x": v, "y": w} for v, w in RNG.random((10, 2)).tolist()]
+    return MetaDataset.from_records(
+        [
+            TaskRecord(
+                f"task {i}",
+                configurations,
+                np.array([abs(c["x"] - best) + (c["kind"] == "b") for c in configurations]),
+                space=space,
+                meta_features={"best": best},
+            )
+            for i, best in enumerate((0.2, 0.25, 0.7))
+        ],
+        space,
+    )
+
+
+MEMORY = a_memory()
+SPACE = VectorSpace(a_space())
+EMPTY = History.of(np.empty((0, 3)), [])
+
+PLAIN: dict[str, Callable[..., AnyProposer]] = {
+    "gbqr": recipes.gbqr,
+    "gbqr_per_second": lambda **o: recipes.gbqr(per_second=True, **o),
+    "gbqr_thesis": recipes.gbqr_thesis,
+    "ei_per_second": recipes.ei_per_second,
+}
+TRANSFER: dict[str, Callable[..., AnyProposer]] = {
+    "tst": lambda **o: recipes.tst(MEMORY, **o),
+    "tst_paper": lambda **o: recipes.tst(MEMORY, paper=True, **o),
+    "tst_m": lambda **o: recipes.tst(
+        MEMORY, distance="meta_features", meta_features={"best": 0.22}, **o
+    ),
+    "blended": lambda **o: recipes.blended(MEMORY, meta_features={"best": 0.22}, **o),
+    "blended_mean": lambda **o: recipes.blended(MEMORY, **o),
+    "pmf": lambda **o: recipes.pmf(MEMORY, **o),
+}
+
+
+def observed(n: int = 12) -> History:
+    vectors = SPACE.sample(n, np.random.default_rng(4))
+    losses = np.abs(vectors[:, SPACE.space.index_of["x"]] - 0.3)
+    status = np.full(n, Status.COMPLETE)
+    status[n // 2] = Status.FAILED
+    losses[n // 2] = np.nan
+    return History.of(vectors, losses, seconds=1.0 + np.arange(n), status=status)
+
+
+def same(a: Proposal, b: Proposal) -> None:
+    np.testing.assert_array_equal(a.vector, b.vector)
+    assert (a.origin, a.loss, a.bound, a.shares) == (b.origin, b.loss, b.bound, b.shares)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *TRANSFER])
+def test_a_proposal_is_a_function_of_its_arguments(name: str) -> None:
+    make = (PLAIN | TRANSFER)[name]
+    proposer, history = make(), observed()
+    first = proposer.propose(SPACE, history, Streams(1), 12)
+    assert SPACE.allowed(first.vector[None]).all()
+    assert not SPACE.seen(first.vector[None], np.sort(SPACE.keys(history.vectors)))[0]
+    proposer.propose(SPACE, history.first(7), Streams(1), 7)  # a cache must not matter
+    same(proposer.propose(SPACE, history, Streams(1), 12), first)
+    same(pickle.loads(pickle.dumps(make())).propose(SPACE, history, Streams(1), 12), first)
+
+
+@pytest.mark.parametrize("name", list(TRANSFER))
+def test_a_memory_answers_before_the_first_evaluation(name: str) -> None:
+    proposal = TRANSFER[name]().propose(SPACE, EMPTY, Streams(0), 0)
+    columns = SPACE.space.index_of
+    assert proposal.vector[columns["kind"]] == 0.0  # better by one on every task
+    assert np.isnan(proposal.vector[columns["y"]])
+
+
+@pytest.mark.parametrize("name", ["tst", "tst_paper", "blended"])
+def test_shares_are_of_earlier_tasks(name: str) -> None:
+    for history, k in ((EMPTY, 0), (observed(), 12)):
+        proposal = TRANSFER[name]().propose(SPACE, history, Streams(0), k)
+        assert proposal.shares is not None
+        assert all(0.0 <= share <= 1.0 for share in proposal.shares.values())
+        assert sum(proposal.shares.values()) <= 1.0 + 1e-12
+        expected = {"meta-learner"} if name == "blended" else {t.name for t in MEMORY.tasks}
+        assert set(proposal.shares) == expected
+
+
+@pytest.mark.parametrize("name", ["tst", "blended", "pmf"])
+def test_the_task_itself_tells_nothing(name: str) -> None:
+    make = {"tst": recipes.tst, "blended": recipes.blended, "pmf": recipes.pmf}[name]
+    without = MEMORY.without("task 2")
+    history = observed()
+    same(
+        make(MEMORY, task="task 2").propose(SPACE, history, Streams(3), 12),  # type: ignore[operator]
+        make(without).propose(SPACE, history, Streams(3), 12),  # type: ignore[operator]
+    )
+
+
+@pytest.mark.parametrize("name", list(PLAIN))
+def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
+    proposal = PLAIN[name](n_startup=2).propose(SPACE, EMPTY, Streams(0), 0)
+    assert proposal.origin in ("design", "random") and proposal.shares is None
+    later = PLAIN[name](n_startup=2).propose(SPACE, observed(), Streams(0), 13)
+    assert later.origin == "model" and later.shares is None
+
+
+@pytest.mark.parametrize("name", list(PLAIN))
+def test_who_wants_seconds(name: str) -> None:
+    timed = name in ("gbqr_per_second", "ei_per_second")
+    proposer = PLAIN[name](n_startup=2)
+    assert proposer.timed == timed
+    told = proposer.propose(SPACE, observed(), Streams(0), 13).seconds
+    assert (told is not None) == timed
+
+
+def test_options_reach_the_settings() -> None:
+    options: dict[str, Any] = {
+        "n_startup": 9,
+        "n_candidates": 77,
+        "max_rows": 33,
+        "failed_trials": "ignore",
+    }
+    for name, make in (PLAIN | TRANSFER).items():
+        if name == "pmf":
+            continue
+        proposer = make(**options)
+        assert isinstance(proposer, Proposer)
+        settings = proposer.settings
+        assert (settings.n_startup, settings.n_candidates) == (9, 77)
+        assert (settings.models.max_rows, settings.models.failed_trials) == (33, "ignore")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: recipes.gbqr(alpha=1.5), ValueError, "alpha"),
+        (lambda: recipes.tst(MEMORY, bandwidth=0.0), ValueError, "bandwidth"),
+        (lambda: recipes.tst(MEMORY, distance="meta_features"), ValueError, "meta_features"),
+        (lambda: recipes.tst(3), TypeError, "memory must be"),  # type: ignore[arg-type]
+        (lambda: recipes.blended([]), ValueError, "none at all"),
+        (lambda: recipes.pmf(None), TypeError, "memory must be"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_refused_at_once(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
