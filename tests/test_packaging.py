@@ -113,9 +113,11 @@ PUBLIC_NAMES = {
         "plot_rank_diagram",
         "plot_ranks",
         "plot_regret",
+        "plot_source_weights",
     ],
     "automl_plugins.statistics": ["average_ranks", "compare", "finner", "iman_davenport"],
     "automl_plugins.surrogates": [
+        "Blended",
         "ExtraTrees",
         "Feasibility",
         "GaussianProcess",

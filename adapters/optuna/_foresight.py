@@ -16,6 +16,7 @@ from optuna.distributions import (
 
 from automl_plugins.conditions import Rule
 
+from . import _private
 from ._distributions import typed
 from ._space import infer_rules
 
@@ -137,7 +138,7 @@ def in_distribution(distribution: BaseDistribution, value: Any) -> tuple[Any, ..
         internal = distribution.to_internal_repr(value)
     except ValueError:  # 0 on a logarithmic scale
         return ()
-    return (value,) if distribution._contains(internal) else ()
+    return (value,) if _private.contains(distribution, internal) else ()
 
 
 def _place(distribution: CategoricalDistribution, value: Any) -> int | None:

@@ -1,7 +1,7 @@
 """The only place that touches what Optuna does not promise to keep.
 
-Optuna has no public way for a sampler to write to a trial, to tell studies apart, or to see the
-values that ``PartialFixedSampler`` holds back. ``tests/adapters/optuna/test_private.py`` fails
+Optuna has no public way for a sampler to write to a trial, to tell studies apart, to see the values
+that ``PartialFixedSampler`` holds back, or to ask a distribution for a value. ``tests/adapters/optuna/test_private.py`` fails
 loudly when one of these changes.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import InMemoryStorage
 from optuna.study import Study
@@ -104,6 +105,11 @@ def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     held.update(trial.system_attrs.get("fixed_params", {}))
     held.update(trial.params)
     return held
+
+
+def contains(distribution: BaseDistribution, internal: float) -> bool:
+    """Whether a value in internal representation lies in a distribution."""
+    return bool(distribution._contains(internal))
 
 
 class SimulatedStorage(InMemoryStorage):

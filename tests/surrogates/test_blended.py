@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import kendalltau
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -53,14 +52,10 @@ class Mean:
 
 def test_the_vote_by_hand() -> None:
     y, p = np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.0, 2.5])
-    # One of three pairs is discordant: tau = 1/3.
-    dp, dy = p - 1.0, y - 1.0
-    trust = (3 / 3 + 5 * 0.5) / (8 * 0.5)
-    slope = (dp @ dy + 5) / (dp @ dp + 5)
-    expected = 8 / 11 * trust * slope
-    assert vote(y, p, 1 / 3, 8.0, 5.0) == pytest.approx(expected)
+    # dp = (-0.5, -1, 1.5), dy = (-1, 0, 1): sums of products 2 and 3.5
+    expected = 8 / 11 * (2 + 5) / (3.5 + 5)
+    assert vote(y, p, 8.0, 5.0) == pytest.approx(expected)
     model = Blended(lambda X: p, Mean()).fit(np.zeros((3, 1)), y)
-    assert model.agreement_ == pytest.approx(1 / 3)
     assert model.shares_ == {"meta-learner": pytest.approx(expected)}
 
 
@@ -79,7 +74,7 @@ def test_without_observations_the_earlier_tasks_alone() -> None:
     mean, std = model.predict(NEW)
     np.testing.assert_array_equal(mean, first_column(NEW))
     assert (std > 0).all() and len(set(std)) == 1
-    assert model.shares_ == {"memory": 1.0} and np.isnan(model.agreement_)
+    assert model.shares_ == {"memory": 1.0}
 
 
 def test_the_default_surrogate_is_that_of_gbqr() -> None:
@@ -98,8 +93,7 @@ def test_the_default_surrogate_is_that_of_gbqr() -> None:
 def test_the_vote_is_a_share(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     y, p = scores(rng.normal(size=n)), rng.normal(size=n) * 10.0 ** rng.integers(-3, 3)
-    tau = float(kendalltau(y, p).statistic) if n > 1 else np.nan
-    assert 0.0 <= vote(y, p, tau, 8.0, 5.0) <= 1.0
+    assert 0.0 <= vote(y, p, 8.0, 5.0) <= 1.0
 
 
 def test_the_vote_fades_even_where_all_agrees() -> None:
@@ -118,7 +112,6 @@ def test_what_contradicts_takes_the_vote_away() -> None:
     indifferent = Blended(first_column, Mean()).fit(X, scores(np.sin(40.0 * X[:, 1])))
     opposed = Blended(first_column, Mean()).fit(X, scores(-first_column(X)))
     assert agreeing.vote_ > indifferent.vote_ > opposed.vote_ == 0.0
-    assert opposed.agreement_ == -1.0
 
 
 def test_without_a_vote_it_is_the_plain_surrogate() -> None:

@@ -68,6 +68,22 @@ def test_a_sampler_written_as_ours_still_fits_optuna() -> None:
     assert frozen.params.keys() == {"x"}
 
 
+def test_shares_come_back() -> None:
+    study = optuna.create_study()
+    trial = study.ask()
+    frozen = study._storage.get_trial(trial._trial_id)
+    assert _private.read_shares(frozen) is None
+    _private.write_shares(study, frozen, {"a": 0.125, "none": 0.0, "b": 0.5})
+    read = _private.read_shares(study._storage.get_trial(trial._trial_id))
+    assert read == (0.375, {"b": 0.5, "a": 0.125}) and list(read[1]) == ["b", "a"]
+
+
+def test_a_distribution_tells_what_it_contains() -> None:
+    stepped = FloatDistribution(0, 1, step=0.25)
+    assert _private.contains(stepped, 0.75) and not _private.contains(stepped, 0.7)
+    assert not _private.contains(FloatDistribution(0, 1), 1.5)
+
+
 # --- arms -----------------------------------------------------------------------------------
 
 
