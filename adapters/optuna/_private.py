@@ -1,8 +1,8 @@
 """The only place that touches what Optuna does not promise to keep.
 
-Optuna has no public way for a sampler to write to a trial, to tell studies apart, to see the values
-that ``PartialFixedSampler`` holds back, or to ask a distribution for a value. ``tests/adapters/optuna/test_private.py`` fails
-loudly when one of these changes.
+Optuna has no public way for a sampler to write to a trial, to tell studies apart, to see the
+values that ``PartialFixedSampler`` holds back, or to ask a distribution whether it has a value.
+``tests/adapters/optuna/test_private.py`` fails loudly when one of these changes.
 """
 
 from __future__ import annotations

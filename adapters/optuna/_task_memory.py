@@ -26,7 +26,7 @@ from automl_plugins.space import VectorSpace
 from ._cache import Cache
 from ._sources import Sources
 from ._space import UnionSpace
-from .initial_design import _spoken
+from .initial_design import understood
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -88,7 +88,7 @@ class UnionMemory:
 
 def spoken(union: UnionSpace) -> ConfigurationSpace:
     """A union space with the values of its parameters themselves, conditions included."""
-    space, _ = _spoken(union.distributions)
+    space, _ = understood(union.distributions)
     for condition in union.vectors.space.conditions:
         assert isinstance(condition, Condition)
         child, parent = space[condition.child.name], space[condition.parent.name]

@@ -120,7 +120,7 @@ def enqueue_initial_design(
         _enqueue(study, found, [])
         return found
     known = None if memory is None else recorded(memory)
-    space, distributions = _spoken(search_space)
+    space, distributions = understood(search_space)
     if known is not None and not isinstance(search_space, ConfigurationSpace):
         space = conditioned(space, known)
     found = advise(space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude)
@@ -136,7 +136,7 @@ def enqueue_initial_design(
     return found
 
 
-def _spoken(
+def understood(
     search_space: Any,
 ) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
     """A search space in both languages.

@@ -78,7 +78,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         scaling: Scaling = "regret",
         noise: str = "own",
         own_share: float = 0.01,
-        epochs: int = 25,
+        epochs: int = 20,
         learning_rate: float = 1e-3,
         block: int = 256,
         batch: int = 32,

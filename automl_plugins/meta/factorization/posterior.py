@@ -6,6 +6,7 @@ Cholesky factor, milliseconds for tens of thousands of pipelines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +88,18 @@ class Conditioned:
         mean = self.model.mean_ + weights @ self._V[:t]
         left = np.maximum(self._prior - self._explained, 0.0) + self._noise
         return mean, np.sqrt(left)
+
+    def deviation_after(self, rows: Sequence[int]) -> FloatArray:
+        """Standard deviation (N,) on the common scale if further rows were observed, too.
+
+        It does not depend on their losses.
+        """
+        observed, explained = list(self.rows), self._explained.copy()
+        for row in rows:
+            self.observe(row)
+        std = np.sqrt(np.maximum(self._prior - self._explained, 0.0) + self._noise)
+        self.rows, self._explained = observed, explained
+        return np.asarray(std)
 
     def scale(self, losses: FloatArray) -> tuple[float, float]:
         """Shift and stretch of the new data set, given losses (n,) of ``rows``."""

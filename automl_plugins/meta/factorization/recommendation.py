@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +72,10 @@ class Recommender:
         self._rows = np.unique(np.linspace(0, n - 1, min(n, _COMPARED)).round().astype(np.int64))
         self._deviations = _deviations(np.asarray(Y[self._rows], dtype=np.float64))
         self._prior = float(np.mean(model.prior_variance))
-        self._cache: Conditioned | None = None
+        self._cache: list[Conditioned] = []  # at most one, taken out by the thread that uses it
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_cache": []}
 
     def next(
         self,
@@ -99,15 +103,26 @@ class Recommender:
             d = self._deviations.shape[1]
             return Recommendation(row, None, None, np.full(d, 1.0 / d))
         told = [row for row, k in zip(rows, known, strict=True) if k]
-        conditioned, values = self._conditioned(told), losses[known]
+        conditioned = self._conditioned(told)
+        chosen = self._best(conditioned, losses[known], pending, allowed)
+        self._cache[:] = [conditioned]
+        return chosen
+
+    def _best(
+        self,
+        conditioned: Conditioned,
+        values: FloatArray,
+        pending: Sequence[int],
+        allowed: BoolArray,
+    ) -> Recommendation:
         shift, stretch = conditioned.scale(values)
         mean, std = conditioned.scaled_posterior(values, shift, stretch)
         shares = self._shares(mean, std)
         best = (float(values.min()) - shift) / stretch
-        if len(pending):  # as if they were what is expected of them
-            expected = np.concatenate([values, shift + stretch * mean[list(pending)]])
-            conditioned = self._conditioned([*told, *pending])
-            _, std = conditioned.scaled_posterior(expected, shift, stretch)
+        if len(
+            pending
+        ):  # as if they were what is expected of them, which leaves the mean as it is
+            std = conditioned.deviation_after(pending)
         utility = np.where(allowed, log_expected_improvement(mean, std, best, self.xi), -np.inf)
         row = int(utility.argmax())
         if not np.isfinite(utility[row]):
@@ -117,14 +132,15 @@ class Recommender:
 
     def _conditioned(self, rows: list[int]) -> Conditioned:
         """The model conditioned on these rows; the last one is extended if it begins them."""
-        cached = self._cache  # read once: threads share the recommender
-        self._cache = None
-        if cached is None or cached.rows != rows[: len(cached.rows)]:
-            cached = self.model.conditioned()
-        for row in rows[len(cached.rows) :]:
-            cached.observe(row)
-        self._cache = cached
-        return cached
+        try:
+            conditioned = self._cache.pop()
+        except IndexError:
+            conditioned = self.model.conditioned()
+        if conditioned.rows != rows[: len(conditioned.rows)]:
+            conditioned = self.model.conditioned()
+        for row in rows[len(conditioned.rows) :]:
+            conditioned.observe(row)
+        return conditioned
 
     def _shares(self, mean: FloatArray, std: FloatArray) -> FloatArray:
         predicted = mean[self._rows] - self.model.mean_[self._rows]

@@ -147,6 +147,17 @@ def test_pipelines_are_the_same_one_by_one_and_together() -> None:
         np.testing.assert_array_equal(std, again[1])
 
 
+def test_pipelines_under_way_lower_the_deviation_and_leave_no_trace() -> None:
+    model = MatrixFactorization(3, scaling=None, epochs=0).fit(_low_rank())
+    conditioned = model.conditioned()
+    conditioned.observe(4)
+    before = conditioned.posterior(np.array([0.3]))
+    after = conditioned.deviation_after([7, 9])
+    np.testing.assert_allclose(after, model.posterior([4, 7, 9], [0.3, 1.0, 2.0])[1])
+    for a, b in zip(conditioned.posterior(np.array([0.3])), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_of_a_repeated_pipeline_the_mean_counts() -> None:
     model = MatrixFactorization(3, epochs=0).fit(_low_rank())
     twice = model.posterior([3, 5, 3], [0.2, 0.5, 0.4])
@@ -231,7 +242,7 @@ def test_training_raises_the_likelihood(kernel: Kernel) -> None:
 
 def test_without_training_the_linear_model_is_the_singular_value_decomposition() -> None:
     Y = _low_rank()
-    model = MatrixFactorization(3, kernel="linear", scaling=None, epochs=0).fit(Y)
+    model = MatrixFactorization(3, kernel="linear", scaling=None, epochs=0, own_share=0.0).fit(Y)
     Z = Y - Y.mean(axis=1, keepdims=True)
     U, s, _ = np.linalg.svd(Z, full_matrices=False)
     np.testing.assert_allclose(
@@ -304,7 +315,7 @@ AWKWARD = {
 def test_awkward_matrices_give_finite_answers(name: str, kernel: Kernel) -> None:
     Y = AWKWARD[name]
     model = MatrixFactorization(kernel=kernel, epochs=2).fit(Y)
-    assert model.embedding_.shape == (len(Y), 20)
+    assert model.embedding_.shape == (len(Y), 100)
     for rows, losses in (([], []), ([0], [0.3]), (list(range(len(Y))), [0.2] * len(Y))):
         mean, std = model.posterior(rows, losses)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()
