@@ -141,7 +141,8 @@ class Proposer:
         if starting or turn:
             pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
             return Proposal(design.next_point(space, pool, history.vectors, rng), "design")
-        if settings.balance is not None and k % settings.balance == 0 and fixed is None:
+        balance = settings.balance
+        if balance is not None and fixed is None and k and k % balance == 0:
             fixed = self._least_served(space, history, rng)
         models, fit_seconds = self._models(space, history, streams)
         return replace(self._best(space, history, models, k, fixed, rng), fit_seconds=fit_seconds)

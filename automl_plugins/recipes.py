@@ -155,6 +155,7 @@ def blended(
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
     surrogate: Any = None,
+    balance: int | None = 5,
     **options: Unpack[Options],
 ) -> Proposer:
     """Blended optimisation (thesis ch. 6): the meta-learner votes first, GBQR more and more.
@@ -164,6 +165,7 @@ def blended(
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task; without them the meta-learner predicts their mean.
         surrogate: What votes more and more; None takes that of ``gbqr``.
+        balance: See ``ProposerSettings``.
         **options: See above.
 
     Raises:
@@ -177,7 +179,7 @@ def blended(
         boosted() if surrogate is None else surrogate,
         meta_features=meta_features,
     )
-    return made(template, target="normal_scores", informed=True, **options)
+    return made(template, target="normal_scores", informed=True, balance=balance, **options)
 
 
 def pmf(

@@ -47,6 +47,7 @@ MODELS: dict[str, tuple[MatrixFactorization, bool]] = {
     "pmf": (MatrixFactorization(), True),
     "pmf_portfolio": (MatrixFactorization(), False),
     "pmf_20": (MatrixFactorization(20), True),
+    "pmf_sparse": (MatrixFactorization(20, learning_rate=1e-2, epochs=40), True),
     "untrained": (MatrixFactorization(epochs=0), True),
     "linear": (MatrixFactorization(kernel="linear"), True),
     "svd": (MatrixFactorization(20, kernel="linear", epochs=0, own_share=0.0), True),

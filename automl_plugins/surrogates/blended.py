@@ -21,11 +21,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.surrogates.base import FloatArray, validated
-from automl_plugins.surrogates.distance_aware import DistanceAware
+from automl_plugins.surrogates.distance_aware import DistanceAware, squared_distances
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 
 Earlier = Callable[[FloatArray], FloatArray]
 
+_INACTIVE = 0.5  # stands in for the value of an inactive feature
 _FIRST_STD = 0.5  # before the first observation, when nothing is weighed against it
 
 
@@ -44,6 +45,10 @@ class Blended(BaseEstimator):  # type: ignore[misc]
     all, takes it to 0, and at w = 0 this is the plain surrogate. Without observations the
     prediction is p.
 
+    While p votes, ``std^2`` grows by ``fade (doubt min(1, u / scale))^2`` with the distance u to
+    the nearest observation and their own typical distance, ``scale``: p that is wrong leads to
+    observations that are all alike and contradict nothing, and this leads away from them.
+
     A residual, not an average of two predictions: averaged with p, what the surrogate finds out
     is watered down, and searches were worse on recorded tables of one and of twelve algorithms.
 
@@ -53,6 +58,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             of GBQR.
         patience: Observations after which the vote has halved.
         caution: Observations that the slope of 1 at the start is worth.
+        doubt: Standard deviation of p far from all observations, at the start.
         name: Name of the first voter in ``shares_``.
         random_state: Passed on to the surrogate.
 
@@ -67,8 +73,9 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         earlier: Earlier | None = None,
         surrogate: Any = None,
         *,
-        patience: float = 8.0,
-        caution: float = 5.0,
+        patience: float = 4.0,
+        caution: float = 2.0,
+        doubt: float = 2.0,
         name: str = "meta-learner",
         random_state: int | None = None,
     ) -> None:
@@ -76,6 +83,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         self.surrogate = surrogate
         self.patience = patience
         self.caution = caution
+        self.doubt = doubt
         self.name = name
         self.random_state = random_state
 
@@ -93,8 +101,15 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         else:
             X, y = validated(X, y)
             p = self._predicted(X)
-            self.vote_ = vote(y, p, self.patience, self.caution)
+            self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             self.surrogate_ = self._fresh().fit(X, y - self.vote_ * p)
+            self._points = np.nan_to_num(X, nan=_INACTIVE)
+            self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
+            self._scale = 1.0
+            if len(y) > 1:
+                between = squared_distances(self._points, self._points)
+                np.fill_diagonal(between, np.inf)
+                self._scale = float(np.median(np.sqrt(between.min(axis=1)))) or 1.0
         self.shares_: Mapping[str, float] = {self.name: self.vote_} if self.earlier else {}
         return self
 
@@ -107,11 +122,13 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         mean, std = self.surrogate_.predict(X)
         if self.vote_ > 0.0:
             mean = mean + self.vote_ * self._predicted(X)
+            near = squared_distances(np.nan_to_num(X, nan=_INACTIVE), self._points).min(axis=1)
+            std = np.hypot(std, self._spread * np.minimum(1.0, np.sqrt(near) / self._scale))
         return mean, std
 
     def check_arguments(self) -> None:
         """Raise ValueError for the first argument outside its range."""
-        for argument in ("patience", "caution"):
+        for argument in ("patience", "caution", "doubt"):
             value = getattr(self, argument)
             if not 0.0 < value < np.inf:
                 raise ValueError(f"{argument} must be positive and finite, got {value!r}.")

@@ -55,7 +55,7 @@ def test_the_vote_by_hand() -> None:
     # dp = (-0.5, -1, 1.5), dy = (-1, 0, 1): sums of products 2 and 3.5
     expected = 8 / 11 * (2 + 5) / (3.5 + 5)
     assert vote(y, p, 8.0, 5.0) == pytest.approx(expected)
-    model = Blended(lambda X: p, Mean()).fit(np.zeros((3, 1)), y)
+    model = Blended(lambda X: p, Mean(), patience=8.0, caution=5.0).fit(np.eye(3), y)
     assert model.shares_ == {"meta-learner": pytest.approx(expected)}
 
 
@@ -66,7 +66,10 @@ def test_the_surrogate_learns_what_the_earlier_tasks_do_not_explain() -> None:
     mean, std = model.predict(NEW)
     residual = (Y - w * first_column(X)).mean()
     np.testing.assert_allclose(mean, w * first_column(NEW) + residual)
-    np.testing.assert_array_equal(std, 0.25)
+    gaps = np.linalg.norm(X[:, None] - X[None], axis=2) + np.diag([np.inf] * len(X))
+    u = np.linalg.norm(NEW[:, None] - X[None], axis=2).min(axis=1)
+    far = np.minimum(1.0, u / np.median(gaps.min(axis=1)))
+    np.testing.assert_allclose(std, np.sqrt(0.25**2 + 4 / (4 + 12) * (2.0 * far) ** 2))
 
 
 def test_without_observations_the_earlier_tasks_alone() -> None:
