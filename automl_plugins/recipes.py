@@ -7,9 +7,10 @@ All recipes take ``n_startup``, ``n_candidates`` and ``failed_trials`` of ``Prop
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.meta.task_memory import AnyTaskMemory, task_memory
 from automl_plugins.models import FailedTrials, ModelSettings
 from automl_plugins.proposer import Proposer, ProposerSettings
@@ -155,16 +156,20 @@ def blended(
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
     surrogate: Any = None,
+    n_suggested: int = 5,
     balance: int | None = 5,
     **options: Unpack[Options],
-) -> Proposer:
-    """Blended optimisation (thesis ch. 6): the meta-learner votes first, GBQR more and more.
+) -> SuggestedStart:
+    """Blended optimisation (thesis ch. 6): the memory decides first, GBQR more and more.
+
+    The design ``diverse`` suggests the first configurations; then the meta-learner and GBQR vote.
 
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task; without them the meta-learner predicts their mean.
         surrogate: What votes more and more; None takes that of ``gbqr``.
+        n_suggested: Evaluations before anything is voted on; 0 begins with the meta-learner.
         balance: See ``ProposerSettings``.
         **options: See above.
 
@@ -174,12 +179,12 @@ def blended(
     """
     from automl_plugins.surrogates.blending import BlendedTemplate
 
+    known = task_memory(memory, task=task)
     template = BlendedTemplate(
-        task_memory(memory, task=task),
-        boosted() if surrogate is None else surrogate,
-        meta_features=meta_features,
+        known, boosted() if surrogate is None else surrogate, meta_features=meta_features
     )
-    return made(template, target="normal_scores", informed=True, balance=balance, **options)
+    voted = made(template, target="normal_scores", informed=True, balance=balance, **options)
+    return SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=meta_features)
 
 
 def pmf(
@@ -230,7 +235,21 @@ def made(
     n_candidates: int = 1000,
     **settings: Any,
 ) -> Proposer:
-    """A proposer with this surrogate; further arguments are those of ``ProposerSettings``."""
+    """A proposer with this surrogate; further arguments are those of ``ProposerSettings``.
+
+    Raises:
+        ValueError: For an option outside its range.
+    """
+    _at_least("n_candidates", n_candidates, 1)
+    _at_least("max_rows", max_rows, 2)
+    _at_least("n_startup", n_startup, 0)
+    _at_least("balance", settings.get("balance"), 1)
+    _at_least("cost_budget", settings.get("cost_budget"), 1)
+    if not 0.0 <= settings.get("cost_exponent", 0.0) <= 1.0:
+        raise ValueError(f"cost_exponent must lie in [0, 1], got {settings['cost_exponent']!r}.")
+    if failed_trials not in get_args(FailedTrials):
+        told = ", ".join(map(repr, get_args(FailedTrials)))
+        raise ValueError(f"failed_trials must be one of {told}, got {failed_trials!r}.")
     models = ModelSettings(
         surrogate=surrogate,
         target=target,
@@ -241,3 +260,9 @@ def made(
     return Proposer(
         ProposerSettings(models=models, n_startup=n_startup, n_candidates=n_candidates, **settings)
     )
+
+
+def _at_least(name: str, value: float | None, low: int) -> None:
+    """Raise a ValueError for a value below ``low``; None is legal."""
+    if value is not None and not value >= low:
+        raise ValueError(f"{name} must be >= {low}, got {value!r}.")

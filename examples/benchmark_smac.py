@@ -109,10 +109,10 @@ def quality(n_tables: int, seeds: int) -> None:
     frame["source"] = frame.table.str.split("/").str[0]
     print(f"{'source':10s} {'method':8s}" + "".join(f"{n:>8d}" for n in BUDGETS))
     for (source, method), rows in frame.groupby(["source", "method"], sort=False):
-        at = [100 * rows[rows.trial == n - 1].regret.mean() for n in BUDGETS]
+        at = [100 * rows[rows.trial == n].regret.mean() for n in BUDGETS]
         print(f"{source:10s} {method:8s}" + "".join(f"{r:8.2f}" for r in at))
     for n in (30, 50):
-        pairs = frame[frame.trial == n - 1].pivot_table(
+        pairs = frame[frame.trial == n].pivot_table(
             index="table", columns="method", values="regret"
         )
         gain = pairs["SMAC"] - pairs["GBQR"]

@@ -13,6 +13,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from automl_plugins import recipes
 from automl_plugins.history import History, Status
 from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.proposal import AnyProposer, Proposal
 from automl_plugins.proposer import Proposer
 from automl_plugins.space import VectorSpace
@@ -153,6 +154,8 @@ def test_options_reach_the_settings() -> None:
         if name == "pmf":
             continue
         proposer = make(**options)
+        if isinstance(proposer, SuggestedStart):
+            proposer = proposer.proposer
         assert isinstance(proposer, Proposer)
         settings = proposer.settings
         assert (settings.n_startup, settings.n_candidates) == (9, 77)
@@ -173,3 +176,30 @@ def test_options_reach_the_settings() -> None:
 def test_what_is_refused_at_once(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("n_candidates", 0, "n_candidates must be >= 1, got 0"),
+        ("max_rows", -1, "max_rows must be >= 2, got -1"),
+        ("n_startup", -1, "n_startup must be >= 0, got -1"),
+        ("failed_trials", "never", "failed_trials must be one of 'avoid', 'ignore', got 'never'"),
+    ],
+)
+@pytest.mark.parametrize("name", ["gbqr", "ei_per_second", "tst", "pmf", "blended"])
+def test_options_outside_their_range_are_refused_at_once(
+    name: str, option: str, value: object, message: str
+) -> None:
+    memory = () if name in PLAIN else (MEMORY,)
+    with pytest.raises(ValueError, match=message):
+        getattr(recipes, name)(*memory, **{option: value})
+
+
+def test_costs_outside_their_range_are_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"cost_exponent must lie in \[0, 1\], got 2"):
+        recipes.ei_per_second(cost_exponent=2.0)
+    with pytest.raises(ValueError, match="cost_budget must be >= 1, got 0"):
+        recipes.gbqr(per_second=True, cost_budget=0)
+    with pytest.raises(ValueError, match="balance must be >= 1, got 0"):
+        recipes.gbqr(balance=0)

@@ -11,8 +11,8 @@ from hyperopt import Trials
 from automl_plugins.meta.task_memory import task_memory
 from automl_plugins.space import VectorSpace
 
+from ._history import TrialReader
 from .memory_io import finished, meta_dataset_from_trials
-from .space import PyllSpace
 
 logger = logging.getLogger(__name__)
 
@@ -50,20 +50,26 @@ def own_name(memory: Any, trials: Trials) -> str | None:
     return next((name for name, source in named.items() if source is trials), None)
 
 
-def aligned(options: dict[str, Any], known: PyllSpace, own: str | None) -> dict[str, Any]:
-    """Options with trials of earlier searches as a memory.
+def aligned(options: dict[str, Any], reader: TrialReader, own: str | None) -> dict[str, Any]:
+    """Options with a memory that the search space can use.
 
     Args:
         options: Options of a recipe.
-        known: The search space, which the trials must be of.
+        reader: Reads trials of the search space, which those of a memory must be of.
         own: Name of trials to leave out, which is logged.
 
     Raises:
         TypeError: For what is no memory.
-        ValueError: If no other trials have finished, or they are not of this search space.
+        ValueError: If no other trials have finished, or they are not of this search space; if
+            the space shares nothing with the memory.
     """
-    if "memory" not in options or (named := _named(options["memory"])) is None:
+    if "memory" not in options:
         return options
+    if (named := _named(options["memory"])) is None:
+        memory = task_memory(options["memory"], task=options.get("task"))
+        if reader.vectors.d:
+            memory.on(reader.vectors)
+        return options | {"memory": memory}
     if own is not None:
         logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
     left = {n: t for n, t in named.items() if n != own and finished(t)}
@@ -72,7 +78,13 @@ def aligned(options: dict[str, Any], known: PyllSpace, own: str | None) -> dict[
             f"memory has no finished trials of another task, only {', '.join(named) or 'nothing'}:"
             " run other searches first, or use an algorithm without a memory."
         )
-    return options | {"memory": meta_dataset_from_trials(left, known)}
+    try:
+        return options | {"memory": meta_dataset_from_trials(left, reader.known)}
+    except ValueError as error:
+        raise ValueError(
+            f"memory has trials of another search space. {error} Or pass memory="
+            "meta_dataset_from_trials(trials, {name: the search space of these trials})."
+        ) from error
 
 
 def _named(memory: Any) -> Mapping[str, Trials] | None:

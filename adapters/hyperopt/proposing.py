@@ -132,7 +132,7 @@ def algorithm(recipe: Recipe) -> Callable[[Callable[[], None]], Suggest]:
             known = searches.setdefault(domain, {})
             if key not in known:
                 reader = TrialReader(translate(domain.expr))
-                proposer = recipe(**aligned(options, reader.known, own))
+                proposer = recipe(**aligned(options, reader, own))
                 known[key] = Search(name, proposer, reader), options  # keeps identities unique
             return known[key][0].suggest(new_ids, domain, trials, streams)
 

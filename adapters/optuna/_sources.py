@@ -97,7 +97,14 @@ def read_sources(sources: AnySources) -> Sources:
         return _usable(*_of_studies(sources), store=None)  # type: ignore[arg-type]
     if isinstance(sources, Mapping):
         raise TypeError(f"sources by name must be optuna studies, got {sources!r}.")
-    known = recorded(sources)  # type: ignore[arg-type]
+    try:
+        known = recorded(sources)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(
+            "sources must be optuna studies (one, several, or by name), a storage, or a memory: a"
+            " MetaDataset, a MetaStore, its path or address, records of tasks, or the name of a"
+            f" bundled one. Got {sources!r}."
+        ) from None
     if isinstance(known, MetaDataset):
         distributions = distributions_of(known.space)
     else:

@@ -134,7 +134,9 @@ class PMFSampler(TransferSampler):
 
 
 class BlendedSampler(TransferSampler):
-    """Blended optimisation (thesis ch. 6): a meta-learner votes first, GBQR more and more.
+    """Blended optimisation (thesis ch. 6): the sources decide first, GBQR more and more.
+
+    The first trials are those that ``meta.diverse`` suggests; then a meta-learner and GBQR vote.
 
     Args:
         sources: Earlier tasks, see ``TransferSampler``.
@@ -143,6 +145,7 @@ class BlendedSampler(TransferSampler):
             mean task.
         surrogate: What votes more and more, with ``fit(X, y)`` and ``predict(X)``; None takes
             that of ``GBQRSampler``.
+        n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.
         **options: See ``TSTSampler``.
 
     Raises:
@@ -157,12 +160,14 @@ class BlendedSampler(TransferSampler):
         task: str | None = None,
         meta_features: Mapping[str, float] | None = None,
         surrogate: Any = None,
+        n_suggested: int = 5,
         **options: Unpack[TransferOptions],
     ) -> None:
         recipe = partial(
             recipes.blended,
             meta_features=meta_features,
             surrogate=surrogate,
+            n_suggested=n_suggested,
             **of_proposer(options),
         )
         super().__init__(sources, recipe, task=task, options=options)

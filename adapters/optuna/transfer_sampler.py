@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Self
 
+import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from automl_plugins import recipes
-from automl_plugins.history import History
+from automl_plugins.history import History, Status
 from automl_plugins.models import SurrogateFailure
 from automl_plugins.proposal import AnyProposer, FloatArray, Proposal
 
@@ -25,6 +27,8 @@ from ._task_memory import UnionMemory
 from .proposer_sampler import ProposerSampler
 
 _logger = get_logger("optuna.automl_plugins")
+
+_MOST_ASKING = 8  # trials that are asked for at one moment; what a dead worker left costs time
 
 
 class TransferSampler(ProposerSampler):
@@ -140,6 +144,7 @@ class TransferSampler(ProposerSampler):
             memory.introduce(union)
             try:
                 memory.on(union.vectors)
+                history = self._foreseen(proposer, union, history, k)
                 return proposer.propose(union.vectors, history, self._streams, k, fixed)
             except (ValueError, SurrogateFailure) as trouble:
                 adapted = str(trouble)
@@ -148,6 +153,24 @@ class TransferSampler(ProposerSampler):
             return self._plain.propose(union.vectors, history, self._streams, k, fixed)
         except SurrogateFailure:
             return None
+
+    def _foreseen(
+        self, proposer: AnyProposer, union: UnionSpace, history: History, k: int
+    ) -> History:
+        """The history with the proposals that other workers are just making.
+
+        Two that ask at the same moment do not see each other's answer. What a running trial with
+        a smaller number will be told is known, for a proposal is a function of history and number.
+        """
+        asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
+        places = np.flatnonzero(asking & (history.number < k))
+        for place in places[np.argsort(history.number[places])][-_MOST_ASKING:]:
+            vectors, missing = history.vectors.copy(), history.missing.copy()
+            number = int(history.number[place])
+            told = proposer.propose(union.vectors, history, self._streams, number)
+            vectors[place], missing[place] = told.vector, False
+            history = replace(history, vectors=vectors, missing=missing)
+        return history
 
     def _adapt(self, study: Study) -> tuple[UnionMemory, AnyProposer] | str:
         """Memory and proposer of a study, or why it has none."""

@@ -27,6 +27,8 @@ from automl_plugins.history import History, Status
 FloatArray = npt.NDArray[np.float64]
 Trial = tuple[TrialKey, TrialValue]
 
+_HUGE = 1e150
+
 
 @dataclass
 class Rows:
@@ -102,10 +104,8 @@ def seconds_of(value: TrialValue) -> float:
     SMAC leaves ``time`` at 0 where a trial crashed or ran out of time or memory, but notes when
     it began and ended. Ask and tell has ``time`` only.
     """
-    if value.time > 0.0:
-        return float(value.time)
-    spent = float(value.endtime - value.starttime)
-    return spent if spent > 0.0 else math.nan
+    spent = float(value.time if value.time > 0.0 else value.endtime - value.starttime)
+    return spent if 0.0 < spent < math.inf else math.nan
 
 
 def succeeded(value: TrialValue) -> bool:
@@ -172,8 +172,9 @@ def _losses(configs: Sequence[Sequence[Trial]]) -> FloatArray:
                 rows.append(row)
                 instances.append(names.setdefault(key.instance, len(names)))
                 costs.append(value.cost)
+    # Sums must not overflow where the largest number there is marks a bad configuration.
     return adjusted_means(
-        np.array(costs, dtype=np.float64),
+        np.clip(np.array(costs, dtype=np.float64), -_HUGE, _HUGE),
         np.array(rows, dtype=np.int64),
         np.array(instances, dtype=np.int64),
         len(configs),

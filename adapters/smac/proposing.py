@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
+_FACTS = {f.name for f in fields(Proposal)} - {"vector", "fit_seconds"}  # that are noted
 _POOL = 512  # random configurations among which one is new
 _SMALL = 100_000  # configurations of a space that may be exhausted
 
@@ -47,7 +48,8 @@ class ProposerConfigSelector(Selector):
     another facade are not asked.
 
     A proposal depends on the seed, the number of configurations so far and the run history alone:
-    a run that is continued goes on as if it had never stopped. Seeds and instances of a
+    a run that is continued goes on as if it had never stopped, but for a ``random_design`` that draws
+    anew. Seeds and instances of a
     configuration are averaged, see ``automl_plugins.adapters.smac._history``; with budgets, the
     highest one with enough configurations counts. A proposer whose model fails is replaced by a
     random configuration, with one warning in SMAC's log. The search ends when the space is
@@ -122,6 +124,7 @@ class ProposerConfigSelector(Selector):
 
     def __iter__(self) -> Iterator[Configuration]:
         """Configurations, each once, until there are no others."""
+        self._waiting, self._proposals = {}, {}  # of the facade it was given to before
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begins()
@@ -131,7 +134,7 @@ class ProposerConfigSelector(Selector):
             self.begins()
             proposal = self._next()
             if proposal is None:
-                _logger.warning("All configurations were tried: the search ends.")
+                _logger.warning(f"All configurations were tried: the search ends.{self._unused()}")
                 return
             config = as_configuration(self.space.space, proposal.vector)
             # The values decide: ConfigSpace rounds them.
@@ -155,7 +158,7 @@ class ProposerConfigSelector(Selector):
         if found is not None:
             return found
         for key, value in self.runhistory.items():
-            facts = (value.additional_info or {}).get(_NOTE)
+            facts = _noted(value)
             if facts and self.runhistory.get_config(key.config_id) == config:
                 return Proposal(canonical(config), **facts)
         raise ValueError(
@@ -201,6 +204,15 @@ class ProposerConfigSelector(Selector):
                 return Proposal(fresh[rng.integers(len(fresh))], "random")
         return None
 
+    def _unused(self) -> str:
+        """What to say of configurations that the intensifier keeps for a bracket."""
+        if not self._waiting:
+            return ""
+        return (
+            f" {len(self._waiting)} of them were never evaluated: the intensifier starts no"
+            " bracket before it is full. Take smaller brackets, or another intensifier."
+        )
+
     def _given(self, config: Configuration, origin: str) -> Configuration:
         config.origin = origin
         self._waiting[self._key(config)] = config
@@ -238,11 +250,19 @@ class ExplainCallback(Callback):
         return None
 
 
+def _noted(value: TrialValue) -> dict[str, Any]:
+    """Our note on a trial; empty where the target function has one of its own under its name."""
+    info = value.additional_info
+    facts = info.get(_NOTE) if isinstance(info, Mapping) else None
+    if isinstance(facts, Mapping) and "origin" in facts and facts.keys() <= _FACTS:
+        return dict(facts)
+    return {}
+
+
 def facts_of(proposal: Proposal) -> dict[str, Any]:
     """What is known of a proposal besides its vector, as builtins."""
-    facts = {name: fact for name, fact in asdict(proposal).items() if fact is not None}
-    for name in ("vector", "fit_seconds"):
-        facts.pop(name, None)
+    known = asdict(proposal).items()
+    facts = {name: fact for name, fact in known if fact is not None and name in _FACTS}
     if isinstance(shares := facts.get("shares"), Mapping):
         facts["shares"] = {str(name): float(share) for name, share in shares.items()}
     return facts

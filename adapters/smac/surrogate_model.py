@@ -24,7 +24,9 @@ _logger = logging.getLogger("smac.automl_plugins")
 
 
 class SurrogateModel(AbstractModel):
-    """A surrogate with ``fit(X, y)`` and ``predict(X)``, for ``model=`` of any facade.
+    """A surrogate with ``fit(X, y)`` and ``predict(X)``, for ``model=`` of a facade.
+
+    ``BlackBoxFacade`` alone refuses it: it takes Gaussian processes only.
 
     It sees the features of ``VectorSpace``: numbers on [0, 1], categories one by one, inactive
     hyperparameters as NaN; after them the features of the instance, if there are any. Trained on

@@ -20,7 +20,7 @@ from automl_plugins.targets import effective_losses
 
 from .dataset import MetaDataset
 from .designs.performance import performance
-from .factorization import MatrixFactorization, Pick, Recommender, complementary, of_nearest
+from .factorization import MatrixFactorization, Pick, Recommender, by_distance, complementary
 from .memories import Memory
 from .task_features import TaskFeatures, distances
 from .task_memory import AnyTaskMemory, task_memory
@@ -52,10 +52,10 @@ class _Known:
 class PipelineProposer:
     """Proposes the configurations of a memory, each once, then asks another proposer.
 
-    The first ``n_start`` are the best of the nearest data sets by meta-features, or a portfolio
-    where the new one has none. Then a ``MatrixFactorization`` is conditioned on the losses so far
-    and the expected improvement decides. Evaluations of other configurations are left aside by
-    the model; what failed counts as the worst.
+    The first ``n_start`` are a portfolio, in which data sets count by the nearness of their
+    meta-features where the new one has any. Then a ``MatrixFactorization`` is conditioned on the
+    losses so far and the expected improvement decides. Evaluations of other configurations are
+    left aside by the model; what failed counts as the worst.
 
     Where hardly any configuration was evaluated on two data sets, losses are estimated from
     neighbouring configurations first, see ``designs.performance``.
@@ -238,16 +238,13 @@ class PipelineProposer:
     def _start(
         self, dataset: MetaDataset, Y: FloatArray, model: MatrixFactorization
     ) -> list[Pick]:
-        n = self.n_start + _SPARE
-        picks: list[Pick] = []
+        weights = None
         features = TaskFeatures(dataset, self.meta_features)
         if features.useful:
             gaps = distances(features.known, features.new[None, :])[:, 0]
-            order = np.argsort(np.where(features.described, gaps, np.inf), kind="stable")
-            picks = of_nearest(Y, order[: int(features.described.sum())], self.n_start)
-        taken = {pick.row for pick in picks}
-        more = complementary(model.scaled(Y), model.mean_, n)
-        return [*picks, *(pick for pick in more if pick.row not in taken)]
+            weights = by_distance(np.where(features.described, gaps, np.inf))
+        n = self.n_start + _SPARE
+        return complementary(model.scaled(Y), model.mean_, n, weights)
 
 
 def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:

@@ -84,7 +84,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         weights_: k_s of every source (S,).
-        own_weight_: k_0.
+        own_weight_: k_0; 0 before the first observation, as long as a task votes.
         distances_: Distance of every source (S,).
         shares_: Share of the vote by name of the source.
         own_share_: Share of the vote of the own process.
@@ -168,8 +168,10 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
         seen = sources.predict(X)  # (S, n)
         self.weights_, self.distances_ = self._weigh(sources, seen, y)
-        self.own_weight_ = self.own_weight * (1.0 + self.growth * n)
-        total = float(self.weights_.sum()) + self.own_weight_
+        votes = float(self.weights_.sum())
+        # Before the first observation the own process knows nothing, not even the level.
+        self.own_weight_ = self.own_weight * (1.0 + self.growth * n) if n or not votes else 0.0
+        total = votes + self.own_weight_
         self.shares_ = dict(zip(sources.names, (self.weights_ / total).tolist(), strict=True))
         self.own_share_ = self.own_weight_ / total
         self._shift, self._stretch = self._scaled(seen, y)
@@ -202,8 +204,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         f = self._shift[voting, None] + self._stretch * predicted
         share = k[voting] / votes
         centre = share @ f
-        # Before the first observation the own process knows nothing, not even the level.
-        a = 1.0 if self.own_.inputs_.shape[0] == 0 else votes / (votes + self.own_weight_)
+        a = votes / (votes + self.own_weight_)
         mean = a * centre + (1.0 - a) * mean  # TST eq. 8
         if self.spread == "votes":
             variance = share @ (f - centre) ** 2

@@ -18,8 +18,8 @@ from ConfigSpace import (
     Categorical,
     Configuration,
     ConfigurationSpace,
-    EqualsCondition,
     Float,
+    InCondition,
     Integer,
 )
 from hyperopt import Domain, Trials, hp
@@ -29,6 +29,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins import recipes
 from automl_plugins.history import History, Status
+from automl_plugins.meta import TaskRecord
 from automl_plugins.proposal import AnyProposer
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
@@ -41,14 +42,20 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Parameter:
-    """A hyperparameter; ``low`` and ``high`` of a log scale are exponents of e."""
+    """A hyperparameter, below options of its parent if it has one.
+
+    ``low`` and ``high`` of a real log scale are exponents of e.
+    """
 
     name: str
     kind: str
     low: int = 0
     high: int = 1
     parent: str | None = None
-    option: int = 0
+    options: tuple[int, ...] = (0,)
+
+    def is_below(self, parent: str | None, option: int) -> bool:
+        return self.parent == parent and option in self.options
 
     @property
     def choices(self) -> list[str]:
@@ -63,17 +70,21 @@ def random_space(rng: np.random.Generator) -> list[Parameter]:
     for option in range(outer.high):
         for i in range(int(rng.integers(0, 3))):
             below = number(rng, f"n{option}{i}")
-            parameters.append(replace(below, parent="outer", option=option))
+            parameters.append(replace(below, parent="outer", options=(option,)))
+    if outer.high > 2:  # else it is below all options, which Optuna cannot tell from none
+        parameters.append(replace(number(rng, "both"), parent="outer", options=(0, 1)))
     if rng.random() < 0.6:
-        inner = Parameter("inner", "choice", high=2, parent="outer", option=0)
-        below = replace(number(rng, "deep"), parent="inner", option=1)
+        inner = Parameter("inner", "choice", high=2, parent="outer", options=(0,))
+        below = replace(number(rng, "deep"), parent="inner", options=(1,))
         parameters += [inner, below]
     return parameters
 
 
 def number(rng: np.random.Generator, name: str) -> Parameter:
-    kind = str(rng.choice(["float", "log", "int"]))
+    kind = str(rng.choice(["float", "log", "int", "log_int"]))
     low = int(rng.integers(-4, 2))
+    if kind == "log_int":
+        return Parameter(name, kind, abs(low) + 1, abs(low) + 1 + int(rng.integers(2, 500)))
     return Parameter(name, kind, low, low + int(rng.integers(2, 9)))
 
 
@@ -84,20 +95,27 @@ def as_configspace(parameters: list[Parameter]) -> ConfigurationSpace:
             space.add(Categorical(p.name, p.choices))
         elif p.kind == "int":
             space.add(Integer(p.name, (p.low, p.high)))
+        elif p.kind == "log_int":
+            space.add(Integer(p.name, (p.low, p.high), log=True))
         elif p.kind == "log":
             space.add(Float(p.name, (float(np.exp(p.low)), float(np.exp(p.high))), log=True))
         else:
             space.add(Float(p.name, (float(p.low), float(p.high))))
     for p in parameters:
         if p.parent is not None:
-            space.add(EqualsCondition(space[p.name], space[p.parent], f"{p.parent}{p.option}"))
+            values = [f"{p.parent}{option}" for option in p.options]
+            space.add(InCondition(space[p.name], space[p.parent], values))
     return space
 
 
 def as_pyll(parameters: list[Parameter]) -> Any:
+    nodes: dict[str, Any] = {}  # the same one in all options that it is below
+
     def below(parent: str | None, option: int) -> dict[str, Any]:
-        children = [p for p in parameters if p.parent == parent and p.option == option]
-        return {p.name: node(p) for p in children}
+        for p in parameters:
+            if p.is_below(parent, option) and p.name not in nodes:
+                nodes[p.name] = node(p)
+        return {p.name: nodes[p.name] for p in parameters if p.is_below(parent, option)}
 
     def node(p: Parameter) -> Any:
         if p.kind == "choice":
@@ -105,6 +123,8 @@ def as_pyll(parameters: list[Parameter]) -> Any:
             return hp.choice(p.name, options)
         if p.kind == "int":
             return hp.randint(p.name, p.low, p.high + 1)
+        if p.kind == "log_int":
+            return hp.qloguniform(p.name, np.log(p.low), np.log(p.high), 1)
         if p.kind == "log":
             return hp.loguniform(p.name, p.low, p.high)
         return hp.uniform(p.name, p.low, p.high)
@@ -115,7 +135,9 @@ def as_pyll(parameters: list[Parameter]) -> Any:
 def asked(trial: optuna.Trial, parameters: list[Parameter]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for p in parameters:
-        if p.parent is not None and values.get(p.parent) != f"{p.parent}{p.option}":
+        if p.parent is not None and values.get(p.parent) not in [
+            f"{p.parent}{option}" for option in p.options
+        ]:
             continue
         values[p.name] = trial._suggest(p.name, distribution(p))
     return values
@@ -126,6 +148,8 @@ def distribution(p: Parameter) -> optuna.distributions.BaseDistribution:
         return optuna.distributions.CategoricalDistribution(p.choices)
     if p.kind == "int":
         return optuna.distributions.IntDistribution(p.low, p.high)
+    if p.kind == "log_int":
+        return optuna.distributions.IntDistribution(p.low, p.high, log=True)
     if p.kind == "log":
         return optuna.distributions.FloatDistribution(
             float(np.exp(p.low)), float(np.exp(p.high)), log=True
@@ -165,6 +189,17 @@ def random_runs(
     return space, runs
 
 
+def random_memory(parameters: list[Parameter], rng: np.random.Generator) -> list[TaskRecord]:
+    """Earlier tasks; those of one space rank their configurations alike, more or less."""
+    records = []
+    for name in ("monday", "tuesday", "wednesday"):
+        space, runs = random_runs(parameters, 14, rng)
+        complete = [run for run in runs if run.status == Status.COMPLETE]
+        losses = np.array([run.loss for run in complete])
+        records.append(TaskRecord(name, [run.values for run in complete], losses, space=space))
+    return records
+
+
 def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
@@ -175,7 +210,7 @@ def in_core(proposer: AnyProposer, space: ConfigurationSpace, runs: list[Run]) -
     complete = np.array([run.status == Status.COMPLETE for run in runs])
     finished = np.array([run.status != Status.RUNNING for run in runs])
     history = History.of(
-        vectors.canonical(np.array(raw)),
+        vectors.canonical(np.array(raw).reshape(len(runs), vectors.d)),
         np.where(complete, [run.loss for run in runs], np.nan),
         seconds=np.where(finished, [run.seconds for run in runs], np.nan),
         status=[run.status for run in runs],
@@ -286,21 +321,27 @@ def in_hyperopt(
 
 # --- the contract -------------------------------------------------------------------------------
 
-METHODS: dict[str, tuple[Callable[[], AnyProposer], Callable[[], Any], Callable[[], Any]]] = {
+Make = Callable[[list[TaskRecord]], Any]
+METHODS: dict[str, tuple[Make, Make, Make]] = {
     "gbqr": (
-        recipes.gbqr,
-        lambda: our_optuna.GBQRSampler(seed=SEED),
-        lambda: our_hyperopt.gbqr(seed=SEED),
+        lambda memory: recipes.gbqr(),
+        lambda memory: our_optuna.GBQRSampler(seed=SEED),
+        lambda memory: our_hyperopt.gbqr(seed=SEED),
     ),
     "gbqr_per_second": (
-        lambda: recipes.gbqr(per_second=True),
-        lambda: our_optuna.GBQRSampler(seed=SEED, cost="seconds"),
-        lambda: our_hyperopt.gbqr(seed=SEED, per_second=True),
+        lambda memory: recipes.gbqr(per_second=True),
+        lambda memory: our_optuna.GBQRSampler(seed=SEED, cost="seconds"),
+        lambda memory: our_hyperopt.gbqr(seed=SEED, per_second=True),
     ),
     "ei_per_second": (
-        recipes.ei_per_second,
-        lambda: our_optuna.EIPerSecondSampler(seed=SEED, cost="seconds"),
-        lambda: our_hyperopt.ei_per_second(seed=SEED),
+        lambda memory: recipes.ei_per_second(),
+        lambda memory: our_optuna.EIPerSecondSampler(seed=SEED, cost="seconds"),
+        lambda memory: our_hyperopt.ei_per_second(seed=SEED),
+    ),
+    "tst": (
+        lambda memory: recipes.tst(memory),
+        lambda memory: our_optuna.TSTSampler(memory, seed=SEED),
+        lambda memory: our_hyperopt.tst(memory=memory, seed=SEED),
     ),
 }
 
@@ -308,16 +349,44 @@ METHODS: dict[str, tuple[Callable[[], AnyProposer], Callable[[], Any], Callable[
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", range(4))
 def test_all_frameworks_propose_the_same(method: str, case: int, tmp_path: Path) -> None:
-    proposer, sampler, algo = METHODS[method]
     rng = np.random.default_rng([case, 5])
     parameters = random_space(rng)
     # enough for Optuna's trials to tell all conditions
     space, runs = random_runs(parameters, int(rng.integers(60, 80)), rng)
-    expected = in_core(proposer(), space, runs)
+    memory = random_memory(parameters, rng)
+    check(method, parameters, memory, space, runs, tmp_path)
+
+
+@pytest.mark.parametrize("case", range(2))
+def test_transfer_begins_the_same(case: int, tmp_path: Path) -> None:
+    """Before any trial; Optuna has the space from the memory, as the others from the user."""
+    rng = np.random.default_rng([case, 6])
+    parameters = random_space(rng)
+    memory = random_memory(parameters, rng)
+    check("tst", parameters, memory, as_configspace(parameters), [], tmp_path)
+
+
+def test_the_spaces_are_of_every_kind() -> None:
+    spaces = [random_space(np.random.default_rng([case, 5])) for case in range(4)]
+    found = {p.kind for space in spaces for p in space}
+    assert found == {"choice", "float", "log", "int", "log_int"}
+    assert {"both", "inner"} <= {p.name for space in spaces for p in space}
+
+
+def check(
+    method: str,
+    parameters: list[Parameter],
+    memory: list[TaskRecord],
+    space: ConfigurationSpace,
+    runs: list[Run],
+    folder: Path,
+) -> None:
+    proposer, sampler, algo = METHODS[method]
+    expected = in_core(proposer(memory), space, runs)
     found = {
-        "Optuna": in_optuna(sampler(), parameters, runs),
-        "SMAC": in_smac(proposer(), space, runs, tmp_path),
-        "Hyperopt": in_hyperopt(algo(), parameters, runs),
+        "Optuna": in_optuna(sampler(memory), parameters, runs),
+        "SMAC": in_smac(proposer(memory), space, runs, folder),
+        "Hyperopt": in_hyperopt(algo(memory), parameters, runs),
     }
     for framework, values in found.items():
         assert values.keys() == expected.keys(), framework

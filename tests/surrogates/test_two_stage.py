@@ -93,6 +93,9 @@ def test_the_first_point_is_ranked_by_the_mean_of_the_first_stage() -> None:
         np.testing.assert_allclose(mean, SOURCES.predict(NEW).mean(axis=0))
         assert (std > 0).all()
         assert (model.weights_ == 0.75).all()
+        # the own process, which knows nothing yet, has no part in it
+        assert model.own_share_ == 0.0 and sum(model.shares_.values()) == pytest.approx(1.0)
+    assert TwoStageTransfer().fit(np.empty((0, 2)), np.empty(0)).own_share_ == 1.0
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -2,7 +2,7 @@
 
 from .files import FactorizationFileError
 from .model import MatrixFactorization
-from .portfolio import Pick, complementary, of_nearest
+from .portfolio import Pick, by_distance, complementary, of_nearest
 from .posterior import Conditioned
 from .recommendation import Recommendation, Recommender
 from .scaling import Scaling
@@ -15,6 +15,7 @@ __all__ = [
     "Recommendation",
     "Recommender",
     "Scaling",
+    "by_distance",
     "complementary",
     "of_nearest",
 ]

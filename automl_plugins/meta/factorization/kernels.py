@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+AnyFloats = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.int64]
 Kernel = Literal["se", "linear"]
 
@@ -65,6 +66,29 @@ def covariance(kernel: Kernel, p: Parameters, others: FloatArray | None = None) 
     np.exp(squared, out=squared)
     squared *= float(np.exp(p.log_amplitude[0]))
     return np.asarray(squared)
+
+
+def column(
+    kernel: Kernel, p: Parameters, scaled: AnyFloats, squares: AnyFloats, row: int
+) -> AnyFloats:
+    """A column (N,) of K, in the precision of ``scaled``.
+
+    Args:
+        kernel: The kernel.
+        p: Parameters of all pipelines.
+        scaled: Their places (N, Q) in units of the length scales.
+        squares: Sums of squares (N,) of those.
+        row: The pipeline.
+    """
+    if kernel == "linear":
+        return np.asarray(p.places @ p.places[row]).astype(scaled.dtype)
+    k = scaled @ scaled[row]
+    k -= scaled.dtype.type(0.5) * squares
+    k -= scaled.dtype.type(0.5) * squares[row]
+    np.minimum(k, 0.0, out=k)
+    np.exp(k, out=k)
+    k *= scaled.dtype.type(np.exp(p.log_amplitude[0]))
+    return np.asarray(k)
 
 
 def variance(kernel: Kernel, p: Parameters) -> FloatArray:

@@ -13,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from .kernels import covariance, variance
+from .kernels import AnyFloats, column, variance
 
 if TYPE_CHECKING:
     from .model import MatrixFactorization
 
 FloatArray = npt.NDArray[np.float64]
 
-_GROWTH = 64  # rows that are made room for at once
+_GROWTH = 256  # observations that are made room for at once
+_SINGLE = 8192  # pipelines from which the columns are kept in single precision
 
 
 class Conditioned:
@@ -38,7 +39,10 @@ class Conditioned:
         self.rows: list[int] = []
         self._p = model.parameters_
         n = len(self._p.places)
-        self._V = np.empty((0, n))  # L^-1 K(rows, all)
+        self._kind: Any = np.float32 if n >= _SINGLE else np.float64
+        self._places: AnyFloats = np.asarray(model.embedding_, dtype=self._kind)
+        self._squares = np.einsum("ij,ij->i", self._places, self._places)
+        self._V = np.empty((0, n), dtype=self._kind)  # L^-1 K(rows, all)
         self._L = np.zeros((0, 0))
         self._explained = np.zeros(n)
         self._prior = variance(model.kernel, self._p)
@@ -50,18 +54,20 @@ class Conditioned:
             return
         t = len(self.rows)
         if t == len(self._V):
-            grown = np.zeros((t + _GROWTH, self._V.shape[1]))
+            grown = np.empty((t + _GROWTH, self._V.shape[1]), dtype=self._kind)
             grown[:t] = self._V
             L = np.zeros((t + _GROWTH, t + _GROWTH))
             L[:t, :t] = self._L
             self._V, self._L = grown, L
-        column = covariance(self.model.kernel, self._p, self._p.places[row : row + 1])[:, 0]
-        known = self._V[:t, row]  # L^-1 K(rows, row)
+        k = column(self.model.kernel, self._p, self._places, self._squares, row)
+        known = self._V[:t, row].copy()  # L^-1 K(rows, row)
         pivot = np.sqrt(max(self._prior[row] - known @ known, 0.0) + self._noise[row])
         self._L[t, :t] = known
         self._L[t, t] = pivot
-        self._V[t] = (column - known @ self._V[:t]) / pivot
-        self._explained += self._V[t] ** 2
+        k -= known @ self._V[:t]
+        k /= self._kind(pivot)
+        self._V[t] = k
+        self._explained += k * k
         self.rows.append(row)
 
     def posterior(self, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -85,7 +91,7 @@ class Conditioned:
         t = len(self.rows)
         z = (losses - shift) / stretch - self.model.mean_[self.rows]
         weights = solve_triangular(self._L[:t, :t], z, lower=True, check_finite=False)
-        mean = self.model.mean_ + weights @ self._V[:t]
+        mean = self.model.mean_ + weights.astype(self._kind) @ self._V[:t]
         left = np.maximum(self._prior - self._explained, 0.0) + self._noise
         return mean, np.sqrt(left)
 

@@ -16,9 +16,11 @@ from .portfolio import Pick
 from .posterior import Conditioned
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 _COMPARED = 2000  # pipelines over which data sets are compared with the posterior
+_PROMISING = 1000  # pipelines whose expected improvement is computed first
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Recommender:
         self.xi = xi
         n = model.n_pipelines_
         self._rows = np.unique(np.linspace(0, n - 1, min(n, _COMPARED)).round().astype(np.int64))
-        self._deviations = _deviations(np.asarray(Y[self._rows], dtype=np.float64))
+        deviations = _deviations(np.asarray(Y[self._rows], dtype=np.float64))
+        self._deviations = deviations.astype(np.float32)
         self._prior = float(np.mean(model.prior_variance))
         self._cache: list[Conditioned] = []  # at most one, taken out by the thread that uses it
 
@@ -123,10 +126,7 @@ class Recommender:
             pending
         ):  # as if they were what is expected of them, which leaves the mean as it is
             std = conditioned.deviation_after(pending)
-        utility = np.where(allowed, log_expected_improvement(mean, std, best, self.xi), -np.inf)
-        row = int(utility.argmax())
-        if not np.isfinite(utility[row]):
-            row = int(np.where(allowed, mean, np.inf).argmin())
+        row = most_improving(mean, std, best, self.xi, np.flatnonzero(allowed))
         loss, deviation = shift + stretch * float(mean[row]), stretch * float(std[row])
         return Recommendation(row, loss, deviation, shares)
 
@@ -149,9 +149,44 @@ class Recommender:
         left = min(1.0, float(np.mean(std**2)) / self._prior)
         if norm <= 0.0:
             return np.full(self._deviations.shape[1], left / self._deviations.shape[1])
-        agreement = np.maximum(predicted @ self._deviations / norm, 0.0) ** 2
+        correlations = (predicted / norm).astype(np.float32) @ self._deviations
+        agreement = np.maximum(correlations.astype(np.float64), 0.0) ** 2
         total = float(agreement.sum())
         return np.asarray(left * agreement / total) if total > 0 else 0.0 * agreement
+
+
+def most_improving(
+    mean: FloatArray, std: FloatArray, best: float, xi: float, rows: IntArray
+) -> int:
+    """The row with the largest expected improvement, the first of equals.
+
+    EI is ``std h(z)`` with h increasing in ``z = (best - mean - xi) / std``. So a row with a
+    smaller z than those of the largest has at most the largest std times their smallest h: rows
+    that cannot win are not computed.
+
+    Args:
+        mean: Expected losses (N,).
+        std: Their standard deviations (N,), positive.
+        best: Smallest loss so far.
+        xi: Improvement that counts as none.
+        rows: The rows to choose from (m,), ascending, m >= 1.
+    """
+    mu, sigma = mean[rows], std[rows]
+    if len(rows) > 2 * _PROMISING:
+        z = (best - mu - xi) / sigma
+        part = np.argpartition(-z, _PROMISING - 1)[:_PROMISING]
+        first = log_expected_improvement(mu[part], sigma[part], best, xi)
+        bound = log_expected_improvement(
+            np.array([best - xi - float(z[part].min()) * float(sigma.max())]),
+            np.array([float(sigma.max())]),
+            best,
+            xi,
+        )
+        if float(first.max()) > float(bound[0]):
+            return int(rows[part[first == first.max()]].min())
+    utility = log_expected_improvement(mu, sigma, best, xi)
+    i = int(utility.argmax())
+    return int(rows[i if np.isfinite(utility[i]) else int(mu.argmin())])
 
 
 def _deviations(Y: FloatArray) -> FloatArray:

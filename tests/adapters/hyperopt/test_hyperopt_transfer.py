@@ -171,3 +171,26 @@ def test_trials_of_another_space(earlier: dict[str, Trials]) -> None:
             show_progressbar=False,
         )
     assert len(trials) == 0
+
+
+@pytest.mark.parametrize("name", list(ALGOS))
+def test_a_memory_that_shares_nothing_with_the_space_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="share no hyperparameter"):
+        minimise(ALGOS[name](memory="knn"), 1, 2.0)
+
+
+def test_trials_of_another_space_say_how_they_can_be_a_memory(
+    earlier: dict[str, Trials],
+) -> None:
+    other = hp.uniform("z", 0, 1)
+    search = {"algo": tst(memory=earlier), "rstate": np.random.default_rng(0)}
+    with pytest.raises(ValueError, match=r"another search space.*meta_dataset_from_trials"):
+        fmin(abs, other, max_evals=1, show_progressbar=False, verbose=False, **search)
+
+
+@pytest.mark.parametrize("name", list(ALGOS))
+def test_options_outside_their_range_are_refused_at_once(
+    name: str, earlier: dict[str, Trials]
+) -> None:
+    with pytest.raises(ValueError, match="n_candidates must be >= 1"):
+        ALGOS[name](memory=earlier, n_candidates=0)

@@ -415,3 +415,24 @@ def test_any_proposer_of_the_core_can_be_driven() -> None:
     twin = optuna.create_study(sampler=GBQRSampler(seed=0))
     twin.optimize(quadratic, n_trials=12)
     assert params(study) == params(twin)
+
+
+@EVERY
+def test_workers_that_ask_at_one_moment_are_told_what_one_after_the_other_would_be(
+    make: type[TransferSampler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = optuna.create_study(sampler=make(bowls(), seed=1))
+    study.optimize(quadratic, n_trials=2)
+    trials = [study.ask() for _ in range(3)]
+    told = []
+    with monkeypatch.context() as unpublished:
+        unpublished.setattr(_private, "write_proposal", lambda *_: None)
+        for trial in trials:
+            worker = make(bowls(), seed=1)
+            frozen = study.get_trials()[trial.number]
+            asked = worker.infer_relative_search_space(study, frozen)
+            told.append(worker.sample_relative(study, frozen, asked))
+    for trial in trials:
+        quadratic(trial)
+    assert [trial.params for trial in trials] == told
+    assert len({str(values) for values in told}) == 3

@@ -134,8 +134,8 @@ def test_the_widest_distributions_are_expected() -> None:
     [
         ([], ValueError, "no sources to learn from"),
         ({}, ValueError, "no sources to learn from"),
-        (None, TypeError, "memory must be"),
-        ([1, 2], TypeError, "memory must be"),
+        (None, TypeError, "sources must be optuna studies"),
+        ([1, 2], TypeError, "sources must be optuna studies"),
         ({"a": 1}, TypeError, "must be optuna studies"),
         ("no such memory", ValueError, "no such memory"),
         ("sqlite:///no/such/file.db", ValueError, "no database"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,9 @@ def read(*trials: tuple[int, dict[str, Any]], min_trials: int = 1) -> History:
         ({"time": 3.0}, 3.0),  # ask and tell
         ({}, NAN),
         ({"starttime": 5.0, "endtime": 1.0}, NAN),  # the clock was set back
+        ({"time": math.inf}, NAN),
+        ({"time": NAN, "starttime": 1.0, "endtime": 6.0}, 5.0),
+        ({"time": 0.0, "starttime": 1.0, "endtime": math.inf}, NAN),
     ],
 )
 @pytest.mark.parametrize("status", [StatusType.SUCCESS, StatusType.CRASHED, StatusType.TIMEOUT])
@@ -130,6 +134,18 @@ def test_seeds_are_averaged() -> None:
     )
     assert history.losses.tolist() == [2.0, 1.5]
     np.testing.assert_equal(history.seconds, [3.0, NAN])
+
+
+def test_the_largest_numbers_do_not_overflow() -> None:
+    """They are marks of bad configurations, and two of them are still worse than any other."""
+    huge, trials = sys.float_info.max, run_history((0, {}), (1, {"cost": -5.0}))
+    for seed in range(2):
+        for instance in "ab":
+            with np.errstate(over="ignore"):  # SMAC's own mean
+                trials.add(CONFIGS[2], cost=huge, seed=seed, instance=instance)
+    history = Rows(SPACE).read(trials)
+    assert np.isfinite(history.losses).all() and history.losses.argmax() == 2
+    assert (history.status == Status.COMPLETE).all()
 
 
 def test_one_failed_seed_fails_the_configuration() -> None:

@@ -392,6 +392,17 @@ def test_an_exhausted_space_ends_the_search(
         smac.ask()
 
 
+def test_a_space_too_small_for_a_bracket_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tiny = ConfigurationSpace({"x": (1, 3)}, seed=0)
+    parts = {"intensifier": Hyperband(scenario(tmp_path, tiny, **LIMITS))}
+    smac = facade(tmp_path, gbqr(), function=budget_target, made=tiny, parts=parts, **LIMITS)
+    with pytest.raises(StopIteration):
+        smac.ask()
+    assert "3 of them were never evaluated: the intensifier starts no bracket" in caplog.text
+
+
 class Broken(Watched):
     def propose(self, *arguments: Any, **options: Any) -> Proposal:
         proposal = super().propose(*arguments, **options)
@@ -445,6 +456,59 @@ def test_a_target_may_have_information_of_its_own(tmp_path: Path) -> None:
     searched(smac)
     for value in smac.runhistory.values():
         assert value.additional_info == {"proposal": "mine", "other": 1}
+
+
+@pytest.mark.parametrize("note", ["mine", {"mine": 1}, {"origin": "mine", "vector": 1}])
+def test_a_continued_run_is_not_stopped_by_such_information(tmp_path: Path, note: Any) -> None:
+    """Trials of the initial design were not proposed, so their notes are looked at."""
+
+    def informed(config: Configuration, seed: int = 0) -> tuple[float, dict[str, Any]]:
+        return target(config) + 0.1 * (seed % 2), {"proposal": note}
+
+    def made(*, overwrite: bool, callbacks: Any = ()) -> AbstractFacade:
+        design = RandomInitialDesign(scenario(tmp_path), n_configs=3, max_ratio=1.0)
+        return facade(
+            tmp_path,
+            Watched(),
+            function=informed,
+            deterministic=False,
+            overwrite=overwrite,
+            parts={"initial_design": design, "callbacks": list(callbacks)},
+        )
+
+    searched(made(overwrite=True, callbacks=[StopAfter(3)]))
+    second = made(overwrite=False)
+    assert len(searched(second)) == 12
+    with pytest.raises(ValueError, match="was not proposed by this selector"):
+        selector_of(second).explain(second.runhistory.get_configs()[0])
+
+
+@pytest.mark.parametrize("info", [None, [1], "text"])
+def test_information_may_be_anything(tmp_path: Path, info: Any) -> None:
+    smac = facade(tmp_path, Watched())
+    config = space().sample_configuration()
+    for _ in range(2):
+        value = TrialValue(0.25, time=math.inf, additional_info=info)
+        smac.tell(TrialInfo(config, seed=0), value, save=False)
+    history = selector_of(smac).history()
+    assert history.losses.tolist() == [0.25] and math.isnan(history.seconds[0])
+
+
+def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:
+    run, proposer = scenario(tmp_path, **LIMITS), Watched()
+    selector = ProposerConfigSelector(run, proposer)
+    for _ in range(2):
+        proposer.shown.clear()
+        smac = GBQRFacade(
+            run,
+            budget_target,
+            config_selector=selector,
+            intensifier=Hyperband(run),
+            logging_level=False,
+            overwrite=True,
+        )
+        smac.ask()
+        assert [k for _, k in proposer.shown] == list(range(9))
 
 
 def test_callbacks_are_told_of_every_configuration(tmp_path: Path) -> None:
@@ -505,17 +569,16 @@ PARALLEL = """
 import sys
 from pathlib import Path
 
-from ConfigSpace import ConfigurationSpace
-from smac import Scenario
-
-from automl_plugins.adapters.smac import GBQRFacade
-
 
 def train(config, seed=0):
     return (config["x"] - 0.3) ** 2 + config["y"]
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # the workers need none of this
+    from automl_plugins.adapters.smac import GBQRFacade
+    from ConfigSpace import ConfigurationSpace
+    from smac import Scenario
+
     space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
     scenario = Scenario(
         space, n_trials=9, n_workers=2, deterministic=True, output_directory=Path(sys.argv[1])
