@@ -51,7 +51,7 @@ def source(name: str) -> tuple[list[Table], MetaDataset]:
         tables = oboe(3)
         sizes = _read("oboe/dataset_sizes.csv", "dataset_id")
         described = _read("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
-        return tables[::2], memory_of(tables, sizes.join(described, rsuffix="_pmf"))
+        return tables[::2], memory_of(tables, sizes.join(described.add_suffix("_pmf")))
     tables, memory = MEMORIES[name]()
     return (tables[::2] if name == "adaboost" else tables), memory
 

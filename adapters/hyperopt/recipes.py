@@ -118,4 +118,6 @@ def blended() -> None:
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task; without them the meta-learner predicts their mean.
         surrogate: What votes more and more; None takes that of ``gbqr``.
+        n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.
+        balance: See ``gbqr``.
     """

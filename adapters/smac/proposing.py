@@ -48,12 +48,12 @@ class ProposerConfigSelector(Selector):
     another facade are not asked.
 
     A proposal depends on the seed, the number of configurations so far and the run history alone:
-    a run that is continued goes on as if it had never stopped, but for a ``random_design`` that draws
-    anew. Seeds and instances of a
-    configuration are averaged, see ``automl_plugins.adapters.smac._history``; with budgets, the
-    highest one with enough configurations counts. A proposer whose model fails is replaced by a
-    random configuration, with one warning in SMAC's log. The search ends when the space is
-    exhausted; SMAC waits for what is still running.
+    a run that is continued goes on as if it had never stopped, but for a ``random_design`` that
+    draws anew. Seeds and instances of a configuration are averaged, see
+    ``automl_plugins.adapters.smac._history``; with budgets, the highest one with enough
+    configurations counts. A proposer whose model fails is replaced by a random configuration,
+    with one warning in SMAC's log. The search ends when the space is exhausted; SMAC waits for
+    what is still running.
 
     Args:
         scenario: The scenario, of one objective.

@@ -19,13 +19,14 @@ from automl_plugins.streams import Streams
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"]})
 VECTORS = VectorSpace(SPACE)
-GRID = [{"x": x / 10, "c": c} for x in range(11) for c in "ab"]
+POINTS = [(x / 10, c) for x in range(11) for c in "ab"]
+GRID: list[dict[str, Any]] = [{"x": x, "c": c} for x, c in POINTS]
 
 
 def a_memory() -> TaskMemory:
     records = []
     for t, best in enumerate((0.1, 0.5, 0.9)):
-        losses = [(g["x"] - best) ** 2 + (g["c"] == "a") for g in GRID]
+        losses = np.array([(x - best) ** 2 + (c == "a") for x, c in POINTS])
         records.append(TaskRecord(f"task{t}", GRID, losses, space=SPACE))
     return TaskMemory(MetaDataset.from_records(records))
 

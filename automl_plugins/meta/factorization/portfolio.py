@@ -52,8 +52,9 @@ def of_nearest(z: npt.NDArray[np.floating], order: IntArray, n: int) -> list[Pic
 def by_distance(gaps: FloatArray) -> FloatArray:
     """Weights (D,) of data sets by the distance of their meta-features; they sum to 1.
 
-    A Gaussian of half the median distance. (By measurement, see ``examples/benchmark_pmf.py``: the
-    first pipelines are better than without weights, and better than those of ``of_nearest``.)
+    A Gaussian of half the median distance. On 60 held-out training data sets of the paper's table
+    the first pipeline was better than without weights (regret 31 against 40 %), the first five
+    were about as good.
 
     Args:
         gaps: Distances (D,), inf where a data set has no meta-features; at least one is finite.
