@@ -106,3 +106,8 @@ def _lookup(places: Mapping[Any, float]) -> Place:
             return None
 
     return place
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a recorded value says that a hyperparameter is inactive."""
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

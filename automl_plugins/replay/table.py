@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from automl_plugins.conditions import is_active
 from automl_plugins.space import VectorSpace
 
 from .measurements import column, durations, learning_curves
-from .scales import Scales
+from .scales import Scales, is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +197,7 @@ class Table:
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 
     def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
-        known = {k: v for k, v in config.items() if not _missing(v)}
+        known = {k: v for k, v in config.items() if not is_missing(v)}
         if foreign := sorted(set(known) - set(self._vectors.names)):
             raise ValueError(
                 f"Table {self.name!r}, row {row}: {', '.join(foreign)} not in the search space,"
@@ -304,7 +303,7 @@ class Table:
             if not self._asks_for(name, active):
                 continue
             value = config.get(name)
-            if _missing(value):
+            if is_missing(value):
                 raise ValueError(
                     f"The configuration {dict(config)} has no value for {name}, active there."
                 )
@@ -317,7 +316,3 @@ class Table:
     def _points(self) -> FloatArray:
         """Recorded configurations as points (n, f)."""
         return np.array([self._scales.point(self.config(row)) for row in range(len(self))])
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

@@ -1,4 +1,4 @@
-"""The examples about these algorithms run, in their quick forms."""
+"""The examples of transfer and of Hyperopt's algos run, in their quick forms."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
+        (["transfer_optuna.py", "--n-earlier", "4", "--n-trials", "4", "--seeds", "1"], "TST"),
+        (["pmf_recommend.py"], "pipelines x"),
         (["hyperopt_gbqr.py", "--n-trials", "10", "--seeds", "1"], "What drove it: {'algo': 'gb"),
         (["benchmark_hyperopt.py", "functions", "--n-trials", "2", "--seeds", "1"], "noisy_wave"),
     ],
