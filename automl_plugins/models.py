@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.history import History, Status
+from automl_plugins.proposal import SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import Feasibility, QuantileBoosting, RunningTime
@@ -21,10 +22,6 @@ FailedTrials = Literal["avoid", "ignore"]
 
 # A crash costs a trial and often a machine: success must be likely enough to happen four times.
 _CAUTION = 4.0
-
-
-class SurrogateFailure(RuntimeError):
-    """A surrogate could not be fitted or asked; the cause is chained."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,10 @@ FloatArray = npt.NDArray[np.float64]
 Origin = Literal["design", "random", "model"]
 
 
+class SurrogateFailure(RuntimeError):
+    """A surrogate could not be fitted or asked; the cause is chained."""
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A configuration and why it was chosen.

@@ -26,8 +26,8 @@ from automl_plugins.acquisition import (
 )
 from automl_plugins.history import History, Status
 from automl_plugins.maximizer import Candidates, maximize
-from automl_plugins.models import FittedModels, ModelSettings, SurrogateFailure, fit_models
-from automl_plugins.proposal import Proposal
+from automl_plugins.models import FittedModels, ModelSettings, fit_models
+from automl_plugins.proposal import Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 

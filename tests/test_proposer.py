@@ -17,7 +17,8 @@ from ConfigSpace import (
 )
 
 from automl_plugins.history import History, Status
-from automl_plugins.models import ModelSettings, SurrogateFailure, fit_models, thin_out
+from automl_plugins.models import ModelSettings, fit_models, thin_out
+from automl_plugins.proposal import SurrogateFailure
 from automl_plugins.proposer import Proposer, ProposerSettings, refit_point
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams

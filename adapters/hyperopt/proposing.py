@@ -18,8 +18,7 @@ from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
 from automl_plugins.history import History
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.streams import Streams
 
 from ._documents import NOTE, Document, new_document

@@ -16,8 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.design import apportion, stratified
 from automl_plugins.history import History
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, FloatArray, Proposal
+from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
 from automl_plugins.streams import Streams
 
 from . import _private

@@ -15,8 +15,7 @@ from optuna.trial import FrozenTrial
 
 from automl_plugins import recipes
 from automl_plugins.history import History, Status
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, FloatArray, Proposal
+from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
 
 from . import _private
 from ._cache import Cache

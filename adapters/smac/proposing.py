@@ -18,8 +18,7 @@ from smac.runhistory import TrialInfo, TrialValue
 
 from automl_plugins.history import History
 from automl_plugins.meta.values import as_configuration
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 

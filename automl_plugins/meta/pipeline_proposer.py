@@ -12,8 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from automl_plugins.history import History, Status
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.targets import effective_losses

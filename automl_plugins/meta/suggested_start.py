@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.history import History
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 
@@ -71,11 +71,13 @@ class SuggestedStart:
         """The configuration to evaluate as number ``k``; see ``Proposer.propose``.
 
         Raises:
-            ValueError: If the space can use no run of the memory.
-            SurrogateFailure: As the other proposer does.
+            SurrogateFailure: If the space can use no run of the memory, or as the other proposer.
         """
         if len(history) < self.n_suggested:
-            vectors = self._suggestions(space)
+            try:
+                vectors = self._suggestions(space)
+            except ValueError as error:
+                raise SurrogateFailure(str(error)) from error
             fresh = ~space.seen(vectors, np.sort(space.keys(history.vectors)))
             if fixed is not None:
                 told = ~np.isnan(fixed)

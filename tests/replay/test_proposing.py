@@ -20,8 +20,7 @@ from ConfigSpace import (
 )
 
 from automl_plugins.history import History, Status
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr
 from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, proposing, replay
 from automl_plugins.replay.proposing import ProposerSearch

@@ -14,7 +14,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 from automl_plugins.history import History
 from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
 from automl_plugins.meta.task_memory import TaskMemory
-from automl_plugins.models import SurrogateFailure
+from automl_plugins.proposal import SurrogateFailure
 from automl_plugins.recipes import blended
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
@@ -157,7 +157,7 @@ def test_a_memory_of_another_space_fails_as_a_surrogate() -> None:
 
 
 def test_the_recipe_searches_where_the_memory_expects_the_best() -> None:
-    proposer = blended(MEMORY, meta_features={"best": 0.88})
+    proposer = blended(MEMORY, meta_features={"best": 0.88}, n_suggested=0)
     empty = History.of(np.empty((0, 1)), [])
     first = proposer.propose(SPACE, empty, Streams(0), 0)
     assert first.origin == "model" and 0.6 < first.vector[0] < 1.0

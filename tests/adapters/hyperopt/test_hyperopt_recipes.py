@@ -50,8 +50,7 @@ from hyperopt.fmin import FMinIter
 from hyperopt.utils import coarse_utcnow
 
 from automl_plugins import recipes
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest

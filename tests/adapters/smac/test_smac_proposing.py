@@ -37,8 +37,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.history import History, Status
 from automl_plugins.meta import MetaDataset
-from automl_plugins.models import SurrogateFailure
-from automl_plugins.proposal import Proposal
+from automl_plugins.proposal import Proposal, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr, tst
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
