@@ -12,13 +12,14 @@ import numpy.typing as npt
 from ConfigSpace import Configuration
 
 from automl_plugins.history import History, Status
+from automl_plugins.proposal import SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 
 from .protocol import Outcome, Problem, Proposal, TrialStatus
 
 if TYPE_CHECKING:
-    from automl_plugins.proposal import AnyProposer, SurrogateFailure
+    from automl_plugins.proposal import AnyProposer
 
 FloatArray = npt.NDArray[np.float64]
 ProposerFactory = Callable[[Problem], "AnyProposer"]
