@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,12 @@ from recorded_memories import MEMORIES, _read, memory_of
 from recorded_tables import oboe
 
 from automl_plugins import recipes
-from automl_plugins.history import History
-from automl_plugins.meta import MetaDataset, diverse
-from automl_plugins.proposal import AnyProposer, Proposal
+from automl_plugins.meta import MetaDataset
+from automl_plugins.meta.suggested_start import SuggestedStart
+from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.proposal import AnyProposer
 from automl_plugins.replay import Method, Problem, Table, proposing, replay
-from automl_plugins.space import VectorSpace
 from automl_plugins.statistics import compare
-from automl_plugins.streams import Streams
 from automl_plugins.surrogates import TwoStageTransfer
 
 BUDGETS = (1, 3, 5, 10, 20, 30, 50, 100)
@@ -65,29 +64,6 @@ def spoilt(memory: MetaDataset, how: str) -> MetaDataset:
     return replace(memory, losses=losses)
 
 
-@dataclass
-class Suggested:
-    """Tries suggestions before it asks a proposer."""
-
-    configurations: list[dict[str, Any]]
-    proposer: AnyProposer
-
-    @property
-    def timed(self) -> bool:
-        return self.proposer.timed
-
-    def propose(
-        self, space: VectorSpace, history: History, streams: Streams, k: int, fixed: Any = None
-    ) -> Proposal:
-        if k >= len(self.configurations):
-            return self.proposer.propose(space, history, streams, k, fixed)
-        from ConfigSpace import Configuration
-
-        values = self.configurations[k]
-        vector = np.array(Configuration(space.space, values=values).get_array(), dtype=float)
-        return Proposal(space.canonical(vector[None])[0], "design")
-
-
 def method(name: str, memory: MetaDataset, table: str) -> Method:
     """A method for one table, which its memory does not know."""
     if name == "tpe":
@@ -115,8 +91,8 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
 
 
 def _after_diverse(memory: MetaDataset, task: Task) -> AnyProposer:
-    design = diverse(memory.space, memory, task, SUGGESTED)
-    return Suggested(design.configurations, recipes.gbqr(n_startup=0))
+    proposer = recipes.gbqr(n_startup=0)
+    return SuggestedStart(TaskMemory(memory), proposer, n_suggested=SUGGESTED, meta_features=task)
 
 
 def run(

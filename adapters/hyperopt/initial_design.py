@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
-from hyperopt import Trials, pyll, rand
+from hyperopt import Trials, rand
 
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.suggestion import Suggestion
@@ -106,7 +106,7 @@ def initial_trials(
     seen = [dict(values_of(document)) for document in all_documents(trials)]
     chosen: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for suggestion in found:
-        drawn = _drawn(known, suggestion.configuration)
+        drawn = known.labels(suggestion.configuration)
         if drawn not in seen:
             seen.append(drawn)
             chosen.append((drawn, _note(found.method, suggestion)))
@@ -129,17 +129,6 @@ def _random(trials: Trials, known: Spoken, n: int, seed: int) -> list[Document]:
     )
     for document in drawn:
         document["misc"][INITIAL_DESIGN] = {"design": "random"}
-    return drawn
-
-
-def _drawn(known: Spoken, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trial with these values would have drawn, by label, in multiples of q."""
-    drawn = known.labels(values)
-    for label, value in drawn.items():
-        step = known.domain.params[label].arg.get("q")
-        if isinstance(step, pyll.Apply) and (q := pyll.rec_eval(step)):
-            # grids of more than 1000 values are translated as ranges
-            drawn[label] = float(round(value / q) * q)
     return drawn
 
 

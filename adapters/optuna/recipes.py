@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from automl_plugins import recipes
 
-from ._options import SharedOptions, at_least, exponent, of_proposer, of_sampler
+from ._options import SharedOptions, at_least, of_proposer, of_sampler
 from .proposer_sampler import ProposerSampler
 from .sampler import SurrogateSampler
 
@@ -100,8 +100,6 @@ class EIPerSecondSampler(SurrogateSampler):
         **options: Unpack[SharedOptions],
     ) -> None:
         options.setdefault("cost", "duration")
-        exponent(cost_exponent)
-        at_least("cost_budget", cost_budget, 1)
         proposer = recipes.ei_per_second(
             cost_exponent=cost_exponent, cost_budget=cost_budget, **of_proposer(options)
         )
