@@ -143,6 +143,15 @@ def test_a_model_that_fails_is_replaced_by_lot_and_warned_of_once(
     assert asked[1].config != asked[3].config
 
 
+def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
+    class Mistaken(Scripted):
+        def propose(self, *_: Any, **__: Any) -> Proposal:
+            raise KeyError("a mistake")
+
+    with pytest.raises(KeyError, match="a mistake"):
+        started(Mistaken()).ask()
+
+
 def test_replay_with_seeds_workers_and_pickled() -> None:
     table = a_table()
     method = proposing("GBQR", partial(gbqr_of, n_startup=5))

@@ -421,6 +421,14 @@ def test_a_broken_model_is_replaced_and_said_once(
     assert said[0].name.startswith("smac")
 
 
+def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate(tmp_path: Path) -> None:
+    def mistaken(k: int) -> Any:
+        raise KeyError("a mistake")
+
+    with pytest.raises(KeyError, match="a mistake"):
+        facade(tmp_path, Watched(mistaken)).ask()
+
+
 def test_transfer_is_useful_from_the_first_trial(tmp_path: Path) -> None:
     memory = MetaDataset.from_records(records()[:4])  # an SVM is best on all of them
 

@@ -1,0 +1,210 @@
+"""Breaks: one-line mistakes that the tests must notice, tried one by one on a copy of the project.
+
+    python tests/breaks/breaks.py [PART OF A NAME ...] [-j 2]
+
+Each table of a TOML file in this folder is a break:
+
+    [name-of-the-break]
+    file = "automl_plugins/streams.py"
+    original = "the text that is replaced; it occurs once in the file"
+    broken = "what replaces it"
+    tests = ["tests/test_streams.py::test_that_must_fail"]
+
+Every test that is named must pass on the copy as it is, and fail on the broken copy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_KEYS = {"file", "original", "broken", "tests"}
+_COPIED = ("adapters", "automl_plugins", "examples", "tests", "pyproject.toml", "README.md")
+_SECONDS = 300  # a test that hangs does not say what is wrong
+_OUTCOME = re.compile(r"^(FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Break:
+    """A mistake, and who must notice it.
+
+    Attributes:
+        name: What is wrong.
+        file: Where, from the root of the project.
+        original: Text that occurs once in the file.
+        broken: What replaces it.
+        tests: Node ids of the tests that must fail, without parameters.
+    """
+
+    name: str
+    file: str
+    original: str
+    broken: str
+    tests: tuple[str, ...]
+
+    def apply(self, root: Path) -> str:
+        """The broken text of the file below ``root``; nothing is written.
+
+        Raises:
+            ValueError: If the break does not fit the file.
+        """
+        path = root / self.file
+        if not path.is_file():
+            raise ValueError(f"{self.name}: there is no file {self.file}; where is it now?")
+        text = path.read_text(encoding="utf-8")
+        n = text.count(self.original)
+        if n != 1 or self.original == self.broken:
+            raise ValueError(
+                f"{self.name}: its original text occurs {n} times in {self.file} and must occur"
+                " once, and differ from the broken one. Adapt the break to the code."
+            )
+        return text.replace(self.original, self.broken)
+
+
+def load(folder: Path = Path(__file__).parent) -> list[Break]:
+    """All breaks, sorted by file and place in it.
+
+    Raises:
+        ValueError: For a key that is missing or unknown, and a name that is there twice.
+    """
+    found: dict[str, Break] = {}
+    for path in sorted(folder.glob("*.toml")):
+        for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            if table.keys() != _KEYS or not table["tests"]:
+                raise ValueError(f"{path.name}, {name}: needs exactly {', '.join(sorted(_KEYS))}.")
+            if name in found:
+                raise ValueError(f"{path.name}: there are two breaks named {name}.")
+            found[name] = Break(name, **{**table, "tests": tuple(table["tests"])})
+    return list(found.values())
+
+
+def copy_project(target: Path) -> Path:
+    """What the tests need, below ``target``, with the adapters where they are imported from."""
+    target.mkdir()
+    skipped = shutil.ignore_patterns("__pycache__", "evidence", "*.egg-info")
+    for name in _COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=skipped)
+        else:
+            shutil.copy2(source, target / name)
+    # An editable installation would otherwise answer with the adapters of the original.
+    (target / "automl_plugins" / "adapters").symlink_to(target / "adapters")
+    return target
+
+
+def _run(arguments: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(root),
+            "PYTHONDONTWRITEBYTECODE": "1",  # it could outlive the broken line
+            "OMP_NUM_THREADS": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+
+
+def pytest(tests: Iterable[str], root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run tests on a copy."""
+    plain = ("-m", "pytest", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider")
+    return _run([*plain, *options, *tests], root)
+
+
+def check_copy(root: Path) -> None:
+    """Check that Python imports the copy, not what is installed.
+
+    Raises:
+        RuntimeError: If it does not.
+    """
+    code = (
+        "import automl_plugins, automl_plugins.adapters as a; print(automl_plugins.__file__);"
+        " print(a.__file__)"
+    )
+    found = _run(["-c", code], root).stdout.split()
+    if len(found) != 2 or not all(Path(f).is_relative_to(root) for f in found):
+        raise RuntimeError(f"Python does not import the copy in {root} but {found}.")
+
+
+def verdict(one: Break, root: Path) -> str:
+    """Empty if the tests notice the break, else what is wrong; the copy is left as it was."""
+    path = root / one.file
+    before, stat = path.read_text(encoding="utf-8"), path.stat()
+    path.write_text(one.apply(root), encoding="utf-8")
+    try:
+        done = pytest(one.tests, root)
+    except subprocess.TimeoutExpired:
+        return f"its tests hang for {_SECONDS} s"
+    finally:
+        path.write_text(before, encoding="utf-8")
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    if done.returncode not in (0, 1):
+        return f"its tests cannot be run:\n{done.stdout}{done.stderr}"
+    failed = {name.split("[")[0] for _, name in _OUTCOME.findall(done.stdout)}
+    passed = [test for test in one.tests if test not in failed]
+    return f"NOT NOTICED by {', '.join(passed)}" if passed else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", help="parts of the names of breaks; all by default")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="breaks at a time")
+    args = parser.parse_args()
+    breaks = [b for b in load() if not args.names or any(part in b.name for part in args.names)]
+    if not breaks:
+        print(f"No break has a name with {' or '.join(args.names)}.")
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        first = copy_project(Path(folder).resolve() / "0")
+        check_copy(first)
+        for one in breaks:
+            one.apply(first)
+        print(
+            f"{len(breaks)} breaks fit. Running their tests on the code as it is ...", flush=True
+        )
+        tests = sorted({test for one in breaks for test in one.tests})
+        whole = pytest(tests, first, "-n", str(args.jobs))
+        if whole.returncode != 0:
+            print(whole.stdout, whole.stderr, "The tests must pass before anything is broken.")
+            return 1
+        copies.put(first)
+        for k in range(1, args.jobs):
+            copies.put(copy_project(Path(folder).resolve() / str(k)))
+
+        def judge(one: Break) -> str:
+            copy, start = copies.get(), time.monotonic()
+            try:
+                trouble = verdict(one, copy)
+            finally:
+                copies.put(copy)
+            seconds = time.monotonic() - start
+            print(f"{seconds:5.1f} s  {one.name}: {trouble or 'noticed'}", flush=True)
+            return trouble
+
+        with ThreadPoolExecutor(args.jobs) as pool:
+            n = sum(bool(trouble) for trouble in pool.map(judge, breaks))
+    print(f"{len(breaks) - n} of {len(breaks)} breaks are noticed.")
+    return min(n, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
