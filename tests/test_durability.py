@@ -1,7 +1,8 @@
-"""What is written is on the disk before anything relies on it, and one writer waits for another."""
+"""What is written is on the disk before anything relies on it; writers take turns."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -19,7 +20,7 @@ from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import write_records
-from automl_plugins.meta.store import MetaStore, artifacts, opening
+from automl_plugins.meta.store import MetaStore, artifacts, opening, schema
 from automl_plugins.replay.journal import Journal
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -88,10 +89,9 @@ def test_threads_make_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
         def slowly() -> Any:
             made.append(make())
-            try:  # the other thread comes here too, unless it has to wait
+            # The other thread comes here too, unless it has to wait.
+            with contextlib.suppress(threading.BrokenBarrierError):
                 both.wait(timeout=0.3)
-            except threading.BrokenBarrierError:
-                pass
             return made[-1]
 
         monkeypatch.setattr(database, "_make_engine", slowly)
@@ -126,11 +126,12 @@ def test_writers_of_an_artifact_take_turns_on_postgresql() -> None:
 def test_makers_of_the_tables_take_turns_on_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = Listening()
     order: list[str] = []
-    monkeypatch.setattr(
-        opening,
-        "_version",
-        lambda c: order.append(f"version after {len(c.said)}") or opening.schema.VERSION,
-    )
+
+    def version(asking: Listening) -> int:
+        order.append(f"version after {len(asking.said)}")
+        return schema.VERSION
+
+    monkeypatch.setattr(opening, "_version", version)
     opening._bring_up_to_date(connection)  # type: ignore[arg-type]
     assert order == ["version after 1"]  # looked at when the others have finished
     assert "pg_advisory_xact_lock" in connection.said[0]

@@ -91,7 +91,7 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
     def mistaken() -> None:
         """Fail."""
 
-    algo = algorithm(lambda: Mistaken())(mistaken)  # type: ignore[arg-type, return-value]
+    algo = algorithm(lambda: Mistaken())(mistaken)
     with pytest.raises(KeyError, match="a mistake"):
         fmin(
             loss_of,

@@ -79,7 +79,7 @@ class Mistaken:
 
 
 def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
-    study = optuna.create_study(sampler=ProposerSampler(Mistaken(), seed=0))  # type: ignore[arg-type]
+    study = optuna.create_study(sampler=ProposerSampler(Mistaken(), seed=0))
     with pytest.raises(KeyError, match="a mistake"):
         study.optimize(bowl, n_trials=3)
 
