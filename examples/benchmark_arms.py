@@ -73,8 +73,8 @@ def planning_methods(budget: float) -> dict[str, Method]:
     boasf = partial(hyperopt.optimizer, "boasf", budget_seconds=budget)
     return {
         "BOASF": boasf(),
-        "BOASF maximum": boasf(score="maximum"),
-        "BOASF as printed": boasf(carry_debts=False),
+        "BOASF mean": boasf(score="mean"),
+        "BOASF as printed": boasf(score="mean", carry_debts=False),
         "BOASF in Optuna": optuna.optimizer(
             "BOASFSampler", arm="algorithm", seconds=budget, cost=optuna.SECONDS
         ),

@@ -5,7 +5,7 @@ classifier got what; writes a plot of it.
 
     python examples/boasf_hyperopt.py             # two minutes
     python examples/boasf_hyperopt.py --compare   # and as many with Hyperopt's own fmin
-    python examples/boasf_hyperopt.py --score maximum --data breast_cancer --seconds 30
+    python examples/boasf_hyperopt.py --score mean --data breast_cancer --seconds 30
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hyperopt import Trials, fmin, space_eval, tpe
 
 from automl_plugins.visualization import plot_arm_allocation
 
-SCORE = "what rounds judge an arm by: its mean, as in the paper, or its best"
+SCORE = "what rounds judge an arm by: its best trial, or its mean as in the paper"
 
 
 def seconds_of(trials: Trials) -> float:
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--data", choices=DATA, default="digits")
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--score", choices=("mean", "maximum"), default="mean", help=SCORE)
+    parser.add_argument("--score", choices=("maximum", "mean"), default="maximum", help=SCORE)
     parser.add_argument("--compare", action="store_true", help="also run fmin with TPE")
     parser.add_argument("--plot", type=Path, default=Path("build/boasf_hyperopt.html"))
     args = parser.parse_args()

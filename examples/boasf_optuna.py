@@ -5,7 +5,7 @@ it needs. Prints a line when a round begins, then which classifier got what; wri
 
     python examples/boasf_optuna.py             # two minutes
     python examples/boasf_optuna.py --compare   # and as many with Optuna's default sampler
-    python examples/boasf_optuna.py --score maximum --data breast_cancer --seconds 30
+    python examples/boasf_optuna.py --score mean --data breast_cancer --seconds 30
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from automl_plugins.visualization import plot_arm_allocation
 
 ARM = "classifier"  # the categorical parameter whose choices are the arms
 COST = "seconds"  # the user attribute that holds what an evaluation took
-SCORE = "what rounds judge an arm by: its mean, as in the paper, or its best"
+SCORE = "what rounds judge an arm by: its best trial, or its mean as in the paper"
 
 
 class PrintRounds:
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--data", choices=DATA, default="digits")
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--score", choices=("mean", "maximum"), default="mean", help=SCORE)
+    parser.add_argument("--score", choices=("maximum", "mean"), default="maximum", help=SCORE)
     parser.add_argument("--compare", action="store_true", help="also run Optuna's default")
     parser.add_argument("--plot", type=Path, default=Path("build/boasf_optuna.html"))
     args = parser.parse_args()

@@ -114,7 +114,7 @@ def arms_of(
     *,
     label: str | None = None,
     split: Split | None = None,
-    max_arms: int = 16,
+    max_arms: int = 32,
 ) -> Arms:
     """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space.
 

@@ -31,12 +31,12 @@ class BoasfOptions:
     rounds: int = 3
     c: float | None = None
     temperature: float | None = None
-    score: Score = "mean"
+    score: Score = "maximum"
     min_pulls: int = 1
     carry_debts: bool = True
     label: str | None = None
     split: Split | None = None
-    max_arms: int = 16
+    max_arms: int = 32
     inner: Suggest | str = tpe.suggest
     cost: Cost = None
     reward_range: tuple[float, float] | None = None

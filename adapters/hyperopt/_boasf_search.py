@@ -22,8 +22,8 @@ from hyperopt import (
 
 from automl_plugins.bandits.policy import working
 from automl_plugins.bandits.records import ArmStatistics
-from automl_plugins.bandits.rendering import round_line
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.rendering import lost_incumbent_line, round_line
+from automl_plugins.bandits.rounds import Round, lost_incumbent
 from automl_plugins.bandits.successive_filtering import SuccessiveFiltering
 from automl_plugins.streams import Streams
 
@@ -155,6 +155,9 @@ class BoasfSearch:
         self._round = opened
         best = "" if math.isinf(pulls.best) else f" Best loss {pulls.best:.6g}."
         logger.info("%s.%s", round_line(opened, self._arms.names, self._filtering.unit), best)
+        lost = lost_incumbent(opened, pulls.records, left)
+        if lost is not None:
+            logger.warning(lost_incumbent_line(opened, self._arms.names[lost]))
         return opened
 
     def _insert(self, values: Values) -> Document:

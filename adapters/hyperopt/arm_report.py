@@ -21,7 +21,7 @@ def arm_report(
     *,
     label: str | None = None,
     split: Split | None = None,
-    max_arms: int = 16,
+    max_arms: int = 32,
     reward_range: tuple[float, float] | None = None,
 ) -> ArmReport:
     """How a search shared its trials and seconds among its arms.

@@ -34,14 +34,14 @@ def boasf_fmin(
     budget_seconds: float | None = None,
     max_evals: int | None = None,
     rounds: int = 3,
-    score: Score = "mean",
+    score: Score = "maximum",
     c: float | None = None,
     temperature: float | None = None,
     min_pulls: int = 1,
     carry_debts: bool = True,
     label: str | None = None,
     split: Split | None = None,
-    max_arms: int = 16,
+    max_arms: int = 32,
     inner: Suggest | str = tpe.suggest,
     cost: Cost = None,
     reward_range: tuple[float, float] | None = None,
@@ -64,10 +64,10 @@ def boasf_fmin(
 
     BOASF (Zhu 2020): the options of the root choice are arms. The budget is spent in rounds; a
     suggest function proposes within each arm and sees that arm's trials only. Before a round, arms
-    advance with a probability that grows with the upper confidence bound of their rewards, and
-    those that do share the round's budget by a softmax of it. A configuration is not evaluated
-    twice; an option without hyperparameters is evaluated once. An arm that always fails is
-    dropped. A line for each round goes to the log (level INFO).
+    advance with a probability that grows with their score, and those that do share the round's
+    budget by a softmax of it. A configuration is not evaluated twice; an option without
+    hyperparameters is evaluated once. An arm that always fails is dropped. A line for each round
+    goes to the log (level INFO).
 
     Rounds are kept in the documents of the trials. Called again with the same arguments and the
     same ``trials`` (or ``trials_save_file``), the search goes on where it was. With another
@@ -80,10 +80,12 @@ def boasf_fmin(
             evaluation under way is never cut, one that is not expected to fit is not started.
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
         rounds: Rounds of equal budget.
-        score: ``"mean"``, the paper's bound of the mean reward, or ``"maximum"``, of the best.
-        c: Weight of the uncertainty in the bound; None is 2 for means, as in the paper, see
-            ``SuccessiveFiltering`` for maxima.
-        temperature: Of the softmax, smaller values favour the best arms; None is 1 for means.
+        score: ``"maximum"``, an arm's best reward: the arm of the best trial always advances. Or
+            ``"mean"``, the paper's bound of the mean reward: it may drop that arm, with a warning.
+        c: Weight of the uncertainty in the bound; None is 0 for maxima and 2 for means, as in the
+            paper.
+        temperature: Of the softmax, smaller values favour the best arms; None is 0.02 for maxima
+            and 1 for means, as in the paper.
         min_pulls: Evaluations of each arm in the first round.
         carry_debts: False is the paper's loop, in which the last evaluation of every arm in
             every round overruns.
@@ -92,7 +94,7 @@ def boasf_fmin(
         split: Makes cells of the space the arms: number of parts of each hyperparameter's range
             on its own scale, or numbers by label, the most important first. Normal distributions
             and what only some options of a choice have are left whole.
-        max_arms: Most cells; what would make more is left whole.
+        max_arms: Most cells; what would make more is left whole. The paper has up to 32.
         inner: What proposes in an arm: ``"random"``, ``"tpe"`` or a suggest function. Hyperopt's
             TPE starts with 20 random trials that the arms share, but each has at least 3;
             ``functools.partial(tpe.suggest, n_startup_jobs=...)`` sets the number.

@@ -11,7 +11,8 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.rendering import lost_incumbent_line
+from automl_plugins.bandits.rounds import Round, lost_incumbent
 from automl_plugins.bandits.successive_filtering import Score, SuccessiveFiltering, Unit
 from automl_plugins.bandits.ucb import MaxUCB
 
@@ -41,11 +42,12 @@ class BOASFSampler(ArmSampler):
         n_trials: Budget in trials. Give this or ``seconds``.
         seconds: Budget in seconds of ``cost``.
         rounds: Rounds of equal budget; >= 1.
-        score: ``"mean"``, the paper's bound of the mean reward, or ``"maximum"``, the best one.
-        c: Weight of the uncertainty in an arm's upper confidence bound; >= 0. None is the paper's
-            2 for means and 0 for maxima.
-        temperature: Of the softmax; > 0. None is the paper's 1 for means, which makes the shares
-            nearly equal, and 0.02 for maxima.
+        score: ``"maximum"``, an arm's best reward: the arm of the best trial always advances. Or
+            ``"mean"``, the paper's bound of the mean reward: it may drop that arm, with a warning.
+        c: Weight of the uncertainty in an arm's upper confidence bound; >= 0. None is 0 for maxima
+            and the paper's 2 for means.
+        temperature: Of the softmax; > 0. None is 0.02 for maxima and the paper's 1 for means,
+            which makes the shares nearly equal.
         min_pulls: Trials of each arm in the first round, as far as the budget goes; >= 1.
         carry_debts: Carry what an arm spent too much or too little over to its next share;
             False is the paper's loop.
@@ -75,7 +77,7 @@ class BOASFSampler(ArmSampler):
         n_trials: int | None = None,
         seconds: float | None = None,
         rounds: int = 3,
-        score: Score = "mean",
+        score: Score = "maximum",
         c: float | None = None,
         temperature: float | None = None,
         min_pulls: int = 1,
@@ -138,6 +140,10 @@ class BOASFSampler(ArmSampler):
         if opened:
             stored = [r.to_dict() for r in opened]
             _private.write_rounds(study, trial, self.arm, stored)
+        for outcome in opened:
+            lost = lost_incumbent(outcome, situation.pulls.records, situation.arms)
+            if lost is not None:
+                _logger.warning(lost_incumbent_line(outcome, str(situation.choices[lost])))
         if arm is not None:
             return arm
         last = (*situation.rounds, *opened)[-1]

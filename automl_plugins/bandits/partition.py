@@ -96,7 +96,7 @@ def partition(
     space: ConfigurationSpace,
     k: int = 2,
     *,
-    max_arms: int = 16,
+    max_arms: int = 32,
     parameters: Sequence[str] | None = None,
 ) -> Partition:
     """Split a space into the cells of a grid.

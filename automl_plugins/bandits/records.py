@@ -66,6 +66,12 @@ class ArmRecords:
         """Mask (n,) of the pulls that are not under way."""
         return np.asarray(self.status != Status.RUNNING)
 
+    def incumbents(self) -> set[int]:
+        """Arms of the best complete pull: several if they tie, none without a complete pull."""
+        complete = self.status == Status.COMPLETE
+        best = self.reward[complete].max(initial=-np.inf)
+        return set(self.arm[complete & (self.reward == best)].tolist())
+
     @classmethod
     def of(
         cls,

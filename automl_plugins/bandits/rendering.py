@@ -71,6 +71,14 @@ def round_line(outcome: Round, names: Sequence[str], unit: Unit) -> str:
     return _one_line(line)
 
 
+def lost_incumbent_line(outcome: Round, name: str) -> str:
+    """What to say of a round that dropped the arm with the best trial."""
+    return _one_line(
+        f"Round {outcome.index + 1} drops {name}, the arm of the best trial so far: score='mean'"
+        " compares mean rewards. score='maximum' would keep it."
+    )
+
+
 def _terms(decision: Decision, total: float | None) -> str:
     """Score, probability and share of a total, as far as there are such."""
     terms = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from .records import ArmRecords
 
 
 @dataclass(frozen=True)
@@ -58,3 +60,16 @@ class Round:
         """What ``to_dict`` returned."""
         decisions = tuple(Decision(**d) for d in data["decisions"])
         return cls(int(data["index"]), float(data["limit"]), decisions)
+
+
+def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> int | None:
+    """The arm of the best complete pull, if a round dropped it although it can still be pulled.
+
+    Args:
+        opened: The round.
+        records: The pulls that it was drawn from.
+        arms: Arms that still can be pulled.
+    """
+    dropped = {d.arm for d in opened.decisions if not d.advances} & set(arms)
+    best = records.incumbents()
+    return min(best) if best and best <= dropped else None

@@ -11,6 +11,10 @@ The paper's loop takes the cost of each evaluation off its arm's share until tha
 the last evaluation of every arm in every round overruns. Here debts and savings are carried over,
 an evaluation is started only if about half of it still fits, and the rounds to come share what is
 really left (``carry_debts=False`` is the paper's loop).
+
+A search wants the best single trial, and the arm with the best mean often has not got it. So the
+default compares arms by their best reward, and the arm of the best trial always advances;
+``score="mean"`` is the paper's UCB.
 """
 
 from __future__ import annotations
@@ -79,12 +83,13 @@ class SuccessiveFiltering:
         budget: Trials or seconds in all; > 0.
         unit: Unit of ``budget``.
         rounds: Rounds of equal budget; >= 1.
-        score: What is compared: ``"mean"``, the paper's bound of the mean reward, or
-            ``"maximum"``, the best reward, which is the goal of a search.
-        c: Weight of the uncertainty s / sqrt(N); >= 0. None is the paper's 2 for means and 0
-            for maxima.
-        temperature: Of the softmax; > 0. Scores in [0, 1] make shares nearly equal at the
-            paper's 1 (e^0.9 / e^0.6 = 1.35), which None is for means; for maxima it is 0.02.
+        score: What is compared: ``"maximum"``, the best reward, which is the goal of a search
+            (the arm of the best complete pull always advances), or ``"mean"``, the paper's bound
+            of the mean reward, which may drop that arm.
+        c: Weight of the uncertainty s / sqrt(N); >= 0. None is 0 for maxima and the paper's 2
+            for means.
+        temperature: Of the softmax; > 0. None is 0.02 for maxima and the paper's 1 for means,
+            which makes shares of scores in [0, 1] nearly equal (e^0.9 / e^0.6 = 1.35).
         min_pulls: Evaluations of each arm in the first round, whatever they cost, as far as the
             budget goes; >= 1.
         carry_debts: Carry what an arm spent too much or too little over to its next share.
@@ -99,7 +104,7 @@ class SuccessiveFiltering:
         *,
         unit: Unit = "trials",
         rounds: int = 3,
-        score: Score = "mean",
+        score: Score = "maximum",
         c: float | None = None,
         temperature: float | None = None,
         min_pulls: int = 1,
@@ -112,7 +117,10 @@ class SuccessiveFiltering:
         if not rounds >= 1:
             raise ValueError(f"rounds must be >= 1, got {rounds!r}.")
         if score not in _DEFAULTS:
-            raise ValueError(f"score must be 'mean' or 'maximum', got {score!r}.")
+            raise ValueError(
+                "score must be 'maximum' (an arm's best reward) or 'mean' (the paper's bound of"
+                f" its mean reward), got {score!r}."
+            )
         c = _DEFAULTS[score][0] if c is None else c
         temperature = _DEFAULTS[score][1] if temperature is None else temperature
         if not (np.isfinite(c) and c >= 0):
@@ -158,7 +166,7 @@ class SuccessiveFiltering:
                 Decision(a, True, None, None, reason="first round") for a in ready.tolist()
             ]
         else:
-            decisions = self._filter(previous, ready, ledger, streams)
+            decisions = self._filter(previous, ready, ledger, records.incumbents(), streams)
         index = 0 if previous is None else previous.index + 1
         return self._grant(index, decisions, previous, ledger)
 
@@ -220,7 +228,12 @@ class SuccessiveFiltering:
     # --- parts ----------------------------------------------------------------------------
 
     def _filter(
-        self, previous: Round, ready: IntArray, ledger: _Ledger, streams: Streams
+        self,
+        previous: Round,
+        ready: IntArray,
+        ledger: _Ledger,
+        incumbents: set[int],
+        streams: Streams,
     ) -> list[Decision]:
         """Who of the round before advances (paper 3.2, equations 6 and 7)."""
         before = np.array(previous.arms, dtype=np.int64)
@@ -232,6 +245,9 @@ class SuccessiveFiltering:
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
         probabilities[judged] = advance_probabilities(scores[judged])
+        if self.score == "maximum":
+            # A pruned pull, or c > 0, may put another arm above the one with the best trial.
+            probabilities[judged & np.isin(before, list(incumbents))] = 1.0
         # One number for each arm that ever was, so that the lot of one does not hang on another.
         lots = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
         decisions = []

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.rounds import Round, lost_incumbent
 from automl_plugins.bandits.successive_filtering import (
     SuccessiveFiltering,
     advance_probabilities,
@@ -98,7 +98,7 @@ def paper_round(
 )
 def test_a_round_as_the_paper_prints_it(rewards: list[list[float]], seed: int, c: float) -> None:
     streams = Streams(seed)
-    method = SuccessiveFiltering(90, rounds=3, c=c, carry_debts=False)
+    method = SuccessiveFiltering(90, rounds=3, score="mean", c=c, carry_debts=False)
     first = method.open(range(len(rewards)), ArmRecords.empty(), None, streams)
     assert [d.share for d in first.decisions] == pytest.approx([30 / len(rewards)] * len(rewards))
     arms = [a for a, r in enumerate(rewards) for _ in r]
@@ -132,6 +132,45 @@ def test_best_advances_worst_leaves_one_remains() -> None:
     assert 60 < middle < 113  # probability 3/7, three deviations
 
 
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.lists(REWARDS, min_size=1, max_size=4), min_size=1, max_size=6),
+    st.integers(0, 2**31),
+    st.floats(0.0, 5.0),
+    st.floats(0.0, 1.0),
+)
+def test_the_arm_of_the_best_trial_stays(
+    rewards: list[list[float]], seed: int, c: float, pruned: float
+) -> None:
+    arms = [a for a, r in enumerate(rewards) for _ in r]
+    values = [x for r in rewards for x in r]
+    status = [Status.COMPLETE] * len(arms)
+    # A pruned pull may report more than any complete one.
+    records = ArmRecords.of([*arms, 0], [*values, pruned], status=[*status, Status.PRUNED])
+    for method in (SuccessiveFiltering(90), SuccessiveFiltering(90, score="maximum", c=c)):
+        first = method.open(range(len(rewards)), ArmRecords.empty(), None, Streams(seed))
+        second = method.open(range(len(rewards)), records, first, Streams(seed))
+        assert {arms[i] for i, x in enumerate(values) if x == max(values)} <= set(second.arms)
+        assert lost_incumbent(second, records, range(len(rewards))) is None
+
+
+def test_the_mean_of_the_paper_drops_it_and_this_is_known() -> None:
+    records = ArmRecords.of([0, 0, 1, 1], [0.95, 0.1, 0.8, 0.8])
+    method = SuccessiveFiltering(40, score="mean", c=0.0)
+    first = method.open(range(2), ArmRecords.empty(), None, Streams(0))
+    second = method.open(range(2), records, first, Streams(0))
+    assert second.arms == (1,)
+    assert lost_incumbent(first, records, range(2)) is None
+    assert lost_incumbent(second, records, range(2)) == 0
+    assert lost_incumbent(second, records, [1]) is None  # there was nothing left to try in it
+    as_good = ArmRecords.of([0, 0, 1, 1], [0.8, 0.1, 0.8, 0.8])
+    assert lost_incumbent(second, as_good, range(2)) is None
+    best_was_pruned = ArmRecords.of(
+        [0, 0, 1], [0.95, 0.1, 0.8], status=[Status.PRUNED, Status.COMPLETE, Status.COMPLETE]
+    )
+    assert lost_incumbent(second, best_was_pruned, range(2)) is None
+
+
 def test_equal_arms_all_stay() -> None:
     method = SuccessiveFiltering(40)
     first = method.open(range(5), ArmRecords.empty(), None, Streams(0))
@@ -142,7 +181,7 @@ def test_equal_arms_all_stay() -> None:
 def test_failing_and_exhausted_arms_leave() -> None:
     nan = math.nan
     records = ArmRecords.of([0, 0, 1, 2, 2, 3], [nan, nan, 0.4, nan, 0.1, 0.9])
-    method = SuccessiveFiltering(40)
+    method = SuccessiveFiltering(40, score="mean")
     first = method.open(range(5), ArmRecords.empty(), None, Streams(0))
     second = method.open([0, 1, 2, 4], records, first, Streams(0))
     reasons = {d.arm: (d.advances, d.reason) for d in second.decisions}
@@ -344,7 +383,7 @@ def test_choosing_takes_less_than_a_millisecond() -> None:
         ({"budget": 9, "rounds": 0}, "rounds must be >= 1"),
         ({"budget": 9, "c": -1}, "c must be"),
         ({"budget": 9, "temperature": 0}, "temperature must be"),
-        ({"budget": 9, "score": "median"}, "'mean' or 'maximum'"),
+        ({"budget": 9, "score": "median"}, "score must be 'maximum' .* or 'mean'"),
         ({"budget": 9, "unit": "hours"}, "'trials' or 'seconds'"),
         ({"budget": 9, "min_pulls": 0}, "min_pulls"),
     ],

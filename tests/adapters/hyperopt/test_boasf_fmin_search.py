@@ -172,6 +172,27 @@ def test_the_paper_and_its_improvements_are_settings() -> None:
     assert spent(paper) > 60.5 > spent(ours)
 
 
+def test_a_warning_when_the_arm_of_the_best_trial_leaves(caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[float] = []
+
+    def peak(config: dict[str, Any]) -> float:
+        calls.append(config["x"])
+        return 0.3 if config["type"] == "flat" else 0.1 if len(calls) < 4 else 0.9
+
+    space = hp.choice(
+        "model", [{"type": t, "x": hp.uniform(f"{t}.x", 0, 1)} for t in ("peak", "flat")]
+    )
+    choices: tuple[dict[str, Any], ...] = ({"score": "mean"}, {})
+    for options in choices:
+        calls.clear()
+        caplog.clear()
+        trials = search(peak, space, max_evals=30, c=0.0, **options)
+        assert trials.best_trial["misc"]["vals"]["model"] == [0]
+        kept = 0 in arm_report(trials, space).rounds[-1].arms
+        warned = [r for r in caplog.records if "the arm of the best trial" in r.getMessage()]
+        assert (kept, len(warned)) == ((True, 0) if not options else (False, 1))
+
+
 # --- seconds ------------------------------------------------------------------------------
 
 

@@ -80,6 +80,30 @@ def test_the_same_as_the_core_by_hand() -> None:
         assert trial.params["algorithm"] == "abc"[arm]
 
 
+def peak(trial: optuna.Trial) -> float:
+    """The arm with the best trial is the worst on average."""
+    algorithm = trial.suggest_categorical("algorithm", ["peak", "flat"])
+    x = trial.suggest_float("x", 0, 1)
+    if algorithm == "flat":
+        return 0.3 + 0.01 * x
+    return 0.1 if trial.number < 4 else 0.9
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_arm_of_the_best_trial_stays(direction: str, caplog: pytest.LogCaptureFixture) -> None:
+    sign = 1.0 if direction == "minimize" else -1.0
+    for options in ({"score": "mean"}, {}):
+        caplog.clear()
+        sampler = boasf(n_trials=30, c=0.0, **options)
+        optuna.logging.enable_propagation()
+        study = run(sampler, 30, lambda t: sign * peak(t), direction=direction)
+        optuna.logging.disable_propagation()
+        assert study.best_trial.params["algorithm"] == "peak"
+        kept = 0 in arm_report(study).rounds[-1].arms
+        warned = {m for m in caplog.messages if "the arm of the best trial" in m}
+        assert (kept, len(warned)) == ((True, 0) if not options else (False, 1))
+
+
 def test_late_results_do_not_rewrite_the_past() -> None:
     study = run(boasf(n_trials=30), 9)
     late = study.ask()
