@@ -13,6 +13,14 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
+def known_seconds(seconds: FloatArray) -> FloatArray:
+    """Recorded seconds with NaN, unknown, in place of zeros.
+
+    Nothing takes no time: a zero comes from a clock that counts in ticks longer than the run.
+    """
+    return np.where(seconds == 0.0, np.nan, seconds)
+
+
 class Status(IntEnum):
     """State of an observation."""
 
@@ -33,8 +41,8 @@ class History:
         number: Identifiers of the rows (n,), unique.
         vectors: Configurations (n, d) in ConfigSpace's vector form; NaN = inactive, or missing.
         losses: Losses (n,), minimised; NaN where unknown, never infinite.
-        seconds: Cost of each row (n,), >= 0; NaN where unknown. A lower bound for pruned and
-            running rows.
+        seconds: Cost of each row (n,), > 0; NaN where unknown. A lower bound for pruned and
+            running rows. Zeros become NaN, see ``known_seconds``.
         status: ``Status`` of each row (n,).
         budget: Budget or pruning step of each loss (n,); NaN where there is none.
         constraints: Constraint values (n, c); feasible iff all <= 0; NaN where unknown.
@@ -75,6 +83,7 @@ class History:
         self._refuse(np.isinf(self.losses), "losses", "must be finite or NaN (clip infinities)")
         self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
         self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
+        object.__setattr__(self, "seconds", known_seconds(self.seconds))
         self._refuse(~np.isin(self.status, list(Status)), "status", "must be a Status")
         complete = self.status == Status.COMPLETE
         self._refuse(complete & np.isnan(self.losses), "losses", "of a COMPLETE row must be known")

@@ -37,6 +37,7 @@ from memory_learners import LEARNERS, N_CONFIGURATIONS, configurations
 
 JOURNAL = Path("build/memory")
 _PATIENCE = 50  # wall-clock seconds per CPU second of the limit: what hangs is given up
+_LEAST_PATIENCE = 600.0  # wall-clock seconds; a worker's imports take some on a busy machine
 _QUEUE = 4  # configurations per worker that wait for their turn
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -80,7 +81,7 @@ def run(
     missing = iter([key for key in wanted if key not in done])
     total = sum(key not in done for key in wanted)
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the workers, which inherit it
-    patience = _PATIENCE * N_FOLDS * time_limit
+    patience = max(_PATIENCE * N_FOLDS * time_limit, _LEAST_PATIENCE)
     spawn = multiprocessing.get_context("spawn")
     bar = tqdm(total=len(wanted), initial=len(wanted) - total, unit="conf", mininterval=2.0)
     with writing(folder) as file, ProcessPool(max_workers=jobs, context=spawn) as pool, bar:

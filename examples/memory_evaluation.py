@@ -3,6 +3,9 @@
 Not an example by itself. A time limit has to end code that is deep inside a C library, and should
 not depend on what else the machine is doing, so it is one of CPU seconds and kept by the kernel:
 when the timer has run out the process dies of SIGPROF. The parent sees how it died.
+
+While such a timer is armed, some kernels count the CPU time of a process in ticks of its timer
+interrupt, milliseconds each. That of a thread stays exact, and the learners have one thread.
 """
 
 from __future__ import annotations
@@ -36,37 +39,40 @@ def evaluate(learner: str, data: str, configuration: Values, limit: float) -> Re
         limit: CPU seconds that one fold's fit and prediction may take; more kill this process.
 
     Returns:
-        ``status`` ("complete" or "failed"), ``seconds``, the means of ``METRICS`` over the folds
-        (None if it failed) and the ``message`` of the error.
+        ``status`` ("complete" or "failed"), ``seconds`` (None if unknown), the means of
+        ``METRICS`` over the folds (None if it failed) and the ``message`` of the error.
     """
     folds = prepared(data, LEARNERS[learner].scaled)
     return measure(learner, configuration, folds, limit)
 
 
 def measure(learner: str, configuration: Values, folds: list[Fold], limit: float) -> Record:
-    """Mean losses over ``folds``, and CPU seconds of fit and prediction summed over them."""
+    """Mean losses over ``folds``, and CPU seconds of fit and prediction summed over them.
+
+    The seconds are None where the clock stood still.
+    """
     losses, seconds = [], 0.0
     # Unconverged models, and batches larger than a small data set, are scored as they are.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for X_train, y_train, X_test, y_test in folds:
-            start = time.process_time()
+            start = time.thread_time()
             signal.setitimer(signal.ITIMER_PROF, limit)
             try:
                 model = LEARNERS[learner].build(configuration).fit(X_train, y_train)
                 predicted, scores = _predict(model, X_test)
-                seconds += time.process_time() - start
+                seconds += time.thread_time() - start
                 losses.append(loss(y_test, predicted, scores))
             except Exception as error:  # any: what a library raises is a result here
                 message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH]
-                seconds += time.process_time() - start
+                seconds += time.thread_time() - start
                 return unfinished("failed", seconds, message)
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
     means = np.mean(losses, axis=0).round(6).tolist()
     return {
         "status": "complete",
-        "seconds": round(seconds, 4),
+        "seconds": _recorded(seconds),
         **dict(zip(METRICS, means, strict=True)),
         "message": "",
     }
@@ -76,10 +82,15 @@ def unfinished(status: str, seconds: float | None, message: str) -> Record:
     """The record of a configuration without losses."""
     return {
         "status": status,
-        "seconds": None if seconds is None else round(seconds, 4),
+        "seconds": _recorded(seconds),
         **dict.fromkeys(METRICS),
         "message": message,
     }
+
+
+def _recorded(seconds: float | None) -> float | None:
+    """Microseconds are kept; a zero is no measurement."""
+    return None if seconds is None else round(seconds, 6) or None
 
 
 def _predict(model: Any, X: FloatArray) -> tuple[IntArray, FloatArray]:

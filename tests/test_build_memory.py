@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -31,6 +32,7 @@ import memory_data  # noqa: E402
 import memory_evaluation  # noqa: E402
 import memory_journal  # noqa: E402
 import memory_learners  # noqa: E402
+import memory_packing  # noqa: E402
 from memory_learners import LEARNERS  # noqa: E402
 
 # --- data ---------------------------------------------------------------------------------
@@ -190,10 +192,72 @@ def test_learners_beat_guessing(mixed: tuple[pd.DataFrame, Any], learner: str) -
     records = [memory_evaluation.measure(learner, values, folds, 20.0) for values in design]
     assert [record["status"] for record in records] == ["complete"] * 6
     assert min(record["balanced_error"] for record in records) < 0.6  # guessing: 0.667
-    assert min(record["seconds"] for record in records) > 0.0
+    assert all(s is None or s > 0.0 for s in (record["seconds"] for record in records))
     again = memory_evaluation.measure(learner, design[1], folds, 20.0)
     for metric in memory_evaluation.METRICS:
         assert again[metric] == records[1][metric]
+
+
+class Clock:
+    """CPU time that moves on by one tick at certain readings, and stands still between them."""
+
+    def __init__(self, *ticks_at: int) -> None:
+        self.ticks_at, self.readings, self.now = ticks_at, 0, 5.0
+
+    def __call__(self) -> float:
+        self.now += 0.004 * (self.readings in self.ticks_at)
+        self.readings += 1
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("ticks_at", "seconds"), [((), None), ((0, 2), None), ((1,), 0.004), ((1, 2, 5), 0.008)]
+)
+def test_a_clock_that_stands_still_tells_no_seconds(
+    mixed: tuple[pd.DataFrame, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    ticks_at: tuple[int, ...],
+    seconds: float | None,
+) -> None:
+    folds = memory_data.folds(*mixed, True)  # a reading before, and one after each
+    monkeypatch.setattr(time, "thread_time", Clock(*ticks_at))
+    values = memory_learners.configurations("knn")[0]
+    record = memory_evaluation.measure("knn", values, folds, 20.0)
+    assert record["status"] == "complete" and record["seconds"] == seconds
+    # y of one fold is too short: what fails is timed alike
+    broken = [(folds[0][0], folds[0][1][:-1], *folds[0][2:])]
+    monkeypatch.setattr(time, "thread_time", Clock())
+    failed = memory_evaluation.measure("knn", values, broken, 20.0)
+    assert failed["status"] == "failed" and failed["seconds"] is None
+
+
+def test_the_armed_timer_does_not_stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some kernels count a process's CPU time in ticks as long as a profiling timer is armed."""
+    exact = time.process_time
+
+    def in_ticks() -> float:
+        armed = signal.getitimer(signal.ITIMER_PROF) != (0.0, 0.0)
+        return 100.0 if armed else exact()
+
+    monkeypatch.setattr(time, "process_time", in_ticks)
+
+    class Known:
+        classes_ = np.array([0, 1])
+
+        def fit(self, X: Any, y: Any) -> Known:
+            begin = time.thread_time()
+            while time.thread_time() - begin < 0.02:  # CPU seconds: load does not matter
+                pass
+            return self
+
+        def predict_proba(self, X: Any) -> Any:
+            return np.array([[1.0, 0.0], [0.0, 1.0]])
+
+    learner = memory_learners.Learner(Known, ConfigurationSpace)
+    monkeypatch.setitem(LEARNERS, "known", learner)
+    y = np.array([0, 1])
+    record = memory_evaluation.measure("known", {}, [(y[:, None], y, y[:, None], y)], 600.0)
+    assert record["error"] == 0.0 and record["seconds"] >= 0.02
 
 
 @pytest.mark.parametrize("learner", ["lightgbm", "random_forest", "svm", "logistic_regression"])
@@ -297,7 +361,7 @@ def test_a_fit_that_listens_to_nothing_is_killed() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,  # of a machine that is busy; the limit is one of CPU seconds
     )
     assert done.stdout.split() == ["started"], done.stderr
     assert done.returncode == -signal.SIGPROF
@@ -386,6 +450,23 @@ def test_results_are_matrices_of_what_is_finished(
     assert "4 of 1428 configurations" in report and "1 x worker died" in report
 
 
+def test_unknown_seconds_are_packed_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_journal, "N_CONFIGURATIONS", 3)
+    with memory_journal.writing(tmp_path) as file:
+        # a zero: journals of before, when it stood for "less than a tick"
+        for i, seconds in enumerate([None, 0.0, 0.25]):
+            memory_journal.append(file, line(i, seconds=seconds))
+    assert "0  0.0" in memory_journal.status(tmp_path)
+    (knn,) = (r for r in memory_journal.results(tmp_path) if r.learner == "knn")
+    knn = dataclasses.replace(knn, configurations=knn.configurations[:3])
+    packed = list(memory_packing.records(knn, {"digits": {"NumberOfClasses": 10.0}}))
+    assert len(packed) == 3
+    for record in packed:
+        np.testing.assert_array_equal(record.seconds, [np.nan, np.nan, 0.25])
+
+
 # --- running ------------------------------------------------------------------------------
 
 
@@ -395,6 +476,10 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pebble")
     for module in (memory_journal, build_memory):
         monkeypatch.setattr(module, "N_CONFIGURATIONS", 2)
+
+
+def without_seconds(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "seconds"}
 
 
 def train(folder: Path, **options: Any) -> int:
@@ -414,19 +499,19 @@ def test_what_is_finished_is_not_trained_again(tmp_path: Path) -> None:
     after = memory_journal.read(tmp_path)
     assert path.read_bytes().startswith(complete[:-60])
     for key, record in before.items():
-        assert after[key] | {"seconds": 0} == record | {"seconds": 0}
+        assert without_seconds(after[key]) == without_seconds(record)
     assert train(tmp_path) == 0
 
 
 @pytest.mark.usefixtures("two")
 def test_a_timeout_is_a_status_and_the_others_go_on(tmp_path: Path) -> None:
-    assert train(tmp_path, learners=["knn", "extra_trees"], time_limit=0.1) == 4
+    # A fold of these takes 0.4 s and more: on no machine does it end within the limit.
+    assert train(tmp_path, learners=["mlp"], time_limit=0.01) == 2
     found = memory_journal.read(tmp_path)
     for index in range(2):
-        assert found["knn", "digits", index]["status"] == "complete"
-        record = found["extra_trees", "digits", index]
-        assert (record["status"], record["seconds"], record["error"]) == ("timeout", 0.1, None)
-        assert record["message"] == "more than 0.1 CPU seconds"
+        record = found["mlp", "digits", index]
+        assert (record["status"], record["seconds"], record["error"]) == ("timeout", 0.01, None)
+        assert record["message"] == "more than 0.01 CPU seconds"
 
 
 def test_what_a_worker_dies_of_is_recorded() -> None:
@@ -448,14 +533,15 @@ def test_killed_at_any_time_it_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("pebble")
     script = str(EXAMPLES / "build_memory.py")
     journal = ["--journal", str(tmp_path)]
-    command = [sys.executable, script, "run", *journal, "--learners", "knn", "--data", "digits"]
+    learners = ["--learners", "knn", "mlp"]
+    command = [sys.executable, script, "run", *journal, *learners, "--data", "digits"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
-        while len(memory_journal.read(tmp_path)) < 3 and time.monotonic() < deadline:
+        while len(memory_journal.read(tmp_path)) < 3 and process.poll() is None:
             time.sleep(0.05)
         process.kill()
+    assert process.returncode == -signal.SIGKILL  # it was at work: the MLP takes minutes
     n = len(memory_journal.read(tmp_path))
-    assert 3 <= n < 64
+    assert 3 <= n < 128
     with memory_journal.writing(tmp_path):  # nobody holds it any more
         pass
     command = [sys.executable, script, "status", *journal]

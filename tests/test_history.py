@@ -60,6 +60,14 @@ def test_columns_that_are_not_given() -> None:
     assert len(history) == history.n_finished == 2
 
 
+def test_zero_seconds_are_unknown() -> None:
+    given = np.array([0.0, 1.5, 0.0])
+    history = three(seconds=given, status=[0, 1, 3])
+    np.testing.assert_array_equal(history.seconds, [NAN, 1.5, NAN])
+    np.testing.assert_array_equal(history.first(2).seconds, [NAN, 1.5])
+    assert given[0] == 0.0  # the caller's own column is as it was
+
+
 def test_columns_have_their_types() -> None:
     history = three(status=[0, 1, 3], seconds=[1, 2, 3], constraints=[[1], [2], [3]])
     floats = ("vectors", "losses", "seconds", "budget", "constraints")
@@ -79,7 +87,7 @@ def test_unknown_values_are_legal_where_they_may_be_unknown() -> None:
     history = three(
         losses=[NAN, NAN, NAN],
         status=[Status.PRUNED, Status.FAILED, Status.RUNNING],
-        seconds=[0.0, NAN, 1e9],
+        seconds=[1e-9, NAN, 1e9],
         constraints=[[NAN], [NAN], [1.0]],
         budget=[NAN, 3.0, -1.0],
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.history import Status
+from automl_plugins.history import Status, known_seconds
 from automl_plugins.space import VectorSpace
 
 from .alignment import Missing, OutOfRange
@@ -37,7 +37,7 @@ class MetaDataset:
         task: Index of the task of each run (N,), ascending.
         vectors: Configurations (N, d) in the space's vector form; NaN = inactive.
         losses: Losses (N,), minimised; NaN where there is none.
-        seconds: Duration of each run (N,); NaN where unknown.
+        seconds: Duration of each run (N,); NaN where unknown, also in place of zeros.
         status: ``Status`` of each run (N,): COMPLETE, PRUNED or FAILED.
         coverage: What became of each task's runs when they were aligned (T).
 
@@ -66,6 +66,7 @@ class MetaDataset:
                 raise ValueError(
                     f"{name} must have shape {shape}, got {getattr(self, name).shape}."
                 )
+        object.__setattr__(self, "seconds", known_seconds(self.seconds))
         if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
             raise ValueError(f"task must lie in [0, {len(self.tasks)}).")
         if (np.diff(self.task) < 0).any():

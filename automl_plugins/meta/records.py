@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.history import Status
+from automl_plugins.history import Status, known_seconds
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
 
@@ -43,7 +43,7 @@ class TaskRecord:
         configurations: Values by name of each run (n); inactive hyperparameters are absent.
         losses: Losses (n,), minimised; NaN for a failed run. An infinite one fails its run.
         seconds: Duration of each run (n,); NaN where unknown, a lower bound for pruned runs and
-            those that ran out of time.
+            those that ran out of time. Zeros become NaN: the clock could not tell.
         status: ``Status`` of each run (n,): COMPLETE, PRUNED or FAILED.
         budget: Step or budget at which a run was evaluated (n,); NaN in full.
         times: Unix time at which each run ended (n,); NaN where unknown.
@@ -93,6 +93,7 @@ class TaskRecord:
             object.__setattr__(self, name, self._column(name, getattr(self, name)))
         self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
         self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
+        object.__setattr__(self, "seconds", known_seconds(self.seconds))
 
     def _column(self, name: str, values: Any) -> FloatArray:
         n = len(self.configurations)

@@ -1,11 +1,14 @@
 """What is remembered of one task."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
+from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.history import Status
-from automl_plugins.meta import TaskRecord
+from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
 
@@ -15,6 +18,18 @@ def test_columns_that_are_not_given_are_unknown() -> None:
     assert record.status.tolist() == [Status.COMPLETE, Status.FAILED]
     assert np.isnan(record.seconds).all() and np.isnan(record.budget).all()
     assert np.isnan(record.times).all()
+
+
+def test_zero_seconds_are_unknown() -> None:
+    record = TaskRecord(
+        "t", [{"x": i} for i in range(3)], np.zeros(3), seconds=np.array([0, 1, 0])
+    )
+    np.testing.assert_array_equal(record.seconds, [np.nan, 1.0, np.nan])
+    space = ConfigurationSpace({"x": (0, 2)})
+    memory = MetaDataset.from_records([record], space)
+    np.testing.assert_array_equal(memory.seconds, record.seconds)
+    direct = dataclasses.replace(memory, seconds=np.array([0.0, 2.0, np.nan]))
+    np.testing.assert_array_equal(direct.seconds, [np.nan, 2.0, np.nan])
 
 
 @pytest.mark.parametrize("loss", [np.inf, -np.inf, np.nan])
