@@ -179,7 +179,17 @@ def test_who_agrees_has_the_vote() -> None:
     model = TwoStageTransfer(SOURCES).fit(X, Y)
     near, nearer, far = (model.shares_[f"task {c}"] for c in (0.2, 0.3, 0.8))
     assert min(near, nearer) > 0.05 and far < min(near, nearer)
-    assert model.distances_[2] > 0.3 or far > 0
+    # Of the 15 pairs, those that a task ranks the other way round.
+    centres, pairs = (0.2, 0.3, 0.8), [(i, j) for j in range(6) for i in range(j)]
+    seen = SOURCES.predict(X)
+    wrong = [sum((Y[i] < Y[j]) != (row[i] < row[j]) for i, j in pairs) for row in seen]
+    assert wrong[2] > max(wrong[:2])
+    np.testing.assert_allclose(model.distances_, np.array(wrong) / 15)
+    votes = [0.75 * max(1 - (n / 15 / 0.3) ** 2, 0.0) for n in wrong]
+    whole = sum(votes) + 0.75 * (1 + len(Y))
+    assert model.shares_ == pytest.approx(
+        {f"task {c}": vote / whole for c, vote in zip(centres, votes, strict=True)}
+    )
 
 
 def test_votes_fade() -> None:

@@ -61,13 +61,6 @@ def test_brackets_and_studies_are_told_apart() -> None:
     assert _private.storage_of(bracket) is study._storage
 
 
-def test_a_sampler_written_as_ours_still_fits_optuna() -> None:
-    study = optuna.create_study()
-    trial = study.ask({"x": FloatDistribution(0, 1)})
-    frozen = study._storage.get_trial(trial._trial_id)
-    assert frozen.params.keys() == {"x"}
-
-
 def test_shares_come_back() -> None:
     study = optuna.create_study()
     trial = study.ask()

@@ -176,16 +176,17 @@ def test_eight_points_asked_at_once_are_distinct(n_finished: int, storage: BaseS
     assert len({json.dumps(p, sort_keys=True) for p in asked}) == 8
 
 
-def test_running_trials_repel_even_before_they_ask() -> None:
+def test_a_running_trial_is_seen_before_it_has_asked_for_everything() -> None:
     # The joint proposal is published at the first suggest: a second worker must see all of it.
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
-    study.optimize(bowl, n_trials=30)
+    sampler = GBQRSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(bowl, n_trials=12)
     first = study.ask()
-    first.suggest_float("x", -5, 5)
-    second = study.ask()
-    bowl(second)
-    assert first.suggest_float("y", -5, 5) != second.params["y"]
-    assert first.params["x"] != second.params["x"]
+    x = first.suggest_float("x", -5, 5)
+    second = study._storage.get_trial(study.ask()._trial_id)
+    (running,) = sampler._memory(study).view(study, second).running
+    assert running.number == first.number and running.values["x"] == x
+    assert running.values["y"] == first.suggest_float("y", -5, 5)
 
 
 def test_two_threads_share_one_sampler() -> None:

@@ -23,7 +23,7 @@ from automl_plugins.adapters.smac import (
 from automl_plugins.adapters.smac._private import quiet
 from automl_plugins.adapters.smac.replaying import SMACSearch
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
-from smac import HyperparameterOptimizationFacade, Scenario
+from smac import Scenario
 from smac.acquisition.function import EI
 from smac.acquisition.maximizer import LocalAndSortedRandomSearch
 from smac.facade.abstract_facade import AbstractFacade
@@ -408,7 +408,3 @@ def test_real_tables(recorded_runs: ModuleType) -> None:
     )
     assert (frame.groupby("method").size() == 16).all()
     assert not frame[frame.method == "GBQR"].row.duplicated().any()
-
-
-def test_the_default_facade_is_what_we_descend_from() -> None:
-    assert issubclass(GBQRFacade, HyperparameterOptimizationFacade)
