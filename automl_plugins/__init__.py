@@ -6,4 +6,8 @@ optimisation framework; those are served by ``automl_plugins.adapters``.
 
 from importlib.metadata import version
 
+from ._versions import refuse_outdated_dependencies
+
+refuse_outdated_dependencies()
+
 __version__ = version("automl_plugins")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -11,12 +12,15 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ._versions import OutdatedError
+
 if TYPE_CHECKING:
     from .bandits.report import ArmReport
     from .replay.protocol import Method
     from .replay.search import Search
 
 _ADAPTERS = "automl_plugins.adapters"
+_logger = logging.getLogger(__name__)
 
 
 def adapter(name: str) -> ModuleType:
@@ -125,7 +129,10 @@ def reader_of(source: str) -> Callable[..., list[Search]] | None:
 def _installed() -> Iterator[ModuleType]:
     for name in _names():
         if find_spec(name) is not None:
-            yield adapter(name)
+            try:
+                yield adapter(name)
+            except OutdatedError as error:  # another framework may be the one that is meant
+                _logger.warning("%s", error)
 
 
 def _names() -> list[str]:

@@ -1,7 +1,9 @@
-"""One helpful sentence when a library of an extra is not installed."""
+"""One helpful sentence when a library of an extra is not installed, or too old."""
 
 from importlib import import_module
 from types import ModuleType
+
+from ._versions import refuse_outdated
 
 
 def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
@@ -10,7 +12,9 @@ def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
     Raises:
         ModuleNotFoundError: If it is not installed. The errors of one that is installed but
             broken are passed on as they are.
+        OutdatedError: If it is older than the extra asks for.
     """
+    refuse_outdated(module, needed_by=needed_by)
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

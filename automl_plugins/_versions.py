@@ -1,0 +1,69 @@
+"""The versions that this package needs, as its own metadata say, against those installed.
+
+An installer sees to them, but not once and for all: another package may take one back, and
+``pip install --no-deps`` asks nobody. What is too old is refused when it is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
+
+_PACKAGE = "automl_plugins"
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*>=\s*([\w.]+)(?:\s*;\s*extra\s*==\s*['\"](\w+)['\"])?")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(.*)")
+_BEFORE_RELEASE = re.compile(r"[._-]?(a|b|c|rc|alpha|beta|pre|preview|dev)[._-]?\d*")
+
+
+class OutdatedError(ImportError):
+    """A library is installed, but older than what this package works with."""
+
+
+@cache
+def lower_bounds() -> dict[str, tuple[str, str]]:
+    """Lowest version, and the extra that asks for it ("" for none), by name of distribution."""
+    found = (_REQUIREMENT.match(text) for text in requires(_PACKAGE) or ())
+    return {name: (bound, extra or "") for name, bound, extra in (m.groups() for m in found if m)}
+
+
+def refuse_outdated(distribution: str, *, needed_by: str) -> None:
+    """Let pass what is recent enough, has no lower bound, or says nothing of its version.
+
+    Raises:
+        OutdatedError: If the installed version is below the bound.
+    """
+    bound, extra = lower_bounds().get(distribution, ("", ""))
+    try:
+        installed = version(distribution) if bound else ""
+    except PackageNotFoundError:  # imported from a folder
+        return
+    if is_older(installed, bound):
+        wanted = f"{_PACKAGE}[{extra}]" if extra else _PACKAGE
+        raise OutdatedError(
+            f"{needed_by} needs {distribution} >= {bound}, and {installed} is installed:"
+            f" pip install --upgrade '{distribution}>={bound}' '{wanted}'",
+            name=distribution,
+        )
+
+
+def refuse_outdated_dependencies() -> None:
+    """``refuse_outdated`` for all that this package itself needs, without its extras.
+
+    Raises:
+        OutdatedError: If one of them is below its bound.
+    """
+    for distribution, (_, extra) in lower_bounds().items():
+        if not extra:
+            refuse_outdated(distribution, needed_by=_PACKAGE)
+
+
+def is_older(installed: str, bound: str) -> bool:
+    """Whether a version is below another one; what is no version is not."""
+    ours, theirs = _VERSION.fullmatch(installed), _VERSION.fullmatch(bound)
+    if ours is None or theirs is None:
+        return False
+    numbers = [[int(part) for part in match[1].split(".")] for match in (ours, theirs)]
+    longest = max(map(len, numbers))
+    have, need = (n + [0] * (longest - len(n)) for n in numbers)
+    return have < need or (have == need and _BEFORE_RELEASE.match(ours[2]) is not None)

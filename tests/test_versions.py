@@ -1,0 +1,134 @@
+"""What is too old is refused when it is imported, by the bounds of the package's metadata."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from automl_plugins import _frameworks, _versions
+from automl_plugins._optional import require
+from automl_plugins._versions import OutdatedError, is_older, lower_bounds, refuse_outdated
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("installed", "bound", "expected"),
+    [
+        ("4.9.0", "5.0", True),
+        ("5.0.0", "5.0", False),
+        ("5.0", "5.0.0", False),
+        ("5", "5.0.1", True),
+        ("10.0", "9.1", False),
+        ("1.10", "1.9", False),
+        ("5.0.0b1", "5.0", True),
+        ("5.0.0rc2", "5.0", True),
+        ("5.0.0.dev0", "5.0", True),
+        ("5.1.0.dev0", "5.0", False),
+        ("5.0.0.post1", "5.0", False),
+        ("5.0.0+local.1", "5.0", False),
+        ("unknown", "5.0", False),
+    ],
+)
+def test_versions_are_compared_by_their_numbers(
+    installed: str, bound: str, expected: bool
+) -> None:
+    assert is_older(installed, bound) is expected
+
+
+def test_the_bounds_are_the_versions_that_the_oldest_tests_run_on() -> None:
+    text = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8")
+    oldest = dict(re.findall(r"^([\w-]+)==([\d.]+)", text, flags=re.MULTILINE))
+    bounds = {name: b for name, (b, extra) in lower_bounds().items() if extra != "dev"}
+    assert bounds.keys() == oldest.keys()
+    for name, bound in bounds.items():
+        assert not is_older(oldest[name], bound) and not is_older(bound, oldest[name]), name
+
+
+def test_what_is_too_old_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound, extra = lower_bounds()["plotly"]
+    monkeypatch.setattr(_versions, "version", lambda _: "5.24.1")
+    with pytest.raises(OutdatedError) as caught:
+        require("plotly", needed_by="plots", extra="plot")
+    assert str(caught.value) == (
+        f"plots needs plotly >= {bound}, and 5.24.1 is installed:"
+        f" pip install --upgrade 'plotly>={bound}' 'automl_plugins[{extra}]'"
+    )
+    monkeypatch.setattr(_versions, "version", lambda _: bound)
+    require("plotly", needed_by="plots", extra="plot")
+
+
+def test_what_has_no_bound_or_no_metadata_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(_versions, "version", lambda _: "0.0.1")
+    refuse_outdated("nobody-asks-for-it", needed_by="x")
+    monkeypatch.setattr(_versions, "version", missing)
+    refuse_outdated("optuna", needed_by="x")
+
+
+IMPORTS = """
+import importlib, sys
+sys.path.insert(0, sys.argv[1])
+for module in sys.argv[2:]:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        print(error)
+print(sorted({"optuna", "smac", "hyperopt", "numpy"} & set(sys.modules)))
+"""
+
+
+def install(folder: Path, name: str, version: str) -> None:
+    """The metadata of a version, found before that of the real one."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (info / "METADATA").write_text(text, encoding="utf-8")
+
+
+def errors(folder: Path, *modules: str) -> list[str]:
+    """The lines that are printed when the modules are imported."""
+    command = [sys.executable, "-I", "-c", IMPORTS, str(folder), *modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    return done.stdout.splitlines()
+
+
+def test_adapters_refuse_old_frameworks_before_they_import_them(tmp_path: Path) -> None:
+    old = {"hyperopt": "0.2.7", "optuna": "4.6.0", "smac": "2.3.1"}
+    for name, version in old.items():
+        install(tmp_path, name, version)
+    *lines, imported = errors(tmp_path, *(f"automl_plugins.adapters.{name}" for name in old))
+    assert len(lines) == 3
+    for line, (name, version) in zip(lines, old.items(), strict=True):
+        assert line.startswith(f"automl_plugins.adapters.{name} needs {name} >= ")
+        assert f"and {version} is installed: pip install" in line
+    assert imported == "[]"
+
+
+def test_the_core_refuses_old_numerics(tmp_path: Path) -> None:
+    install(tmp_path, "scikit-learn", "1.5.2")
+    first, imported = errors(tmp_path, "automl_plugins.space")
+    assert first.startswith("automl_plugins needs scikit-learn >= ")
+    assert imported == "[]"
+
+
+def test_an_old_framework_is_no_hindrance_to_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = _frameworks.adapter
+
+    def adapter(name: str) -> object:
+        if name == "hyperopt":
+            raise OutdatedError("hyperopt is too old")
+        return whole(name)
+
+    monkeypatch.setattr(_frameworks, "adapter", adapter)
+    assert _frameworks.owner_of("sqlite:///runs.db").__name__ == "automl_plugins.adapters.optuna"
+    assert "hyperopt is too old" in caplog.text
