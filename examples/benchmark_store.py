@@ -29,8 +29,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 
 from automl_plugins.meta.records import TaskRecord
 from automl_plugins.meta.store import MetaStore
-from automl_plugins.meta.values import plain_values
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 
 FORK = multiprocessing.get_context("fork")
 AT_ONCE = 4  # writers that are killed side by side
@@ -156,7 +156,7 @@ def reading(url: str, n_tasks: int, n_runs: int) -> None:
     seconds = 0.0
     with MetaStore(url) as store:
         for index in range(n_tasks):
-            configurations = plain_values(space, vectors.sample(n_runs, rng))
+            configurations = to_values(space, vectors.sample(n_runs, rng))
             losses, durations = rng.random((2, n_runs))
             record = TaskRecord(
                 f"task {index}", configurations, losses, seconds=durations, space=space

@@ -13,7 +13,6 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ConfigSpace import Configuration
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
@@ -59,7 +58,9 @@ class Search:
         for tid in new_ids:
             history = self.reader.read(trials, [*known, *new], timed=self.proposer.timed)
             proposal = self._propose(history, streams, tid)
-            document = new_document(trials, domain, tid, self._drawn(proposal))
+            document = new_document(
+                trials, domain, tid, self.reader.known.labels_of(proposal.vector)
+            )
             document["misc"][NOTE] = {PROPOSAL: self._note(proposal, streams)}
             new.append(document)
         return new
@@ -76,10 +77,6 @@ class Search:
                 self._warned = True
                 logger.warning(f"{self.name}: {failure} Trial {tid} is drawn at random instead.")
             return Proposal(space.sample(1, rng)[0], "random")
-
-    def _drawn(self, proposal: Proposal) -> dict[str, Any]:
-        known = self.reader.known
-        return known.labels(dict(Configuration(known.space, vector=proposal.vector)))
 
     def _note(self, proposal: Proposal, streams: Streams) -> dict[str, Any]:
         """What drove the proposal, in builtins."""

@@ -25,12 +25,14 @@ called by its name; and ``label[i]`` is left for what has no name of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from ConfigSpace.conditions import InCondition, OrConjunction
 from ConfigSpace.hyperparameters import (
@@ -40,12 +42,17 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import Domain, pyll
 
+from automl_plugins.spaces.values import find
+
 from ._branches import Choice, choices, label_of, switched_by
 from ._grid import needed
 from ._ranges import depends, hyperparameter_of, shown
 
+FloatArray = npt.NDArray[np.float64]
+
 _PLAIN = (str, int, float, bool, type(None))
 _MOST_TEXT = 80  # characters of a constant that is written out
+_LARGEST = 2**53  # beyond, ConfigSpace may turn whole numbers into other floats
 
 #: Where a hyperparameter is active: under one of these options, by label of the choice; None is
 #: everywhere.
@@ -104,18 +111,48 @@ class PyllSpace:
         """What a trial with these values would have drawn, by label; the way back.
 
         Labels that ``values`` does not name are left out, and what is below them.
+
+        Raises:
+            ValueError: For a value that is no option of a choice.
         """
+        drawn = {
+            label: self._drawn(label, values[label]) for label in self.space if label in values
+        }
+        return self._active(drawn)
+
+    def labels_of(self, vector: FloatArray) -> dict[str, Any]:
+        """What a trial with the values of a vector (d,) would have drawn, by label."""
         drawn: dict[str, Any] = {}
-        for label in self.space.at:  # parents first
-            if label in values:
-                drawn[label] = self._drawn(label, values[label])
-        active = {label_of(node) for node in needed(self.expr, drawn)}
-        return {label: value for label, value in drawn.items() if label in active}
+        for label, entry in zip(self.space.at, vector.tolist(), strict=True):
+            if not math.isnan(entry):
+                hyperparameter = self.space[label]
+                # ConfigSpace would give the value of an option, which may be that of another.
+                drawn[label] = (
+                    round(entry)
+                    if label in self.options
+                    else self._number(label, hyperparameter.to_value(entry))
+                )
+        return self._active(drawn)
+
+    def _active(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
+        """What is drawn where it is needed, parents first."""
+        needs = {label_of(node) for node in needed(self.expr, drawn)}
+        return {
+            label: drawn[label] for label in self.space.at if label in drawn and label in needs
+        }
 
     def _drawn(self, label: str, value: Any) -> Any:
-        if label in self.options:
-            names = self.options[label]
-            return next(i for i, name in enumerate(names) if _is_same(name, value))
+        if label not in self.options:
+            return self._number(label, value)
+        index = find(self.options[label], value)
+        if index is None:
+            raise ValueError(
+                f"{value!r} is no option of {label!r}; its options are called"
+                f" {', '.join(map(repr, self.options[label]))}."
+            )
+        return index
+
+    def _number(self, label: str, value: Any) -> Any:
         node = self.domain.params[label]
         if node.name == "randint":
             return int(value)
@@ -177,14 +214,21 @@ def option_names(choice: Choice) -> tuple[Any, ...]:
     for option, text in zip(options, choice.names(), strict=True):
         names.append(_own_value(option, text, f"{choice.label}[{len(names)}]"))
     # 1 and True, or the same twice: ConfigSpace tells categories by equality.
-    return tuple(
-        name if names.count(name) == 1 else f"{choice.label}[{i}]" for i, name in enumerate(names)
-    )
+    repeated = [i for i, name in enumerate(names) if names.count(name) > 1]
+    for i in repeated:
+        names[i] = f"{choice.label}[{i}]"
+        while names.count(names[i]) > 1:  # another option is a text like that
+            names[i] += "'"
+    return tuple(names)
 
 
 def _own_value(option: Any, text: str, unnamed: str) -> Any:
     if option.name == "literal":
         value = option.obj.item() if isinstance(option.obj, np.generic) else option.obj
+        if isinstance(value, str) and value.endswith("\0"):  # ConfigSpace's arrays cut it off
+            return unnamed
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            return text
         if isinstance(value, _PLAIN) and value == value:
             return value
         return getattr(value, "__qualname__", text)
@@ -195,10 +239,6 @@ def _own_value(option: Any, text: str, unnamed: str) -> Any:
     except Exception:  # the user's own nodes may raise anything
         return text
     return written if len(written) <= _MOST_TEXT and " at 0x" not in written else text
-
-
-def _is_same(name: Any, value: Any) -> bool:
-    return bool(name == value) and isinstance(name, bool) == isinstance(value, bool)
 
 
 # --- conditions ------------------------------------------------------------------------------

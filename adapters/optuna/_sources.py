@@ -25,7 +25,7 @@ from automl_plugins.meta.memories import Memory, recorded
 from automl_plugins.meta.records import TaskRecord
 from automl_plugins.meta.spaces import union_space
 from automl_plugins.meta.store import MetaStore
-from automl_plugins.meta.values import plain_values
+from automl_plugins.spaces.values import to_values
 
 from ._distributions import distributions_of
 from ._foresight import Foresight
@@ -249,7 +249,7 @@ def _usable(
             known = [record for record in known if record.name not in reasons]
     tasks: list[Sequence[Mapping[str, Any]]]
     if isinstance(known, MetaDataset):
-        tasks = [plain_values(known.space, known.distinct[0])]
+        tasks = [to_values(known.space, known.distinct[0])]
     else:
         tasks = [record.configurations for record in known]
     return Sources(known, Foresight(distributions, tasks), store, dict(marks))

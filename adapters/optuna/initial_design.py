@@ -23,7 +23,6 @@ from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.suggestion import Design, Suggestion
 from automl_plugins.meta.memories import Memory, conditioned, recorded
 from automl_plugins.meta.task_features import TaskDescription
-from automl_plugins.meta.values import plain_values
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
@@ -34,6 +33,7 @@ from automl_plugins.meta.warm_start import (
     space_filling,
 )
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
 
 from ._distributions import distributions_of, typed
@@ -132,7 +132,7 @@ def enqueue_initial_design(
         Streams(seed).generator("initial design"),
     )
     found = _in_distributions(found, distributions)
-    _enqueue(study, found, [_values(v, distributions) for v in plain_values(space, rest)])
+    _enqueue(study, found, [_values(v, distributions) for v in to_values(space, rest)])
     return found
 
 

@@ -15,7 +15,6 @@ from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.suggestion import Design
 from automl_plugins.meta.memories import Memory, opened
 from automl_plugins.meta.task_features import TaskDescription
-from automl_plugins.meta.values import as_configuration, plain_values
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
@@ -27,6 +26,7 @@ from automl_plugins.meta.warm_start import (
     n_suggestions,
     name_of,
 )
+from automl_plugins.spaces.values import as_configuration, to_values
 
 _MOST = 25  # suggestions, where the user does not say: what auto-sklearn takes
 
@@ -254,7 +254,7 @@ def _distinct(configs: list[Configuration]) -> list[Configuration]:
 
 
 def _values(configs: list[Configuration]) -> list[dict[str, Any]]:
-    return [plain_values(c.config_space, c.get_array()[None, :])[0] for c in configs]
+    return [to_values(c.config_space, c.get_array()[None, :])[0] for c in configs]
 
 
 def _size(dataset: MetaDataset) -> dict[str, int]:

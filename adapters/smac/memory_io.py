@@ -20,10 +20,9 @@ from automl_plugins.meta.alignment import Missing, OutOfRange
 from automl_plugins.meta.conversion import conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.records import TaskRecord
-from automl_plugins.meta.values import as_configuration
+from automl_plugins.spaces.values import as_configuration, values_of
 
 from .reading import Run, check_one_problem, runs_of
-from .replaying import values_of
 
 __all__ = [
     "NOTE",

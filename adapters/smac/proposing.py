@@ -17,9 +17,9 @@ from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
 from automl_plugins.history import History
-from automl_plugins.meta.values import as_configuration
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import as_configuration
 from automl_plugins.streams import Streams
 
 from ._history import Rows, canonical

@@ -18,9 +18,10 @@ from smac.runhistory import StatusType, TrialKey, TrialValue
 
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
+from automl_plugins.spaces.values import values_of
 
 from ._private import facade_name
-from .replaying import label, values_of
+from .replaying import label
 
 _FILE = "runhistory.json"
 _DEPTH = 3  # folders between a source and its run histories: name, seed, and one above

@@ -12,11 +12,11 @@ from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
 
 from automl_plugins.meta.encoding import digest, encode, plain_configuration
 from automl_plugins.meta.recorder import Recorder, WritableStore, search_name
+from automl_plugins.spaces.values import values_of
 
 from ._private import scenario_of
 from .memory_io import Run, Source, finished, read_trials, runs_in
 from .reading import scenario_name
-from .replaying import values_of
 
 
 class RecordCallback(Callback):

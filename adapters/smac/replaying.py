@@ -21,6 +21,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import values_of
 
 from ._private import next_trial, quiet, uses_budgets
 
@@ -213,11 +214,3 @@ class SMACSearch:
         )
         with quiet():
             self.facade.tell(info, value, save=False)
-
-
-def values_of(config: Configuration) -> dict[str, Any]:
-    """Active values by name, of Python's own types."""
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in config.items()
-    }

@@ -26,12 +26,12 @@ from automl_plugins._frameworks import adapter, owner_of
 from automl_plugins.conditions import is_active
 from automl_plugins.history import Status
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 
 from .alignment import Missing, OutOfRange, align
 from .coverage import Coverage
 from .dataset import MetaDataset
 from .records import TaskRecord
-from .values import plain_values
 
 _NONE: Any = object()
 
@@ -160,7 +160,7 @@ def _aligned(
                 f" runs have {', '.join(coverage.ignored)}; the space has"
                 f" {', '.join(space.names)}."
             )
-        plain = plain_values(space.space, vectors[keep])
+        plain = to_values(space.space, vectors[keep])
         found |= dict(zip(np.array(part)[keep].tolist(), plain, strict=True))
         told.append(coverage)
     n = len(rows)

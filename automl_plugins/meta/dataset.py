@@ -14,6 +14,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.history import Status, known_seconds
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 
 from .alignment import Missing, OutOfRange
 from .coverage import Coverage
@@ -21,7 +22,6 @@ from .gathering import gather
 from .records import TaskRecord
 from .scores import by_task
 from .tasks import MetaTask
-from .values import plain_values
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -165,7 +165,7 @@ class MetaDataset:
         return [
             TaskRecord(
                 task.name,
-                plain_values(self.space, self.vectors[rows]),
+                to_values(self.space, self.vectors[rows]),
                 self.losses[rows],
                 seconds=self.seconds[rows],
                 status=self.status[rows],

@@ -26,6 +26,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.design import next_point
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 
 from . import designs
 from .alignment import align
@@ -36,7 +37,6 @@ from .designs.suggestion import Design, Suggestion
 from .features.extraction import meta_features
 from .memories import Memory, opened
 from .task_features import TaskDescription
-from .values import plain_values
 
 logger = logging.getLogger("automl_plugins.meta.warm_start")
 
@@ -255,7 +255,7 @@ def fitted(design: Design, space: ConfigurationSpace) -> Design:
     kept = kept[np.sort(first)]
     suggestions = tuple(
         Suggestion(rows[i], values, design.suggestions[i].score, design.suggestions[i].reason)
-        for i, values in zip(kept.tolist(), plain_values(space, rows[kept]), strict=True)
+        for i, values in zip(kept.tolist(), to_values(space, rows[kept]), strict=True)
     )
     moved = coverage.n_dropped or coverage.n_clipped or coverage.imputed or coverage.ignored
     notes = (*design.notes, f"Fitted to the search space: {coverage}.") if moved else design.notes

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from ConfigSpace import Configuration
 
 from automl_plugins.history import History, Status
 from automl_plugins.proposal import SurrogateFailure
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.streams import Streams
 
 from .protocol import Outcome, Problem, Proposal, TrialStatus
@@ -117,12 +117,7 @@ class ProposerSearch:
             vector = self.space.sample(1, self.streams.generator("fallback", k))[0]
         self.asked += 1
         self._running[k] = vector
-        configuration = Configuration(self.space.space, vector=vector)
-        values = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in configuration.items()
-        }
-        return Proposal(values, token=k)
+        return Proposal(values_of(as_configuration(self.space.space, vector)), token=k)
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
         """Take the result of an earlier proposal."""

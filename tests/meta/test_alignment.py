@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from automl_plugins.known_meanings import TaskFacts
 from automl_plugins.meta.alignment import align
-from automl_plugins.meta.values import as_configuration, plain_values
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import as_configuration, to_values
 
 
 def svm() -> ConfigurationSpace:
@@ -37,7 +37,7 @@ def aligned(space: ConfigurationSpace, *rows: dict[str, Any], **options: Any) ->
 
 
 def values(space: ConfigurationSpace, vectors: np.ndarray) -> list[dict[str, Any]]:
-    return plain_values(space, vectors)
+    return to_values(space, vectors)
 
 
 @given(seed=st.integers(0, 1000))

@@ -39,8 +39,8 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 from automl_plugins.history import Status
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.conversion import conform, convert, dataset_of
-from automl_plugins.meta.values import plain_values
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 
 FRAMEWORKS = {"optuna": in_optuna, "smac": in_smac, "hyperopt": in_hyperopt}
 
@@ -92,7 +92,7 @@ def random_record(rng: np.random.Generator, n: int = 12) -> TaskRecord:
     seconds = np.where(rng.random(n) < 0.2, np.nan, rng.exponential(10.0, n))
     return TaskRecord(
         "the task",
-        plain_values(space, vectors),
+        to_values(space, vectors),
         np.where(status == Status.FAILED, np.nan, rng.normal(0, 3, n)),
         seconds=seconds,
         status=status,

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.spaces.values import to_values
+
 from ..coverage import nothing_left
 from ..dataset import MetaDataset
 from ..task_features import TaskDescription
-from ..values import plain_values
 from .suggestion import Design, Suggestion
 
 FloatArray = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ def told(
     notes: tuple[str, ...],
 ) -> Design:
     """A design of ``vectors`` (k, d), with scores (k,) and reasons (k)."""
-    values: Sequence[Mapping[str, object]] = plain_values(memory.space, vectors)
+    values: Sequence[Mapping[str, object]] = to_values(memory.space, vectors)
     return Design(
         method,
         tuple(

@@ -23,7 +23,7 @@ from smac import RunHistory
 from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
 
 from automl_plugins.history import History, Status
-from automl_plugins.meta.values import as_configuration
+from automl_plugins.spaces.values import as_configuration
 
 NAN = math.nan
 

@@ -68,9 +68,9 @@ def _proposer(space: VectorSpace, **options: Any) -> PipelineProposer:
 
 
 def _configs(space: VectorSpace, vectors: FloatArray) -> list[dict[str, Any]]:
-    from automl_plugins.meta.values import plain_values
+    from automl_plugins.spaces.values import to_values
 
-    return [dict(c) for c in plain_values(space.space, vectors)]
+    return [dict(c) for c in to_values(space.space, vectors)]
 
 
 def _search(

@@ -1,0 +1,1 @@
+"""What the values of a search space are: one rule, for all frameworks."""
