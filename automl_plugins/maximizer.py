@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,11 @@ import numpy.typing as npt
 from automl_plugins.space import VectorSpace
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 # Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
-_RANDOM_STARTS = 3
+_MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,28 @@ class Candidates:
     complete: bool = False
 
 
+@dataclass(frozen=True)
+class LocalSearch:
+    """Where the local searches begin and what counts as a gain.
+
+    Attributes:
+        n_observed: Observed configurations to start from.
+        by: Which ones: those of the lowest ``"loss"``, or of the largest ``"score"``.
+        n_candidates: Configurations of the first batch to start from, the best ones.
+        tolerance: Smallest gain worth a further step, in standard deviations of the scores of
+            the first batch; 0 stops only where no neighbour is better at all.
+    """
+
+    n_observed: int = 5
+    by: Literal["loss", "score"] = "loss"
+    n_candidates: int = 3
+    tolerance: float = 0.05
+
+
+# As SMAC does it (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
+SMAC_SEARCH = LocalSearch(n_observed=10, by="score", n_candidates=0, tolerance=0.0)
+
+
 def maximize(
     space: VectorSpace,
     score: Score,
@@ -40,46 +64,80 @@ def maximize(
     fixed: FloatArray | None,
     rng: np.random.Generator,
     *,
-    n_steps: int,
+    n_steps: int = _MAX_STEPS,
+    search: LocalSearch | None = None,
 ) -> FloatArray:
     """The best unobserved configuration found.
 
-    The search sets out from the best observed configurations and the best of the first batch;
-    each step scores the one-exchange neighbours of all its points in one batch (SMAC's local
-    search).
+    A local search sets out from each start: it moves to the best of its one-exchange neighbours
+    until none of them is better. All searches step together, so that their neighbours are scored
+    in one batch, but each is judged by its own last point: one that is behind is not dropped.
 
     Args:
         space: The search space.
         score: Acquisition and predicted loss of vectors.
         first: First batch.
-        incumbents: Best observed configurations (b, d).
+        incumbents: Observed configurations (b, d), lowest loss first.
         fixed: Values (d,) already decided, NaN where free, or None.
         rng: Source of steps and of the last tie-break.
-        n_steps: Steps of the local search at most.
+        n_steps: Steps of a local search at most.
+        search: Starts and tolerance; None is ``LocalSearch()``.
 
     Returns:
         One vector (d,).
     """
+    search = LocalSearch() if search is None else search
     scores, losses = score(first.vectors)
     batches = [(first.vectors, scores, losses)]
     if not first.complete:
-        top = first.vectors[np.argsort(-scores, kind="stable")[:_RANDOM_STARTS]]
-        points = np.concatenate([space.canonical(incumbents), top])
+        finite = scores[np.isfinite(scores)]
+        least = search.tolerance * float(finite.std()) if len(finite) else 0.0
+        points, levels = _starts(space, score, first.vectors, scores, incumbents, search)
         points = space.complete(points, rng, fixed)
-        level = -np.inf
         for _ in range(n_steps):
-            moved = space.complete(space.neighbours(points, rng), rng, fixed)
-            moved = moved[~space.seen(moved, first.seen)]
+            moved, owner = space.neighbourhoods(points, rng)
+            moved = space.complete(moved, rng, fixed)
+            fresh = ~space.seen(moved, first.seen)
+            moved, owner = moved[fresh], owner[fresh]
             if not len(moved):
                 break
             scores, losses = score(moved)
             batches.append((moved, scores, losses))
-            if scores.max() <= level:
+            best = _best_of_each(owner, scores, losses)
+            best = best[scores[best] > levels[owner[best]] + least]
+            if not len(best):
                 break
-            level = float(scores.max())
-            points = moved[np.argsort(-scores, kind="stable")[: len(points)]]
+            points, levels = moved[best], scores[best]
     vectors, scores, losses = (np.concatenate(part) for part in zip(*batches, strict=True))
     return np.asarray(vectors[_argmax(scores, losses, rng)])
+
+
+def _starts(
+    space: VectorSpace,
+    score: Score,
+    candidates: FloatArray,
+    scores: FloatArray,
+    incumbents: FloatArray,
+    search: LocalSearch,
+) -> tuple[FloatArray, FloatArray]:
+    """Where to start (b, d), and the score that a first step has to exceed (b,)."""
+    if search.by == "score" and len(incumbents):
+        worth, _ = score(incumbents)
+        best = np.argsort(-worth, kind="stable")[: search.n_observed]
+        observed, levels = incumbents[best], worth[best]
+    else:
+        observed = incumbents[: search.n_observed]
+        # It cannot be proposed again, so its best neighbour is a gain whatever it is worth.
+        levels = np.full(len(observed), -np.inf)
+    top = np.argsort(-scores, kind="stable")[: search.n_candidates]
+    starts = np.concatenate([space.canonical(observed), candidates[top]])
+    return starts, np.concatenate([levels, scores[top]])
+
+
+def _best_of_each(owner: IntArray, scores: FloatArray, losses: FloatArray) -> IntArray:
+    """Position of the best neighbour of each start; ties go to the lower loss."""
+    order = np.lexsort((losses, -scores, owner))
+    return order[np.unique(owner[order], return_index=True)[1]]
 
 
 def _argmax(scores: FloatArray, losses: FloatArray, rng: np.random.Generator) -> int:

@@ -2,15 +2,15 @@
 
 A proposal is a pure function of (space, history, seed, k). What a ``Proposer`` keeps between
 calls is a cache of the last fitted model, which may be thrown away at any time: the model for n
-finished rows is always the one fitted on the first ``refit_point(n)`` of them, with streams
-indexed by that point.
+finished rows is always the one fitted on the first ``refit_point(n)`` of them (on all with
+``refit="always"``), with streams indexed by that point.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from automl_plugins.acquisition import (
     weighted,
 )
 from automl_plugins.history import History, Status
-from automl_plugins.maximizer import Candidates, maximize
+from automl_plugins.maximizer import Candidates, LocalSearch, maximize
 from automl_plugins.models import FittedModels, ModelSettings, fit_models
 from automl_plugins.proposal import Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
@@ -33,11 +33,13 @@ from automl_plugins.streams import Streams
 
 FloatArray = npt.NDArray[np.float64]
 Acquisition = Literal["ei", "bound"]
+Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
 _MANY_ROWS = 256
-_INCUMBENTS = 5  # best observed configurations the local search sets out from
+_CANDIDATES = 1000
+_FEWER_CANDIDATES = 300  # with many rows a prediction is dearer, and one proposal matters less
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
 
 __all__ = ["Proposal", "Proposer", "ProposerSettings", "SurrogateFailure", "refit_point"]
@@ -59,7 +61,11 @@ class ProposerSettings:
             for its size, the model choosing within it; None never. What looked bad in its few
             first trials is not given up.
         n_startup: Rows before the model is asked; None follows the size of the space.
-        n_candidates: Random candidates; a space of at most that size is enumerated instead.
+        n_candidates: Random candidates; a space of at most that size is enumerated instead. None
+            is 1 000, and 300 from 256 rows on.
+        search: The local searches from the best of them and of what was observed.
+        refit: ``"schedule"`` fits a model at every ``refit_point`` of the finished rows, which
+            bounds the time of many proposals; ``"always"`` fits one for each new finished row.
         uniform_start: Draw the start at random instead of filling the space.
         informed: Whether the surrogate knows something of the space before any evaluation; it is
             then asked at once, after ``n_startup`` rows (0 unless set).
@@ -74,7 +80,9 @@ class ProposerSettings:
     interleave: int | None = None
     balance: int | None = None
     n_startup: int | None = None
-    n_candidates: int = 1000
+    n_candidates: int | None = None
+    search: LocalSearch = field(default_factory=LocalSearch)
+    refit: Refit = "schedule"
     uniform_start: bool = False
     informed: bool = False
 
@@ -171,7 +179,8 @@ class Proposer:
     def _models(
         self, space: VectorSpace, history: History, streams: Streams
     ) -> tuple[FittedModels, float | None]:
-        training = history.first(refit_point(history.n_finished))
+        n = history.n_finished
+        training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
         key = _digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler
         if cache is not None and cache[0] is space and cache[1] == key:
@@ -191,9 +200,9 @@ class Proposer:
         rng: np.random.Generator,
     ) -> Proposal:
         settings = self.settings
-        # With many rows every prediction is dearer and one proposal matters less.
-        many = models.n_rows >= _MANY_ROWS
-        n_candidates = min(settings.n_candidates, 300) if many else settings.n_candidates
+        n_candidates = settings.n_candidates
+        if n_candidates is None:
+            n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
         first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
         unknown = space.features(history.vectors[models.n_rows :])
@@ -223,8 +232,8 @@ class Proposer:
                 log_distance=np.log(np.maximum(pending_distance(features, unknown), 1e-12)),
             ), mean
 
-        incumbents = history.vectors[models.best_rows[:_INCUMBENTS]]
-        vector = maximize(space, score, first, incumbents, fixed, rng, n_steps=2 if many else 5)
+        incumbents = history.vectors[models.best_rows]
+        vector = maximize(space, score, first, incumbents, fixed, rng, search=settings.search)
         return self._explained(space, models, vector)
 
     def _cost_exponent(self, k: int) -> float:

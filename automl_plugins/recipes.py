@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     """What all recipes take."""
 
     n_startup: int | None
-    n_candidates: int
+    n_candidates: int | None
     max_rows: int
     failed_trials: FailedTrials
 
@@ -232,7 +232,7 @@ def made(
     max_rows: int = 500,
     failed_trials: FailedTrials = "avoid",
     n_startup: int | None = None,
-    n_candidates: int = 1000,
+    n_candidates: int | None = None,
     **settings: Any,
 ) -> Proposer:
     """A proposer with this surrogate; further arguments are those of ``ProposerSettings``.

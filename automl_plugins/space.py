@@ -26,6 +26,7 @@ from automl_plugins.forbidden import sound
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
 _MAX_REJECTIONS = 100  # rounds of sampling before a forbidden region counts as the whole space
@@ -137,13 +138,22 @@ class VectorSpace:
         Returns:
             Valid vectors (m, d), without the configurations themselves.
         """
-        blocks = [
-            self._exchange(vectors, i, n_steps, rng) for i in range(self.d) if self.n_values[i] > 1
-        ]
-        if not blocks:
-            return np.empty((0, self.d))
-        moved = self.complete(np.concatenate(blocks), rng)
-        return moved[self.allowed(moved)]
+        return self.neighbourhoods(vectors, rng, n_steps=n_steps)[0]
+
+    def neighbourhoods(
+        self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
+    ) -> tuple[FloatArray, IntArray]:
+        """``neighbours`` (m, d), and the row of ``vectors`` that each belongs to (m,)."""
+        rows = np.arange(len(vectors))
+        blocks, owners = [np.empty((0, self.d))], [rows[:0]]
+        for column in np.flatnonzero(self.n_values > 1):
+            active = rows[~np.isnan(vectors[:, column])]
+            block, repeats = self._exchange(vectors[active], int(column), n_steps, rng)
+            blocks.append(block)
+            owners.append(active[repeats])
+        moved, owner = self.complete(np.concatenate(blocks), rng), np.concatenate(owners)
+        allowed = self.allowed(moved)
+        return moved[allowed], owner[allowed]
 
     def complete(
         self, vectors: FloatArray, rng: np.random.Generator, fixed: FloatArray | None = None
@@ -182,19 +192,20 @@ class VectorSpace:
 
     def _exchange(
         self, vectors: FloatArray, column: int, n_steps: int, rng: np.random.Generator
-    ) -> FloatArray:
-        active = vectors[~np.isnan(vectors[:, column])]
-        if self.categorical[column]:
-            k = int(self.n_values[column])
-            block = np.repeat(active, k - 1, axis=0)
-            shift = np.tile(np.arange(1, k), len(active))
+    ) -> tuple[FloatArray, IntArray]:
+        """Neighbours (m, d) of ``vectors`` (b, d) in one column, and their rows in these (m,)."""
+        k = int(self.n_values[column]) if self.categorical[column] else 0
+        repeats = np.repeat(np.arange(len(vectors)), k - 1 if k else n_steps)
+        block = vectors[repeats]
+        if k:
+            shift = np.tile(np.arange(1, k), len(vectors))
             block[:, column] = (block[:, column] + shift) % k
-            return np.asarray(block)
-        block = np.repeat(active, n_steps, axis=0)
+            return block, repeats
         old = block[:, column].copy()
         if len(block):
             block[:, column] = self._columns[column].stepped(old, rng)
-        return np.asarray(block[block[:, column] != old])
+        moved = block[:, column] != old
+        return block[moved], repeats[moved]
 
     def enumerate(self, limit: int) -> FloatArray | None:
         """All configurations as vectors (n, d), or None when there are more than ``limit``."""

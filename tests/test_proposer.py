@@ -87,6 +87,35 @@ def test_the_model_between_refits_is_that_of_the_refit_point() -> None:
     assert np.array_equal(cold.vector, kept.vector)
 
 
+def test_a_model_for_every_row_where_it_is_asked_for() -> None:
+    space, history = square(), observed(square(), 131)
+    proposer = Proposer(ProposerSettings(FOREST, refit="always"))
+    assert proposer.propose(space, history.first(130), Streams(0), 130).n_rows == 130
+    assert proposer.propose(space, history, Streams(0), 131).n_rows == 131
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows", "scored"), [(2000, 256, 2000), (None, 255, 1000), (None, 256, 300)]
+)
+def test_as_many_candidates_as_are_asked_for(asked: int | None, rows: int, scored: int) -> None:
+    sizes: list[int] = []
+
+    class Counting:
+        def fit(self, X: Any, y: Any) -> Counting:
+            return self
+
+        def predict(self, X: Any) -> Any:
+            sizes.append(len(X))
+            return X[:, 0]
+
+    space = square()
+    settings = ProposerSettings(
+        ModelSettings(surrogate=Counting()), n_candidates=asked, refit="always"
+    )
+    Proposer(settings).propose(space, observed(space, rows), Streams(0), rows)
+    assert sizes[0] == scored
+
+
 def test_a_changed_history_of_the_same_length_is_noticed() -> None:
     space = square()
     proposer = Proposer(ProposerSettings(FOREST))

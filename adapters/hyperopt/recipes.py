@@ -6,7 +6,8 @@ Options are given by a call, ``algo=gbqr(alpha=0.2)``, or by ``functools.partial
   number of the trial, in place of what ``fmin`` draws from ``rstate``: 25 trials and 25 more are
   the 50 of one run. So they are with the same generator as ``rstate`` of both.
 - ``n_startup``: trials before the model is asked; None follows the size of the space.
-- ``n_candidates``: random candidates for each proposal; a space of at most that size is listed.
+- ``n_candidates``: random candidates for each proposal, beside the local searches; a space of at
+  most that size is searched completely. None is 1 000, and 300 from 256 trials on.
 - ``max_rows``: trials that models see at most.
 - ``failed_trials``: ``"avoid"`` learns where trials fail, ``"ignore"`` does not.
 

@@ -19,7 +19,7 @@ class TransferOptions(TypedDict, total=False):
 
     seed: int | None
     n_startup_trials: int | None
-    n_candidates: int
+    n_candidates: int | None
     max_rows: int
     search_space: Mapping[str, BaseDistribution] | None
     ordinal: Mapping[str, Sequence[Any]] | None

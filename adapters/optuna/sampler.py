@@ -53,8 +53,9 @@ class SurrogateSampler(ProposerSampler):
         n_startup_trials: Trials before the model is asked. None follows the space: at least 6,
             more with many branches or parameters.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
-        n_candidates: Random candidates for each proposal. A space of at most that many
-            configurations is searched completely.
+        n_candidates: Random candidates for each proposal, beside the local searches. A space of
+            at most that many configurations is searched completely. None is 1 000, and 300 from
+            256 trials on.
         max_rows: Trials the models see at most.
         search_space: Distributions known up front; everything else is learnt from the trials.
         ordinal: Choices, in order, of categorical parameters whose order means something.
@@ -88,7 +89,7 @@ class SurrogateSampler(ProposerSampler):
         cost_budget: int | None = None,
         n_startup_trials: int | None = None,
         startup: Literal["design", "random"] = "design",
-        n_candidates: int = 1000,
+        n_candidates: int | None = None,
         max_rows: int = 500,
         search_space: Mapping[str, BaseDistribution] | None = None,
         ordinal: Mapping[str, Sequence[Any]] | None = None,
