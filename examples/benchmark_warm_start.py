@@ -18,7 +18,7 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,6 @@ class Known:
     suggestions: Design
 
 
-@cache
 def known(learner: str, data: str) -> Known:
     """What the other data sets tell of one."""
     memory = memory_without(learner, data)

@@ -77,8 +77,8 @@ class SurrogateSampler(ProposerSampler):
 
     def __init__(
         self,
-        *,
         surrogate: str | Any = "quantile_boosting",
+        *,
         acquisition: AcquisitionName = "ei",
         interleave: int | None = None,
         balance: int | None = None,
