@@ -232,7 +232,7 @@ def test_the_command_that_compares_studies_runs(
                 study_name=f"{table}/{method}/0",
                 sampler=optuna.samplers.RandomSampler(seed=0),
             )
-            study.optimize(branches, n_trials=4)
+            study.optimize(branches, n_trials=2)
     assert not main(shlex.split(command)[1:])
     assert "TPE" in capsys.readouterr().out
 
