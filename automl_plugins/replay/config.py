@@ -75,7 +75,10 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "file" not in entry or "loss" not in entry:
         raise ValueError(f"[tables.{name}] needs file and loss.")
-    frame = read_csv(folder / entry.pop("file"), comment="#")
+    gaps: dict[str, Any] = {}
+    if "none" in entry:  # which pandas may take for a gap
+        gaps = {"keep_default_na": False, "na_values": [""]}
+    frame = read_csv(folder / entry.pop("file"), comment="#", **gaps)
     group = entry.pop("group", None)
     for key in ("curves", "curve_seconds"):  # TOML's keys are text
         if key in entry:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from ConfigSpace import (
     Categorical,
@@ -21,18 +23,45 @@ from ConfigSpace.hyperparameters import (
     Hyperparameter,
     IntegerHyperparameter,
 )
+from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from automl_plugins.conditions import Rule, as_condition, infer_rules
+from automl_plugins.spaces.values import find, plain, read
+from automl_plugins.value_types import kind_of
 
 from .protocol import TrialStatus
+from .scales import INACTIVE
 from .search import RecordedTrial, Search
 
+FloatArray = npt.NDArray[np.float64]
+
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
+_NONE = "\0None"  # no value of a hyperparameter
+_MOST_INTEGERS = 2**53  # beyond, floats are all whole
+
+
+@dataclass(frozen=True)
+class InferredSpace:
+    """What recorded configurations say about their search space.
+
+    Attributes:
+        space: The search space.
+        cells: Values (n) by name, ``INACTIVE`` where there is none.
+        notes: What was assumed, one sentence each.
+    """
+
+    space: ConfigurationSpace
+    cells: Mapping[str, list[Any]]
+    notes: tuple[str, ...]
 
 
 def infer_space(
-    frame: pd.DataFrame, *, log: Iterable[str] = (), grid: Iterable[str] = ()
-) -> ConfigurationSpace:
+    frame: pd.DataFrame,
+    *,
+    log: Iterable[str] | Literal["auto"] = "auto",
+    grid: Iterable[str] = (),
+    none: str | None = None,
+) -> InferredSpace:
     """The search space that recorded configurations span.
 
     Text, truth values and categories become categories; whole numbers and real numbers span the
@@ -40,67 +69,194 @@ def infer_space(
     does.
 
     Args:
-        frame: A column for each hyperparameter, NaN or None where it was inactive.
-        log: Numerical columns on a log scale.
+        frame: A column for each hyperparameter; NaN or None, a gap, where it was inactive.
+        log: Numerical columns on a log scale; ``"auto"`` takes those of positive numbers that
+            span two decades or more and lie more evenly on a log scale than on their own.
         grid: Numerical columns whose recorded values are the only ones, in order.
+        none: What is written where the value is None. A column with it is a category.
 
     Raises:
-        ValueError: If ``log`` or ``grid`` name no numerical column, or a column is empty.
+        ValueError: If ``log`` or ``grid`` name no numerical column, or one that cannot be on a log
+            scale; if a column is empty or infinite; if ``none`` is nowhere.
     """
-    log, grid = set(log), set(grid)
-    numerical = {str(c) for c in frame if _is_number(frame[c])}
-    if wrong := sorted((log | grid) - numerical):
+    cells = cells_of(frame, none)
+    kinds = {name: _kind(frame[name], values) for name, values in cells.items()}
+    numerical = [name for name, kind in kinds.items() if kind == "number"]
+    if isinstance(log, str) and log != "auto":
+        raise ValueError(f"log must be 'auto' or names of columns, got {log!r}: [{log!r}].")
+    wanted = set() if isinstance(log, str) else set(log)
+    grid = set(grid)
+    if wrong := sorted((wanted | grid) - set(numerical)):
         raise ValueError(
             f"log and grid take numerical columns ({', '.join(sorted(numerical)) or 'none here'}),"
             f" got {', '.join(wrong)}."
         )
+    known = {name: [v for v in values if v is not INACTIVE] for name, values in cells.items()}
+    if isinstance(log, str):
+        wanted = {n for n in numerical if n not in grid and _spans_decades(known[n])}
     space = ConfigurationSpace()
-    for column in frame:
-        space.add(_hyperparameter(str(column), frame[column].dropna(), log, grid))
-    for rule in infer_rules(
-        {str(c): _codes(frame[c], space[str(c)]) for c in frame},
-        categories=[
-            n
-            for n in space
-            if not isinstance(space[n], IntegerHyperparameter | FloatHyperparameter)
-        ],
+    for name, values in known.items():
+        space.add(_hyperparameter(name, values, kinds[name], name in wanted, name in grid))
+    rules = infer_rules(
+        {name: _codes(values, space[name]) for name, values in cells.items()},
+        categories=[n for n in space if not isinstance(space[n], _NUMBERS)],
         integers=[n for n in space if isinstance(space[n], IntegerHyperparameter)],
-    ):
+    )
+    for rule in rules:
         space.add(_condition(space, rule))
-    return space
+    notes = [_log_note(n, known[n]) for n in sorted(wanted)] if isinstance(log, str) else []
+    explained = {rule.child for rule in rules}
+    notes += [
+        _gap_note(name, len(values) - len(known[name]), len(values))
+        for name, values in cells.items()
+        if len(known[name]) < len(values) and name not in explained
+    ]
+    return InferredSpace(space, cells, tuple(notes))
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+def _log_note(name: str, values: Sequence[Any]) -> str:
+    return (
+        f"{name} is taken to be on a log scale: its values span {min(values):g} to"
+        f" {max(values):g}. Another choice: log=[...]."
+    )
+
+
+def _gap_note(name: str, n_gaps: int, n: int) -> str:
+    return (
+        f"{name} is empty in {n_gaps} of {n} rows, which no other column explains: it is searched"
+        " as if it were always active. If empty means the value None, write a text there and name"
+        " it, as in none='none'."
+    )
+
+
+# --- cells ----------------------------------------------------------------------------------
+
+
+def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any]]:
+    """Values (n) of each column as builtins, ``INACTIVE`` for gaps, None where ``none`` stands.
+
+    Where a column has that text, the others are read as numbers or truth values if all of them
+    are such: files with a text in a column have texts only.
+
+    Raises:
+        ValueError: If ``none`` stands nowhere.
+    """
+    cells = {str(c): [_cell(value) for value in frame[c].tolist()] for c in frame}
+    if none is None:
+        return cells
+    marked = [n for n, values in cells.items() if any(_is_text(v, none) for v in values)]
+    if not marked:
+        raise ValueError(
+            f"none={none!r} stands in no cell. pandas takes some texts, 'None' among them, for"
+            " missing: read the file with keep_default_na=False, na_values=['']."
+        )
+    return cells | {name: _without_marker(cells[name], none) for name in marked}
+
+
+def _cell(value: Any) -> Any:
+    return INACTIVE if kind_of(value) in ("none", "missing") else plain(value)
+
+
+def _is_text(value: Any, text: str) -> bool:
+    return isinstance(value, str) and value == text
+
+
+def _without_marker(cells: list[Any], none: str) -> list[Any]:
+    values = [None if _is_text(v, none) else v for v in cells]
+    meant = [read(v) if isinstance(v, str) else v for v in values]
+    return values if any(isinstance(v, str) for v in meant) else meant
+
+
+def _kind(column: pd.Series[Any], cells: list[Any]) -> str:
+    """Whether a column is "number" or "category"."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return "category"
+    kinds = {kind_of(value) for value in cells if value is not INACTIVE}
+    return "number" if kinds <= {"number"} else "category"
+
+
+def _spans_decades(values: Sequence[Any]) -> bool:
+    distinct = np.unique(np.array(values, dtype=np.float64))
+    # The bounds of a hyperparameter have 13 decimal places.
+    if len(distinct) < 3 or distinct[0] < 10.0**-ROUND_PLACES or distinct[-1] < 100 * distinct[0]:
+        return False
+    return bool(_middle(np.log(distinct)) < _middle(distinct))
+
+
+def _middle(values: FloatArray) -> float:
+    """How far the median is from the middle of the range, as a fraction of the range."""
+    low, high = values[0], values[-1]
+    return float(abs((np.median(values) - low) / (high - low) - 0.5))
+
+
+# --- hyperparameters ------------------------------------------------------------------------
 
 
 def _hyperparameter(
-    name: str, values: pd.Series[Any], log: set[str], grid: set[str]
+    name: str, values: list[Any], kind: str, log: bool, grid: bool
 ) -> Hyperparameter[Any, Any]:
-    if not len(values):
+    if not values:
         raise ValueError(f"Column {name!r} has no value in any row: leave it out.")
-    distinct = values.unique().tolist()
+    distinct = list(dict.fromkeys(_whole(values)))
     if len(distinct) == 1:
         return Constant(name, distinct[0])
-    if not _is_number(values):
-        return Categorical(name, sorted(distinct, key=str))
-    # Whole numbers with gaps come as floats.
-    whole = all(float(v).is_integer() for v in distinct)
-    if name in grid:
-        return OrdinalHyperparameter(name, sorted(int(v) if whole else v for v in distinct))
+    if kind != "number":
+        return Categorical(name, sorted(distinct, key=_order))
+    if grid:
+        return OrdinalHyperparameter(name, sorted(distinct))
     low, high = min(distinct), max(distinct)
-    if whole:
-        return Integer(name, (int(low), int(high)), log=name in log)
-    return Float(name, (float(low), float(high)), log=name in log)
+    if math.isinf(low) or math.isinf(high):
+        raise ValueError(f"Column {name!r} has an infinite value: leave its rows out.")
+    if log and low < 10.0**-ROUND_PLACES:
+        raise ValueError(
+            f"log names {name!r}, which has the value {low:g}: a log scale needs values from"
+            f" 1e-{ROUND_PLACES} on."
+        )
+    if all(isinstance(v, int) for v in distinct) and high - low <= _MOST_INTEGERS:
+        return Integer(name, (low, high), log=log)
+    return Float(name, _containing(float(low), float(high)), log=log)
 
 
-def _codes(column: pd.Series[Any], hyperparameter: Hyperparameter[Any, Any]) -> Any:
+def _whole(values: list[Any]) -> list[Any]:
+    """Whole numbers as such if all numbers are whole: with gaps they come as floats."""
+    numbers = [v for v in values if kind_of(v) == "number"]
+    if not all(abs(v) < _MOST_INTEGERS and float(v).is_integer() for v in numbers):
+        return values
+    return [int(v) if kind_of(v) == "number" else v for v in values]
+
+
+def _order(value: Any) -> tuple[bool, bool, float, str]:
+    """None, then numbers by size, then texts."""
+    number = float(value) if kind_of(value) == "number" else 0.0
+    return value is not None, isinstance(value, str), number, str(value)
+
+
+def _containing(low: float, high: float) -> tuple[float, float]:
+    """Bounds around a range that still contain it when ConfigSpace has rounded them."""
+    return -_above(-low), _above(high)
+
+
+def _above(value: float) -> float:
+    """The least rounded number found that is not below ``value``.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    step = max(10.0**-ROUND_PLACES, float(np.spacing(abs(value))))
+    with np.errstate(over="ignore"):
+        for candidate in (value, *(value + step * 2.0**k for k in range(8))):
+            rounded = float(np.round(candidate, ROUND_PLACES))
+            if value <= rounded < math.inf:
+                return rounded
+    raise ValueError(f"{value:g} is too large for a bound of a search space: scale the column.")
+
+
+def _codes(cells: Sequence[Any], hyperparameter: Hyperparameter[Any, Any]) -> FloatArray:
     """Numbers (n,) that stand for the values, NaN for gaps."""
     if isinstance(hyperparameter, _NUMBERS):
-        return column.to_numpy(dtype=np.float64, na_value=math.nan)
-    values = _values(hyperparameter)
-    known = {value: float(i) for i, value in enumerate(values)}
-    return np.array([math.nan if pd.isna(v) else known[v] for v in column], dtype=np.float64)
+        return np.array([math.nan if v is INACTIVE else v for v in cells], dtype=np.float64)
+    known = {value: float(i) for i, value in enumerate(_values(hyperparameter))}
+    return np.array([math.nan if v is INACTIVE else known[v] for v in cells], dtype=np.float64)
 
 
 def _values(hyperparameter: Any) -> Sequence[Any]:
@@ -131,9 +287,10 @@ def table_arguments(
     curves: Mapping[float, str],
     curve_seconds: Mapping[float, str],
     maximize: bool,
-    log: tuple[str, ...],
+    log: Iterable[str] | Literal["auto"],
     grid: tuple[str, ...],
     repeats: str | None,
+    none: str | None = None,
 ) -> dict[str, Any]:
     """Arguments of ``Table`` after its name, see ``Table.from_frame``."""
     if repeats not in (None, "mean"):
@@ -152,40 +309,53 @@ def table_arguments(
     if frame[names].duplicated().any() and repeats == "mean":
         groups = frame.groupby(names, dropna=False, sort=False, observed=True)
         frame = groups[measured].mean().reset_index()
+    notes: tuple[str, ...] = ()
     if space is None:
-        space = infer_space(frame[names], log=log, grid=grid)
+        inferred = infer_space(frame[names], log=log, grid=grid, none=none)
+        space, cells, notes = inferred.space, inferred.cells, inferred.notes
+    else:
+        cells = cells_of(frame[names], none)
     sign = -1.0 if maximize else 1.0
     steps = sorted(curves)
     spent = [curve_seconds[s] for s in steps] if curve_seconds else None
     return {
         "space": space,
-        "configs": _configs(frame[names], space),
+        "configs": _configs(cells, space),
         "losses": sign * frame[loss].to_numpy(dtype=np.float64),
         "seconds": None if seconds is None else frame[seconds].to_numpy(dtype=np.float64),
         "curves": sign * frame[[curves[s] for s in steps]].to_numpy(np.float64) if steps else None,
         "steps": steps,
         "curve_seconds": None if spent is None else frame[spent].to_numpy(np.float64),
+        "notes": notes,
     }
 
 
-def _configs(frame: pd.DataFrame, space: ConfigurationSpace) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{} for _ in range(len(frame))]
-    if foreign := sorted({str(c) for c in frame} - set(space)):
+def _configs(cells: Mapping[str, list[Any]], space: ConfigurationSpace) -> list[dict[str, Any]]:
+    if foreign := sorted(set(cells) - set(space)):
         raise ValueError(
             f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name the"
             " parameters= or leave these columns out."
         )
-    for column in frame:
-        name = str(column)
-        hyperparameter = space[name]
-        integer = isinstance(hyperparameter, IntegerHyperparameter) or (
-            isinstance(hyperparameter, OrdinalHyperparameter)
-            and all(isinstance(v, int) for v in hyperparameter.sequence)
-        )
-        for row, value in zip(rows, frame[column].tolist(), strict=True):
-            if not pd.isna(value):
-                row[name] = int(value) if integer else value
-    return rows
+    columns = {name: _typed(values, space[name]) for name, values in cells.items()}
+    return [
+        {n: v for n, v in zip(columns, row, strict=True) if v is not INACTIVE}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def _typed(cells: list[Any], hyperparameter: Hyperparameter[Any, Any]) -> list[Any]:
+    """The values as a hyperparameter has them; what it does not have is left as it is."""
+    if isinstance(hyperparameter, FloatHyperparameter):
+        return cells
+    if isinstance(hyperparameter, IntegerHyperparameter):  # with gaps they come as floats
+        return [int(v) if type(v) is float and v.is_integer() else v for v in cells]
+    choices = _values(hyperparameter)
+    meant: dict[Any, Any] = {}  # by type too: 1 and True are equal
+    for cell in cells:
+        if (key := (type(cell), cell)) not in meant:
+            place = None if cell is INACTIVE else find(choices, cell)
+            meant[key] = cell if place is None else choices[place]
+    return [meant[type(cell), cell] for cell in cells]
 
 
 def arguments_of_searches(
@@ -204,7 +374,10 @@ def arguments_of_searches(
     trials = [t for t in trials if frozenset(t.config) in asked]
     if not trials:
         raise ValueError("There is no complete trial to build a table from.")
-    frame = pd.DataFrame([t.config for t in trials], dtype=object).infer_objects()
+    # A frame has one thing for a value that is absent and for the value None.
+    marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
+    frame = pd.DataFrame(marked, dtype=object).infer_objects()
+    has_none = any(v is None for t in trials for v in t.config.values())
     names = [str(c) for c in frame.columns]
     frame["_loss"], frame["_seconds"] = [t.loss for t in trials], [t.seconds for t in trials]
     steps = _common_steps(trials)
@@ -221,9 +394,10 @@ def arguments_of_searches(
         curves={step: f"_at {step}" for step in steps},
         curve_seconds={},
         maximize=False,
-        log=(),
+        log="auto",
         grid=(),
         repeats=repeats,
+        none=_NONE if has_none else None,
     )
 
 

@@ -133,7 +133,23 @@ def replay(
             frames[key] = frame
         else:
             journal.write(key, frame)
-    return _collect(wanted, frames, journal)
+    runs = _collect(wanted, frames, journal)
+    runs.attrs["notes"] = _notes(tables)
+    return runs
+
+
+def _notes(tables: Sequence[Table]) -> list[str]:
+    """What was assumed when the tables were built, each sentence once."""
+    found: dict[str, list[str]] = {}
+    for table in tables:
+        for note in table.notes:
+            found.setdefault(note, []).append(table.name)
+    return [f"Table {_some(names)}: {note}" for note, names in found.items()]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _methods(optimizer: Any) -> dict[str, Method]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -19,6 +20,15 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
     OrdinalHyperparameter,
 )
+from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
+
+
+class _Inactive(Enum):
+    INACTIVE = "inactive"
+
+
+#: Stands for the value of an inactive hyperparameter, where None may be a value.
+INACTIVE: Final = _Inactive.INACTIVE
 
 Place = Callable[[Any], float | None]  # a value's place on its scale, None if it is illegal
 
@@ -45,6 +55,15 @@ class Scales:
     def legal(self, name: str, value: Any) -> bool:
         """Whether a hyperparameter may take a value."""
         return self._places[name](value) is not None
+
+    def is_absent(self, name: str, value: Any) -> bool:
+        """Whether a recorded value says that a hyperparameter was inactive.
+
+        None and NaN do, but for None where it is a value of the hyperparameter.
+        """
+        if value is None:
+            return name not in self._places or not self.legal(name, None)
+        return isinstance(value, float | np.floating) and math.isnan(value)
 
     def point(self, config: Mapping[str, Any]) -> list[float]:
         """Coordinates of a configuration of legal values; inactive numbers count as 0.
@@ -91,7 +110,12 @@ def _number(low: float, high: float, log: bool, whole: bool) -> Place:
             value, int | float | np.number
         ):
             return None
-        if not low <= value <= high or (whole and value != int(value)):
+        if not low <= value <= high:
+            # The bounds are rounded, what was recorded is not.
+            if whole or not low <= round(float(value), ROUND_PLACES) <= high:
+                return None
+            value = min(max(value, low), high)
+        if whole and value != int(value):
             return None
         return ((math.log(value) if log else float(value)) - start) / width
 
@@ -106,8 +130,3 @@ def _lookup(places: Mapping[Any, float]) -> Place:
             return None
 
     return place
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a recorded value says that a hyperparameter is inactive."""
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

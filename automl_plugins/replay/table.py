@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,10 @@ from scipy.spatial.distance import cdist
 
 from automl_plugins.conditions import is_active
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import values_of
 
 from .measurements import column, durations, learning_curves
-from .scales import Scales, is_missing
+from .scales import INACTIVE, Scales
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,13 +50,14 @@ class Table:
         name: What was tuned: the data set, the task.
         space: The search space. Its defaults and seed do not matter.
         configs: The n recorded configurations: values by name; inactive hyperparameters are
-            absent, None or NaN.
+            absent, None or NaN; where None is a choice of the hyperparameter, it is one.
         losses: Losses (n,), to be minimised; NaN for a run that failed.
         seconds: Duration of each run (n,), or one number for all; None where unknown.
         curves: Losses (n, s) along each run, NaN from where a run has ended.
         steps: The steps (s,) of ``curves``, ascending: epochs, rows, rungs.
         curve_seconds: Seconds (n, s) from the start of a run to each step; None spreads
             ``seconds`` evenly over the steps.
+        notes: What was assumed when the table was built, one sentence each: for reports.
 
     Raises:
         ValueError: For shapes that do not fit, configurations outside the space or recorded
@@ -72,8 +75,10 @@ class Table:
         curves: npt.ArrayLike | None = None,
         steps: Sequence[float] = (),
         curve_seconds: npt.ArrayLike | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.name = str(name)
+        self.notes = tuple(notes)
         self.space = space
         self._vectors = VectorSpace(space)
         self._scales = Scales(space)
@@ -100,9 +105,10 @@ class Table:
         curves: Mapping[float, str] | None = None,
         curve_seconds: Mapping[float, str] | None = None,
         maximize: bool = False,
-        log: Iterable[str] = (),
+        log: Iterable[str] | Literal["auto"] = "auto",
         grid: Iterable[str] = (),
         repeats: str | None = None,
+        none: str | None = None,
     ) -> Table:
         """A table from a data frame with a row for each recorded run.
 
@@ -116,10 +122,14 @@ class Table:
             curves: Column of the loss at each step of the learning curve.
             curve_seconds: Column of the seconds from the start of the run to each step.
             maximize: Whether ``loss`` and ``curves`` are scores, larger is better.
-            log: Numerical parameters on a log scale (for the inferred space).
+            log: Numerical parameters on a log scale (for the inferred space); ``"auto"`` takes
+                those whose values span decades, which ``notes`` of the table tell.
             grid: Numerical parameters that take their recorded values only.
             repeats: What to do with a configuration that was recorded more than once: None
                 refuses, ``"mean"`` averages its loss, seconds and curve.
+            none: Text that stands where the value of a hyperparameter is None, such as
+                ``"none"``: a gap means that it was inactive. pandas reads "None" as a gap, unless
+                it is told ``keep_default_na=False, na_values=[""]``.
 
         Raises:
             ValueError: For unknown columns, or what ``Table`` refuses.
@@ -135,9 +145,10 @@ class Table:
             curves=curves or {},
             curve_seconds=curve_seconds or {},
             maximize=maximize,
-            log=tuple(log),
+            log=log,
             grid=tuple(grid),
             repeats=repeats,
+            none=none,
         )
         return cls(name, **arguments)
 
@@ -197,7 +208,7 @@ class Table:
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 
     def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
-        known = {k: v for k, v in config.items() if not is_missing(v)}
+        known = {k: v for k, v in config.items() if not self._scales.is_absent(k, v)}
         if foreign := sorted(set(known) - set(self._vectors.names)):
             raise ValueError(
                 f"Table {self.name!r}, row {row}: {', '.join(foreign)} not in the search space,"
@@ -213,7 +224,7 @@ class Table:
         for name in self._vectors.names:  # parents first
             if name in known and self._asks_for(name, active):
                 active[name] = known[name]
-        return tuple(active.get(name) for name in self._vectors.names)
+        return tuple(active.get(name, INACTIVE) for name in self._vectors.names)
 
     def _index(self) -> dict[tuple[Any, ...], int]:
         rows: dict[tuple[Any, ...], int] = {}
@@ -256,7 +267,7 @@ class Table:
     def _is_configuration(self, values: tuple[Any, ...]) -> bool:
         """Whether recorded values are all that is active, and not forbidden."""
         names = self._vectors.names
-        config = {n: v for n, v in zip(names, values, strict=True) if v is not None}
+        config = {n: v for n, v in zip(names, values, strict=True) if v is not INACTIVE}
         active = [n for n in names if self._asks_for(n, config)]
         if len(active) != len(config):
             return False
@@ -270,7 +281,7 @@ class Table:
     def config(self, row: int) -> dict[str, Any]:
         """The active values recorded in a row."""
         pairs = zip(self._vectors.names, self._values[row], strict=True)
-        return {name: value for name, value in pairs if value is not None}
+        return {name: value for name, value in pairs if value is not INACTIVE}
 
     # --- what it answers ----------------------------------------------------------------------
 
@@ -284,12 +295,12 @@ class Table:
         """
         names = self._vectors.names
         if isinstance(config, Configuration):
-            config = dict(config)
-        row = self._rows.get(tuple(config.get(name) for name in names))
+            config = values_of(config)
+        row = self._rows.get(tuple(config.get(name, INACTIVE) for name in names))
         if row is not None:
             return Answer(row, 0.0)
         active = self._active(config)
-        row = self._rows.get(tuple(active.get(name) for name in names))
+        row = self._rows.get(tuple(active.get(name, INACTIVE) for name in names))
         if row is not None:
             return Answer(row, 0.0)
         distances = cdist([self._scales.point(active)], self._points, metric="cityblock")[0]
@@ -302,8 +313,8 @@ class Table:
         for name in self._vectors.names:  # parents first
             if not self._asks_for(name, active):
                 continue
-            value = config.get(name)
-            if is_missing(value):
+            value = config.get(name, math.nan)
+            if self._scales.is_absent(name, value):
                 raise ValueError(
                     f"The configuration {dict(config)} has no value for {name}, active there."
                 )

@@ -77,11 +77,11 @@ def find(choices: Iterable[Any], value: Any) -> int | None:
     if found is not None:
         return found
     if not isinstance(value, str):
-        return _first([_read(c) if isinstance(c, str) else _NOTHING for c in choices], value)
+        return _first([read(c) if isinstance(c, str) else _NOTHING for c in choices], value)
     texts = [c.lower() if isinstance(c, str) else _NOTHING for c in choices]
     if value.lower() in _WORDS and (found := _first(texts, value.lower())) is not None:
         return found
-    meant = _read(value)
+    meant = read(value)
     if isinstance(meant, str) or (meant is not None and any(t is not _NOTHING for t in texts)):
         return None
     return _first(choices, meant)
@@ -115,8 +115,8 @@ def _alike(a: Any, b: Any) -> bool:
     return not isinstance(a, list | tuple) or all(map(_alike, a, b))
 
 
-def _read(text: str) -> Any:
-    """The value that a text writes; the text itself if it is nothing but text."""
+def read(text: str) -> Any:
+    """The value that a text writes, such as "none", "1e-3" or "(1, 2)"; else the text itself."""
     if (word := text.strip().lower()) in _WORDS:
         return _WORDS[word]
     if len(text) > _LONGEST or "_" in text or "\\" in text:

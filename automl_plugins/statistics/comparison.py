@@ -57,7 +57,7 @@ def compare(
 
             * a frame of numbers with a row for each task and a column for each method;
             * a tidy frame of searches with the columns table, method, seed, trial and one of
-              regret, best and loss, as ``replay`` returns it;
+              regret, best and loss, as ``replay`` returns it, with notes in ``attrs["notes"]``;
             * searches or the objects of a framework, such as Optuna studies: a sequence of them,
               or a mapping from (task, method) or (task, method, seed) to them.
         control: Method that all others are compared with; None compares all pairs.
@@ -145,7 +145,7 @@ def _frame(
         return searches_frame(data, label)
     if label is not None:
         raise ValueError("label names the objects of a sequence; a frame has names already.")
-    return data, ()
+    return data, tuple(map(str, data.attrs.get("notes", ())))
 
 
 def _checked_methods(scores: Scores, control: Hashable | None) -> tuple[Hashable, ...]:

@@ -54,7 +54,7 @@ def test_types_are_those_of_the_columns() -> None:
             "group": pd.Categorical(["u", "v", "u"]),
         }
     )
-    space = infer_space(frame, log=["rate"], grid=["size"])
+    space = infer_space(frame, log=["rate"], grid=["size"]).space
     assert dict(space) == {
         "rate": Float("rate", (1e-3, 1.0), log=True),
         "n": Integer("n", (1, 9)),
@@ -70,14 +70,14 @@ def test_types_are_those_of_the_columns() -> None:
 
 def test_an_integer_on_a_log_scale_and_a_grid_of_real_numbers() -> None:
     frame = pd.DataFrame({"n": [1, 100], "x": [0.5, 0.25]})
-    space = infer_space(frame, log=["n"], grid=["x"])
+    space = infer_space(frame, log=["n"], grid=["x"]).space
     assert space["n"] == Integer("n", (1, 100), log=True)
     assert space["x"] == OrdinalHyperparameter("x", [0.25, 0.5])
 
 
 def test_whole_numbers_with_missing_values_of_pandas() -> None:
     frame = pd.DataFrame({"n": pd.array([1, None, 3], dtype="Int64"), "kind": ["a", "b", "a"]})
-    space = infer_space(frame)
+    space = infer_space(frame).space
     assert dict(space)["n"] == Integer("n", (1, 3))
     (condition,) = space.conditions
     assert isinstance(condition, InCondition)
@@ -88,7 +88,7 @@ def test_gaps_explained_by_a_category_are_a_condition() -> None:
     frame = pd.DataFrame(
         {"kernel": ["rbf", "linear", "poly", "rbf"], "gamma": [0.1, NAN, 0.5, 0.9]}
     )
-    (condition,) = infer_space(frame).conditions
+    (condition,) = infer_space(frame).space.conditions
     assert isinstance(condition, InCondition)
     assert (condition.child.name, condition.parent.name) == ("gamma", "kernel")
     assert set(condition.values) == {"poly", "rbf"}
@@ -105,7 +105,7 @@ def test_gaps_explained_by_a_whole_number_are_a_threshold(
     width: list[float], kind: type, threshold: int
 ) -> None:
     frame = pd.DataFrame({"layers": [1, 2, 3, 4], "width": width})
-    space = infer_space(frame)
+    space = infer_space(frame).space
     (condition,) = space.conditions
     assert isinstance(condition, kind)
     assert isinstance(condition, GreaterThanCondition | LessThanCondition)
@@ -118,14 +118,14 @@ def test_gaps_explained_by_a_whole_number_are_a_threshold(
 def test_gaps_explained_by_a_grid_or_a_truth_value(parent: list[Any], values: list[Any]) -> None:
     frame = pd.DataFrame({"parent": parent, "x": [0.5, NAN, 0.7]})
     grid = [] if isinstance(parent[0], bool) else ["parent"]
-    (condition,) = infer_space(frame, grid=grid).conditions
+    (condition,) = infer_space(frame, grid=grid).space.conditions
     assert isinstance(condition, InCondition)
     assert list(condition.values) == values
 
 
 def test_gaps_that_nothing_explains_stay_unconditional() -> None:
     frame = pd.DataFrame({"kind": ["a", "a", "b"], "x": [0.5, NAN, 1.0]})
-    assert not infer_space(frame).conditions
+    assert not infer_space(frame).space.conditions
 
 
 def test_columns_that_cannot_be_inferred_are_refused() -> None:
