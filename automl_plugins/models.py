@@ -32,14 +32,14 @@ class ModelSettings:
         surrogate: Template of the loss model; copied, never fitted itself. One that depends on
             the search space has a method ``for_space(space)`` that returns the template.
         target: Transform of the losses.
-        max_rows: Rows the models see at most: the best half, and others at random.
+        max_rows: Rows the models see at most: the best half, and others at random; None for all.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
         timed: Whether to model the running time.
     """
 
     surrogate: Any = field(default_factory=QuantileBoosting)
     target: Target = "log_regret"
-    max_rows: int = 500
+    max_rows: int | None = 500
     failed_trials: FailedTrials = "avoid"
     timed: bool = False
 
@@ -155,11 +155,11 @@ def seeded(surrogate: Any, seed: int) -> Any:
 
 
 def thin_out(
-    targets: FloatArray, max_rows: int, rng: np.random.Generator
+    targets: FloatArray, max_rows: int | None, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Positions of at most ``max_rows`` rows: the best half, the others drawn at random."""
     n = len(targets)
-    if n <= max_rows:
+    if max_rows is None or n <= max_rows:
         return np.arange(n)
     order = np.argsort(targets, kind="stable")
     n_best = max_rows // 2
@@ -167,8 +167,9 @@ def thin_out(
     return np.sort(np.concatenate([order[:n_best], others]))
 
 
-def _recent(mask: npt.NDArray[np.bool_], max_rows: int) -> npt.NDArray[np.int64]:
-    return np.flatnonzero(mask)[-max_rows:]
+def _recent(mask: npt.NDArray[np.bool_], max_rows: int | None) -> npt.NDArray[np.int64]:
+    rows = np.flatnonzero(mask)
+    return rows if max_rows is None else rows[-max_rows:]
 
 
 def _fit_running_time(

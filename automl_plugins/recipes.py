@@ -1,29 +1,47 @@
 """The methods by name, each a set of parts: what every framework's classes are made of.
 
 All recipes take ``n_startup``, ``n_candidates`` and ``failed_trials`` of ``ProposerSettings`` and
-``ModelSettings``, and ``max_rows``.
+``ModelSettings``, and ``max_rows``. The presets that follow a source (``gbqr_thesis``,
+``paper=True``) have defaults of their own for these; None stands for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
+from automl_plugins.maximizer import SMAC_SEARCH
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.meta.task_memory import AnyTaskMemory, task_memory
 from automl_plugins.models import FailedTrials, ModelSettings
 from automl_plugins.proposer import Proposer, ProposerSettings
-from automl_plugins.surrogates import DistanceAware, QuantileBoosting, RandomForest
+from automl_plugins.surrogates import (
+    DistanceAware,
+    ExtraTrees,
+    GaussianProcess,
+    QuantileBoosting,
+    RandomForest,
+)
 from automl_plugins.surrogates.transfer import TransferTemplate
 from automl_plugins.surrogates.two_stage import Distance
-from automl_plugins.targets import Target
+from automl_plugins.targets import TARGETS, Target
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from automl_plugins.meta.factorization import MatrixFactorization
     from automl_plugins.meta.pipeline_proposer import PipelineProposer
+
+SURROGATES: dict[str, Any] = {
+    "quantile_boosting": QuantileBoosting,
+    "random_forest": RandomForest,
+    "extra_trees": ExtraTrees,
+    "gaussian_process": GaussianProcess,
+}
+AcquisitionName = Literal["ei", "ei_per_second", "bound", "bound_per_second"]
+Startup = Literal["design", "random"]
 
 _FLOOR = 0.1  # of the losses' standard deviation; SMAC's forest has the same variance floor
 
@@ -33,7 +51,7 @@ class Options(TypedDict, total=False):
 
     n_startup: int | None
     n_candidates: int | None
-    max_rows: int
+    max_rows: int | None
     failed_trials: FailedTrials
 
 
@@ -46,6 +64,7 @@ def gbqr(
     per_second: bool = False,
     cost_exponent: float = 1.0,
     cost_budget: int | None = None,
+    thesis: bool = False,
     **options: Unpack[Options],
 ) -> Proposer:
     """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
@@ -58,11 +77,30 @@ def gbqr(
         per_second: Whether the gain is divided by the predicted seconds.
         cost_exponent: See ``ProposerSettings``; used per second only.
         cost_budget: See ``ProposerSettings``.
+        thesis: Whether to take the method as published, ``gbqr_thesis``; of the arguments above
+            it has ``per_second`` only.
         **options: See above.
 
     Raises:
-        ValueError: For an argument outside its range.
+        ValueError: For an argument outside its range, or one that the thesis does not have.
     """
+    if thesis:
+        given = dict(
+            alpha=alpha,
+            n_models=n_models,
+            doubt=doubt,
+            balance=balance,
+            cost_exponent=cost_exponent,
+            cost_budget=cost_budget,
+        )
+        defaults = signature(gbqr).parameters
+        foreign = [name for name, value in given.items() if value != defaults[name].default]
+        if foreign:
+            raise ValueError(
+                f"thesis=True takes no {', '.join(foreign)}: the thesis has one model of its own"
+                " settings. Leave it out, or leave out thesis=True."
+            )
+        return gbqr_thesis(per_second=per_second, **options)
     return made(
         boosted(alpha=alpha, n_models=n_models, doubt=doubt, per_second=per_second),
         target="normal_scores",
@@ -84,12 +122,30 @@ def boosted(
 
 
 def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Proposer:
-    """GBQR as in thesis 5.3.2: one model of alpha = 0.9 of the score (0.1 of the loss).
+    """GBQR as published (thesis 5.3): one model of alpha = 0.9 of the score (0.1 of the loss).
 
-    100 trees of 8 leaves, three random starts; the predicted bound is the acquisition. Per second
-    it is GBQR-median (thesis eq. 5.2), in true seconds.
+    100 trees of 8 leaves, fitted anew on all rows after each evaluation; three random evaluations
+    first (``n_startup=3``); the predicted bound is the acquisition. In a space of at most 10 000
+    configurations (``n_candidates=10_000``) all that are left are predicted, as in the thesis's
+    simulation. In a larger one the best is searched as its chapter 2.5.2 says of SMAC: 10 000
+    random configurations, and local searches from the ten evaluated ones of the best bound.
+    Failures are not learnt (``failed_trials="ignore"``), nor is the number of rows limited
+    (``max_rows=None``).
+
+    What differs from the thesis:
+
+    * LightGBM's defaults of 20 rows in a leaf and 3 in a bin are 1: with them every prediction is
+      constant up to 40 rows.
+    * Losses are standardised before the fit, which moves no quantile but by rounding; the best
+      of equal bounds is drawn at random, where the thesis does not say.
+    * Per second (GBQR-median, eq. 5.2) the bound is divided by true seconds instead of their
+      logarithm, which is negative below one second; bounds below the median are worth nothing
+      instead of less than nothing.
+    * Numbers are on the scale of the search space and categories one-hot; no configuration is
+      evaluated twice; with several workers running evaluations repel; a pruned evaluation
+      counts as one of the worse half.
     """
-    options.setdefault("n_startup", 3)
+    options = _preset(options, n_startup=3, n_candidates=10_000, max_rows=None, failed="ignore")
     return made(
         QuantileBoosting.thesis(),
         target="raw",
@@ -97,6 +153,70 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Prop
         acquisition="bound",
         cost_exponent=1.0 if per_second else 0.0,
         uniform_start=True,
+        refit="always",
+        search=SMAC_SEARCH,
+        **options,
+    )
+
+
+def surrogate(
+    surrogate: str | Any = "quantile_boosting",
+    *,
+    acquisition: AcquisitionName = "ei",
+    interleave: int | None = None,
+    balance: int | None = None,
+    xi: float = 0.0,
+    beta: float = 1.0,
+    target: Target = "log_regret",
+    cost_exponent: float = 1.0,
+    cost_budget: int | None = None,
+    startup: Startup = "design",
+    **options: Unpack[Options],
+) -> Proposer:
+    """Bayesian optimisation with any surrogate.
+
+    Args:
+        surrogate: ``"quantile_boosting"``, ``"random_forest"``, ``"extra_trees"``,
+            ``"gaussian_process"``, or an object with ``fit(X, y)`` and ``predict(X)``, the latter
+            returning (mean, std) or a bound of the loss.
+        acquisition: ``"ei"``, ``"bound"`` (lower confidence bound of the loss), or either with
+            ``"_per_second"``.
+        interleave: See ``ProposerSettings``; at least 2.
+        balance: See ``ProposerSettings``; at least 2.
+        xi: Improvement below which EI gains nothing, in units of the transformed loss.
+        beta: Standard deviations between the predicted mean and the bound.
+        target: Transform of the losses, see ``automl_plugins.targets``.
+        cost_exponent: See ``ProposerSettings``; used per second only.
+        cost_budget: See ``ProposerSettings``.
+        startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
+        **options: See above.
+
+    Raises:
+        ValueError: For an argument outside its range.
+        TypeError: For a surrogate without ``fit`` and ``predict``.
+    """
+    _at_least("interleave", interleave, 2)
+    _at_least("balance", balance, 2)
+    _at_least("xi", xi, 0)
+    _at_least("beta", beta, 0)
+    _one_of("acquisition", acquisition, get_args(AcquisitionName))
+    _one_of("startup", startup, get_args(Startup))
+    _one_of("target", target, TARGETS)
+    timed = acquisition.endswith("_per_second")
+    if not 0.0 <= cost_exponent <= 1.0:
+        raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
+    return made(
+        _resolve(surrogate),
+        target=target,
+        timed=timed,
+        acquisition="ei" if acquisition.startswith("ei") else "bound",
+        xi=xi,
+        beta=beta,
+        cost_exponent=cost_exponent if timed else 0.0,
+        cost_budget=cost_budget,
+        interleave=interleave,
+        balance=balance,
+        uniform_start=startup == "random",
         **options,
     )
 
@@ -133,13 +253,21 @@ def tst(
         meta_features: Those of this task, for ``distance="meta_features"``.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
         bandwidth: See ``TwoStageTransfer``.
-        paper: Whether to follow the authors in everything, see ``TwoStageTransfer.paper``.
+        paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, which
+            says what still differs, conditioned anew on every evaluation; failures are not
+            learnt (``failed_trials="ignore"``). Where the authors predict a whole grid, spaces of
+            more than ``n_candidates=1000`` configurations are searched by random configurations
+            and local search.
         **options: See above.
 
     Raises:
         TypeError: For what is no memory.
         ValueError: For a memory without another task, or an argument outside its range.
     """
+    settings: dict[str, Any] = {}
+    if paper:
+        options = _preset(options, n_candidates=1000, max_rows=None, failed="ignore")
+        settings["refit"] = "always"
     template = TransferTemplate(
         task_memory(memory, task=task),
         paper=paper,
@@ -147,7 +275,7 @@ def tst(
         bandwidth=bandwidth,
         meta_features=meta_features,
     )
-    return made(template, target="raw", informed=True, **options)
+    return made(template, target="raw", informed=True, **settings, **options)
 
 
 def blended(
@@ -229,7 +357,7 @@ def made(
     *,
     target: Target,
     timed: bool = False,
-    max_rows: int = 500,
+    max_rows: int | None = 500,
     failed_trials: FailedTrials = "avoid",
     n_startup: int | None = None,
     n_candidates: int | None = None,
@@ -247,9 +375,7 @@ def made(
     _at_least("cost_budget", settings.get("cost_budget"), 1)
     if not 0.0 <= settings.get("cost_exponent", 0.0) <= 1.0:
         raise ValueError(f"cost_exponent must lie in [0, 1], got {settings['cost_exponent']!r}.")
-    if failed_trials not in get_args(FailedTrials):
-        told = ", ".join(map(repr, get_args(FailedTrials)))
-        raise ValueError(f"failed_trials must be one of {told}, got {failed_trials!r}.")
+    _one_of("failed_trials", failed_trials, get_args(FailedTrials))
     models = ModelSettings(
         surrogate=surrogate,
         target=target,
@@ -266,3 +392,42 @@ def _at_least(name: str, value: float | None, low: int) -> None:
     """Raise a ValueError for a value below ``low``; None is legal."""
     if value is not None and not value >= low:
         raise ValueError(f"{name} must be >= {low}, got {value!r}.")
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise a ValueError for a value that is not ``allowed``."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+def _preset(
+    options: Options,
+    *,
+    n_candidates: int,
+    max_rows: int | None,
+    failed: FailedTrials,
+    n_startup: int | None = None,
+) -> Options:
+    """The options of a preset, replaced by those given; None is none given."""
+    own = Options(
+        n_startup=n_startup,
+        n_candidates=n_candidates,
+        max_rows=max_rows,
+        failed_trials=failed,
+    )
+    given = {name: value for name, value in options.items() if value is not None}
+    return cast(Options, own | given)
+
+
+def _resolve(surrogate: Any) -> Any:
+    """An instance of the surrogate."""
+    if isinstance(surrogate, str):
+        _one_of("surrogate", surrogate, tuple(SURROGATES))
+        return SURROGATES[surrogate]()
+    for method in ("fit", "predict"):
+        if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):
+            raise TypeError(
+                f"surrogate must be one of {sorted(SURROGATES)} or an object with fit(X, y) and"
+                f" predict(X), got {surrogate!r} without a usable {method}."
+            )
+    return surrogate

@@ -55,6 +55,7 @@ PUBLIC_NAMES = {
         "optimizer",
         "pmf",
         "record",
+        "surrogate",
         "tst",
         "weighted",
     ],

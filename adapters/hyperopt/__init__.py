@@ -10,7 +10,7 @@ from .boasf import boasf_fmin
 from .initial_design import INITIAL_DESIGN, initial_trials
 from .memory_io import is_space, meta_dataset_from_trials, read_task, write_history
 from .reading import curves, owns
-from .recipes import blended, ei_per_second, gbqr, pmf, tst
+from .recipes import blended, ei_per_second, gbqr, pmf, surrogate, tst
 from .recording import record
 from .replaying import optimizer
 from .space import PyllSpace, translate
@@ -33,6 +33,7 @@ __all__ = [
     "pmf",
     "read_task",
     "record",
+    "surrogate",
     "translate",
     "tst",
     "weighted",

@@ -8,7 +8,7 @@ Options are given by a call, ``algo=gbqr(alpha=0.2)``, or by ``functools.partial
 - ``n_startup``: trials before the model is asked; None follows the size of the space.
 - ``n_candidates``: random candidates for each proposal, beside the local searches; a space of at
   most that size is searched completely. None is 1 000, and 300 from 256 trials on.
-- ``max_rows``: trials that models see at most.
+- ``max_rows``: trials that models see at most; None for all.
 - ``failed_trials``: ``"avoid"`` learns where trials fail, ``"ignore"`` does not.
 
 The search space may have conditions, of any depth. Trials may come from any other algorithm and go
@@ -24,7 +24,7 @@ from automl_plugins import recipes as core
 
 from .proposing import algorithm
 
-__all__ = ["blended", "ei_per_second", "gbqr", "pmf", "tst"]
+__all__ = ["blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"]
 
 
 @algorithm(core.gbqr)
@@ -44,6 +44,8 @@ def gbqr() -> None:
             ``result["seconds"]``, else between ``book_time`` and ``refresh_time``.
         cost_exponent: kappa in gain / seconds^kappa, in [0, 1].
         cost_budget: Number of trials over which kappa falls to 0; None keeps it.
+        thesis: Whether to take the method as published, see ``recipes.gbqr_thesis``; of the
+            options above it has ``per_second`` only.
 
     Example::
 
@@ -71,6 +73,31 @@ def ei_per_second() -> None:
     """
 
 
+@algorithm(core.surrogate)
+def surrogate() -> None:
+    """Bayesian optimisation with any surrogate: SMAC's forest, extra trees, a Gaussian process.
+
+    Options, beside those that all take:
+        surrogate: ``"quantile_boosting"``, ``"random_forest"``, ``"extra_trees"``,
+            ``"gaussian_process"``, or an object with ``fit(X, y)`` and ``predict(X)``.
+        acquisition: ``"ei"``, ``"bound"`` (lower confidence bound of the loss), or either with
+            ``"_per_second"``; seconds are those of ``ei_per_second``.
+        interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
+        balance: See ``gbqr``.
+        xi: Improvement below which EI gains nothing, in units of the transformed loss.
+        beta: Standard deviations between the predicted mean and the bound.
+        target: Transform of the losses: ``"log_regret"``, ``"normal_scores"``, ``"standardize"``
+            or ``"raw"``.
+        cost_exponent: See ``gbqr``.
+        cost_budget: See ``gbqr``.
+        startup: ``"design"`` fills the space and visits every option, ``"random"`` draws.
+
+    Example::
+
+        fmin(objective, space, algo=surrogate(surrogate="random_forest"), max_evals=60)
+    """
+
+
 @algorithm(core.tst)
 def tst() -> None:
     """Two-stage transfer surrogate (Wistuba 2016): earlier tasks vote while they agree.
@@ -85,7 +112,7 @@ def tst() -> None:
         meta_features: Those of this task, for ``distance="meta_features"``.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
         bandwidth: Distance at which an earlier task has lost its vote.
-        paper: Whether to follow the authors in everything.
+        paper: Whether to follow the authors, see ``automl_plugins.recipes.tst``.
 
     Example::
 

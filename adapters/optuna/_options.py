@@ -20,7 +20,7 @@ class TransferOptions(TypedDict, total=False):
     seed: int | None
     n_startup_trials: int | None
     n_candidates: int | None
-    max_rows: int
+    max_rows: int | None
     search_space: Mapping[str, BaseDistribution] | None
     ordinal: Mapping[str, Sequence[Any]] | None
     independent_sampler: BaseSampler | None
@@ -71,9 +71,3 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Raise a ValueError for a value that is not ``allowed``."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
-
-
-def exponent(value: float) -> None:
-    """Raise a ValueError for a cost exponent outside [0, 1]."""
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"cost_exponent must lie in [0, 1], got {value!r}.")

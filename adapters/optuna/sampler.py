@@ -8,23 +8,16 @@ from typing import Any, Literal, Self
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
-from automl_plugins.models import FailedTrials, ModelSettings
+from automl_plugins import recipes
+from automl_plugins.models import FailedTrials
 from automl_plugins.proposal import AnyProposer
-from automl_plugins.proposer import Proposer, ProposerSettings
-from automl_plugins.surrogates import ExtraTrees, GaussianProcess, QuantileBoosting, RandomForest
-from automl_plugins.targets import TARGETS, Target
+from automl_plugins.proposer import Proposer
+from automl_plugins.recipes import AcquisitionName
+from automl_plugins.targets import Target
 
 from ._columns import Cost
-from ._options import at_least, exponent, of_proposer, one_of
+from ._options import of_proposer
 from .proposer_sampler import ProposerSampler
-
-SURROGATES = {
-    "quantile_boosting": QuantileBoosting,
-    "random_forest": RandomForest,
-    "extra_trees": ExtraTrees,
-    "gaussian_process": GaussianProcess,
-}
-AcquisitionName = Literal["ei", "ei_per_second", "bound", "bound_per_second"]
 
 
 class SurrogateSampler(ProposerSampler):
@@ -56,7 +49,7 @@ class SurrogateSampler(ProposerSampler):
         n_candidates: Random candidates for each proposal, beside the local searches. A space of
             at most that many configurations is searched completely. None is 1 000, and 300 from
             256 trials on.
-        max_rows: Trials the models see at most.
+        max_rows: Trials the models see at most; None for all.
         search_space: Distributions known up front; everything else is learnt from the trials.
         ordinal: Choices, in order, of categorical parameters whose order means something.
         independent_sampler: Sampler of parameters never seen before; None fills each parameter's
@@ -90,7 +83,7 @@ class SurrogateSampler(ProposerSampler):
         n_startup_trials: int | None = None,
         startup: Literal["design", "random"] = "design",
         n_candidates: int | None = None,
-        max_rows: int = 500,
+        max_rows: int | None = 500,
         search_space: Mapping[str, BaseDistribution] | None = None,
         ordinal: Mapping[str, Sequence[Any]] | None = None,
         independent_sampler: BaseSampler | None = None,
@@ -99,44 +92,25 @@ class SurrogateSampler(ProposerSampler):
         cost: Cost = None,
         seed: int | None = None,
     ) -> None:
-        of_proposer(
-            {
-                "n_startup_trials": n_startup_trials,
-                "n_candidates": n_candidates,
-                "max_rows": max_rows,
-                "failed_trials": failed_trials,
-            }
-        )
-        at_least("interleave", interleave, 2)
-        at_least("balance", balance, 2)
-        at_least("cost_budget", cost_budget, 1)
-        at_least("xi", xi, 0)
-        at_least("beta", beta, 0)
-        one_of("acquisition", acquisition, ("ei", "ei_per_second", "bound", "bound_per_second"))
-        one_of("startup", startup, ("design", "random"))
-        one_of("target", target, TARGETS)
-        exponent(cost_exponent)
-        timed = acquisition.endswith("_per_second")
-        proposer = Proposer(
-            ProposerSettings(
-                models=ModelSettings(
-                    surrogate=_resolve(surrogate),
-                    target=target,
-                    max_rows=max_rows,
-                    failed_trials=failed_trials,
-                    timed=timed,
-                ),
-                acquisition="ei" if acquisition.startswith("ei") else "bound",
-                xi=xi,
-                beta=beta,
-                cost_exponent=cost_exponent if timed else 0.0,
-                cost_budget=cost_budget,
-                interleave=interleave,
-                balance=balance,
-                n_startup=n_startup_trials,
-                uniform_start=startup == "random",
-                n_candidates=n_candidates,
-            )
+        proposer = recipes.surrogate(
+            surrogate,
+            acquisition=acquisition,
+            interleave=interleave,
+            balance=balance,
+            xi=xi,
+            beta=beta,
+            target=target,
+            cost_exponent=cost_exponent,
+            cost_budget=cost_budget,
+            startup=startup,
+            **of_proposer(
+                {
+                    "n_startup_trials": n_startup_trials,
+                    "n_candidates": n_candidates,
+                    "max_rows": max_rows,
+                    "failed_trials": failed_trials,
+                }
+            ),
         )
         super().__init__(
             proposer,
@@ -160,16 +134,3 @@ class SurrogateSampler(ProposerSampler):
         assert isinstance(self._proposer, Proposer)
         model = self._proposer.settings.models.surrogate
         return type(getattr(model, "surrogate", model)).__name__
-
-
-def _resolve(surrogate: Any) -> Any:
-    if isinstance(surrogate, str):
-        one_of("surrogate", surrogate, tuple(SURROGATES))
-        return SURROGATES[surrogate]()
-    for method in ("fit", "predict"):
-        if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):
-            raise TypeError(
-                f"surrogate must be one of {sorted(SURROGATES)} or an object with fit(X, y) and"
-                f" predict(X), got {surrogate!r} without a usable {method}."
-            )
-    return surrogate

@@ -124,7 +124,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def paper(cls, sources: Sources | MetaDataset | None = None, **options: Any) -> Self:
-        """The authors' choices; ``options`` replace single ones.
+        """The authors' choices; ``options`` replace single ones, None stands for the authors'.
 
         SE-ARD (fit ``Sources`` with ``kernel="se"``), raw scale, constant own weight, sigma of the
         own process, whose kernel is learnt from the earlier tasks, strict pairs, bandwidth 0.1.
@@ -140,7 +140,8 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             "uninformed": False,
             "kernel": "se",
         }
-        return cls(sources, **(own | options))
+        given = {name: value for name, value in options.items() if value is not None}
+        return cls(sources, **(own | given))
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Condition the own process and weigh the earlier tasks.

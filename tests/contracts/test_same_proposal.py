@@ -344,10 +344,39 @@ METHODS: dict[str, tuple[Make, Make, Make]] = {
         lambda memory: our_hyperopt.tst(memory=memory, seed=SEED),
     ),
 }
+SURROGATES: dict[str, tuple[Make, Make, Make]] = {
+    name: (
+        lambda memory, name=name: recipes.surrogate(name),  # type: ignore[misc]
+        lambda memory, name=name: our_optuna.SurrogateSampler(surrogate=name, seed=SEED),  # type: ignore[misc]
+        lambda memory, name=name: our_hyperopt.surrogate(surrogate=name, seed=SEED),  # type: ignore[misc]
+    )
+    for name in ("random_forest", "extra_trees", "gaussian_process")
+}
+PRESETS: dict[str, tuple[Make, Make, Make]] = {
+    "gbqr_thesis": (
+        lambda memory: recipes.gbqr_thesis(),
+        lambda memory: our_optuna.GBQRSampler.thesis(seed=SEED),
+        lambda memory: our_hyperopt.gbqr(seed=SEED, thesis=True),
+    ),
+    "gbqr_thesis_per_second": (
+        lambda memory: recipes.gbqr_thesis(per_second=True),
+        lambda memory: our_optuna.GBQRSampler.thesis(seed=SEED, cost="seconds"),
+        lambda memory: our_hyperopt.gbqr(seed=SEED, thesis=True, per_second=True),
+    ),
+    "tst_paper": (
+        lambda memory: recipes.tst(memory, paper=True),
+        lambda memory: our_optuna.TSTSampler.paper(memory, seed=SEED),
+        lambda memory: our_hyperopt.tst(memory=memory, seed=SEED, paper=True),
+    ),
+}
+ALL = METHODS | SURROGATES | PRESETS
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("case", range(4))
+@pytest.mark.parametrize(
+    ("method", "case"),
+    [(method, case) for method in METHODS for case in range(4)]
+    + [(method, 0) for method in SURROGATES | PRESETS],
+)
 def test_all_frameworks_propose_the_same(method: str, case: int, tmp_path: Path) -> None:
     rng = np.random.default_rng([case, 5])
     parameters = random_space(rng)
@@ -381,7 +410,7 @@ def check(
     runs: list[Run],
     folder: Path,
 ) -> None:
-    proposer, sampler, algo = METHODS[method]
+    proposer, sampler, algo = ALL[method]
     expected = in_core(proposer(memory), space, runs)
     found = {
         "Optuna": in_optuna(sampler(memory), parameters, runs),

@@ -22,6 +22,7 @@ from automl_plugins.adapters.hyperopt import (
     gbqr,
     optimizer,
     pmf,
+    surrogate,
     translate,
     tst,
 )
@@ -55,7 +56,14 @@ from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
 
-ALL = {"gbqr": gbqr, "ei_per_second": ei_per_second, "tst": tst, "pmf": pmf, "blended": blended}
+ALL = {
+    "gbqr": gbqr,
+    "ei_per_second": ei_per_second,
+    "surrogate": surrogate,
+    "tst": tst,
+    "pmf": pmf,
+    "blended": blended,
+}
 #: Small models: what they propose is the same to most tests.
 quick = partial(gbqr, n_models=1, n_candidates=60)
 
