@@ -17,6 +17,7 @@ from automl_plugins.space import VectorSpace
 FloatArray = npt.NDArray[np.float64]
 
 _BEST_OF = 8  # more candidates push the design into the corners of the space
+_SMALL_GRID = 256  # values of which none should come twice
 
 
 def next_point(
@@ -107,6 +108,24 @@ def stratified(index: int, rng: np.random.Generator) -> float:
     if index == 0:
         return 0.5
     return float(qmc.Halton(1, scramble=True, rng=rng).fast_forward(index).random(1)[0, 0])
+
+
+def stratified_value(
+    space: VectorSpace, column: int, index: int, rng: np.random.Generator
+) -> float:
+    """Vector entry of ``column`` at element ``index`` of ``stratified``.
+
+    The values of a small grid come in the order in which the sequence first meets them, so none
+    comes twice before it has met all the others.
+    """
+    n = space.n_values[column]
+    if n > _SMALL_GRID:
+        return space.quantile(column, stratified(index, rng))
+    index %= int(n)
+    numbers = qmc.Halton(1, scramble=True, rng=rng).random(4 * (index + 1))[:, 0]
+    numbers[0] = 0.5
+    met = list(dict.fromkeys(space.quantile(column, float(u)) for u in numbers))
+    return met[index % len(met)]
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:

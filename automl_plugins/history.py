@@ -154,6 +154,22 @@ class History:
             object.__setattr__(prefix, name, getattr(self, name)[:n])
         return prefix
 
+    def before(self, k: int) -> History:
+        """What number ``k`` goes by: all rows but running ones of its own or a higher number.
+
+        Of two that are asked for at once the higher number makes way, so that what the lower one
+        is given does not depend on how far the higher one has come.
+        """
+        keep = (self.status != Status.RUNNING) | (self.number < k)
+        return self if keep.all() else self.rows(keep)
+
+    def rows(self, keep: npt.NDArray[np.bool_]) -> History:
+        """The history of the rows in the mask ``keep`` (n,)."""
+        part = object.__new__(History)  # its order is that of what was validated
+        for name in self.__dataclass_fields__:
+            object.__setattr__(part, name, getattr(self, name)[keep])
+        return part
+
     @property
     def feasible(self) -> npt.NDArray[np.bool_]:
         """Rows (n,) whose known constraints are all <= 0."""

@@ -125,7 +125,8 @@ class Proposer:
 
         Args:
             space: The search space.
-            history: Everything observed, running evaluations included.
+            history: Everything observed, running evaluations included. Running ones of higher
+                numbers are not repeated, and otherwise left aside, see ``History.before``.
             streams: Random streams of the search.
             k: Number of this evaluation in the search.
             fixed: Values (d,) that are already decided, NaN where free; None leaves all free.
@@ -140,18 +141,19 @@ class Proposer:
             fixed = None
         settings = self.settings
         turn = settings.interleave is not None and k % settings.interleave == 0
+        earlier = history.before(k)
         known = settings.informed or np.any(history.status == Status.COMPLETE)
-        starting = len(history) < self.n_startup(space) or not known
+        starting = len(earlier) < self.n_startup(space) or not known
         rng = streams.generator("candidates", k)
         if starting and settings.uniform_start:
             pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
             return Proposal(pool[rng.integers(len(pool))], "random")
         if starting or turn:
             pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
-            return Proposal(design.next_point(space, pool, history.vectors, rng), "design")
+            return Proposal(design.next_point(space, pool, earlier.vectors, rng), "design")
         balance = settings.balance
         if balance is not None and fixed is None and k and k % balance == 0:
-            fixed = self._least_served(space, history, rng)
+            fixed = self._least_served(space, history, k, rng)
         models, fit_seconds = self._models(space, history, streams)
         return replace(self._best(space, history, models, k, fixed, rng), fit_seconds=fit_seconds)
 
@@ -163,7 +165,7 @@ class Proposer:
         return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
 
     def _least_served(
-        self, space: VectorSpace, history: History, rng: np.random.Generator
+        self, space: VectorSpace, history: History, k: int, rng: np.random.Generator
     ) -> FloatArray | None:
         """The branch whose turn it is, as fixed values (d,); None if the space has no branches."""
         if not space.branching:
@@ -171,7 +173,8 @@ class Proposer:
         pool = self._unseen(space, history, None, _DESIGN_POOL, rng).vectors
         fixed = np.full(space.d, np.nan)
         columns = list(space.branching)
-        fixed[columns] = design.branch(space, pool, history.vectors, rng)[0][0, columns]
+        tried = history.before(k).vectors
+        fixed[columns] = design.branch(space, pool, tried, rng)[0][0, columns]
         return fixed
 
     # --- the model phase ------------------------------------------------------------------
@@ -205,7 +208,7 @@ class Proposer:
             n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
         first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
-        unknown = space.features(history.vectors[models.n_rows :])
+        unknown = space.features(history.before(k).vectors[models.n_rows :])
         exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
         reference: float | None = None
 

@@ -173,7 +173,7 @@ def test_running_evaluations_repel() -> None:
             np.concatenate([history.losses, np.full(worker, np.nan)]),
             status=[Status.COMPLETE] * 30 + [Status.RUNNING] * worker,
         )
-        points.append(proposer.propose(space, pending, Streams(0), 30).vector)
+        points.append(proposer.propose(space, pending, Streams(0), 38).vector)
     gaps = np.abs(np.array(points)[:, None] - np.array(points)[None]).mean(axis=2)
     assert gaps[np.triu_indices(8, 1)].min() > 1e-3  # with one and the same k
 

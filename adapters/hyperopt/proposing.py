@@ -17,6 +17,7 @@ from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
 from automl_plugins.history import History
+from automl_plugins.pending import ask
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.streams import Streams
 
@@ -71,7 +72,7 @@ class Search:
         if not space.d:
             return Proposal(space.sample(1, rng)[0], "random")
         try:
-            return self.proposer.propose(space, history, streams, tid)
+            return ask(self.proposer, space, history, streams, tid)
         except SurrogateFailure as failure:
             if not self._warned:
                 self._warned = True

@@ -208,6 +208,10 @@ class Memory:
         vectors = np.empty((len(view), space.d))
         for name, column in union.column.items():
             vectors[:, column] = union.encode(name, _legal(union, name, view.values(name)))
+        if view.running:
+            # What was proposed before its condition was known will not be asked for.
+            running = slice(len(view.columns), None)
+            vectors[running] = space.activate(vectors[running])
         return History(
             number=view.facts("number").astype(np.int64),
             vectors=vectors,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from threading import Lock
 from typing import Any
 from zlib import crc32
 
@@ -14,8 +15,9 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.design import apportion, stratified
+from automl_plugins.design import apportion, stratified_value
 from automl_plugins.history import History
+from automl_plugins.pending import ask
 from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
 from automl_plugins.streams import Streams
 
@@ -79,9 +81,17 @@ class ProposerSampler(BaseSampler):
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         self._warned = False
         self._memories: Cache[tuple[int, int, int], Memory] = Cache()
-        self._views: Cache[Key, View] = Cache()
+        self._views: Cache[Key, tuple[int, View]] = Cache()
         self._foretold: Cache[Key, dict[str, Any]] = Cache()
         self._overheads: Cache[Key, float] = Cache()
+        self._turn = Lock()
+        self._turns = 0  # proposals published
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _turn=Lock())
 
     @property
     def seed(self) -> int:
@@ -124,14 +134,17 @@ class ProposerSampler(BaseSampler):
         if len(study.directions) > 1:  # the sample methods say so
             return {}
         with self._clocked(study, trial):
+            turns = self._turns
             view = self._memory(study).view(study, trial)
-            self._views[(*_private.study_key(study), trial.number)] = view
+            self._views[(*_private.study_key(study), trial.number)] = turns, view
             return {n: d for n, d in sorted(view.asked.items()) if not d.single()}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Propose values for all of ``search_space`` jointly.
+
+        Threads take turns: what one has published need not be foreseen by the next.
 
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
@@ -140,19 +153,12 @@ class ProposerSampler(BaseSampler):
         if not search_space and self._foresight is None:
             return {}
         with self._clocked(study, trial):
-            memory = self._memory(study)
-            view = self._views.pop((*_private.study_key(study), trial.number), None)
-            if view is None:
-                view = memory.view(study, trial)
-            union = memory.space(view, search_space)
-            if not union.vectors.d:
+            with self._turn:
+                found = self._published(study, trial, search_space)
+            if found is None:
                 return {}
-            history = memory.history(view, union)
-            fixed = union.fixed(_private.held_values(study, trial))
-            proposal = self._propose(study, union, history, trial.number, fixed)
-            if proposal is None:
-                return {}
-            self._report(study, trial, union, proposal)
+            union, proposal = found
+            self._explain(study, trial, proposal)
             rng = self._streams.generator("unasked", trial.number)
             # Values of inactive parameters are harmless, and serve an objective that asks anyway.
             complete = union.vectors.fill(proposal.vector, rng)
@@ -194,12 +200,37 @@ class ProposerSampler(BaseSampler):
 
     # --- parts ----------------------------------------------------------------------------
 
+    def _published(
+        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> tuple[UnionSpace, Proposal] | None:
+        """The joint proposal, which other workers can read from now on; None if there is none."""
+        memory = self._memory(study)
+        turns, view = self._views.pop((*_private.study_key(study), trial.number), (-1, None))
+        if view is None or turns != self._turns:  # another thread has published since
+            view = memory.view(study, trial)
+        union = memory.space(view, search_space)
+        if not union.vectors.d:
+            return None
+        history = memory.history(view, union)
+        fixed = union.fixed(_private.held_values(study, trial))
+        proposal = self._propose(study, union, history, trial.number, fixed)
+        if proposal is None:
+            return None
+        active = {
+            name: float(union.internal(name, value))
+            for name, value in zip(union.vectors.names, proposal.vector, strict=True)
+            if not np.isnan(value)
+        }
+        _private.write_proposal(study, trial, active)
+        self._turns += 1
+        return union, proposal
+
     def _propose(
         self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
     ) -> Proposal | None:
         """The proposal for trial ``k`` of ``study``; None samples its parameters independently."""
         try:
-            return self._proposer.propose(union.vectors, history, self._streams, k, fixed)
+            return ask(self._proposer, union.vectors, history, self._streams, k, fixed)
         except SurrogateFailure as failure:
             self._warn_once(f"{failure} Parameters are sampled independently instead.")
             return None
@@ -207,18 +238,31 @@ class ProposerSampler(BaseSampler):
     def _evenly(
         self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
-        """The least-tried choice, or the next element of the parameter's own sequence."""
+        """The least-tried choice, or an element of the parameter's own sequence.
+
+        Which element is said by the trial's number: workers that begin together see the same
+        counts. The first one is the middle.
+        """
         tried = view.values(name)
         tried = tried[~np.isnan(tried)]
-        label = crc32(name.encode())
+        k, label = trial.number, crc32(name.encode())
+        lower = [row for row in view.running if row.number < k]
         if isinstance(distribution, CategoricalDistribution):
-            rng = self._streams.generator("independent", trial.number, label)
             n = len(distribution.choices)
+            if lower and np.isnan(view.columns.values(name)).all():
+                # All choices in turn, each n numbers in an order of their own.
+                rng = self._streams.generator("independent", k - k % n, label)
+                first = apportion(np.zeros(n), np.ones(n), rng)
+                order = [first, *rng.permutation(np.delete(np.arange(n), first))]
+                return distribution.choices[int(order[k % n])]
+            rng = self._streams.generator("independent", k, label)
             counts = np.array([(tried == choice).sum() for choice in range(n)])
             return distribution.choices[apportion(counts, np.ones(n), rng)]
+        unknown = any(name not in row.values for row in lower)
         union = UnionSpace({name: distribution})
         rng = self._streams.generator("sequence", label)
-        return union.decode(name, union.vectors.quantile(0, stratified(len(tried), rng)))
+        index = k if unknown or len(tried) else 0
+        return union.decode(name, stratified_value(union.vectors, 0, index, rng))
 
     def _memory(self, study: Study) -> Memory:
         def made() -> Memory:
@@ -226,16 +270,7 @@ class ProposerSampler(BaseSampler):
 
         return self._memories.of(_private.study_key(study), made)
 
-    def _report(
-        self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal
-    ) -> None:
-        names = union.vectors.names
-        active = {
-            name: float(union.internal(name, value))
-            for name, value in zip(names, proposal.vector, strict=True)
-            if not np.isnan(value)
-        }
-        _private.write_proposal(study, trial, active)
+    def _explain(self, study: Study, trial: FrozenTrial, proposal: Proposal) -> None:
         facts = asdict(proposal)
         for name in ("vector", "fit_seconds", "shares"):
             del facts[name]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from threading import Lock
 from typing import Any, Self
 
-import numpy as np
-from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.study import Study
-from optuna.trial import FrozenTrial
 
 from automl_plugins import recipes
-from automl_plugins.history import History, Status
+from automl_plugins.history import History
+from automl_plugins.pending import ask
 from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
 
 from . import _private
@@ -26,8 +22,6 @@ from ._task_memory import UnionMemory
 from .proposer_sampler import ProposerSampler
 
 _logger = get_logger("optuna.automl_plugins")
-
-_MOST_ASKING = 8  # trials that are asked for at one moment; what a dead worker left costs time
 
 
 class TransferSampler(ProposerSampler):
@@ -80,7 +74,6 @@ class TransferSampler(ProposerSampler):
         )
         if declared:
             self._check_declared(whole)
-        self._turn = Lock()
         self._adapted: Cache[tuple[int, int], tuple[UnionMemory, AnyProposer] | str] = Cache()
 
     @classmethod
@@ -112,25 +105,6 @@ class TransferSampler(ProposerSampler):
     def _model_name(self) -> str:
         return type(self).__name__.removesuffix("Sampler")
 
-    # --- Optuna's interface -----------------------------------------------------------------
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """As in the base class; threads take turns, as one must see what the other proposes.
-
-        What earlier tasks suggest depends on no random number: two would be told the same.
-        """
-        with self._turn:
-            self._views.pop((*_private.study_key(study), trial.number), None)
-            return super().sample_relative(study, trial, search_space)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_turn"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _turn=Lock())
-
     # --- one study --------------------------------------------------------------------------
 
     def _propose(
@@ -143,33 +117,14 @@ class TransferSampler(ProposerSampler):
             memory.introduce(union)
             try:
                 memory.on(union.vectors)
-                history = self._foreseen(proposer, union, history, k)
-                return proposer.propose(union.vectors, history, self._streams, k, fixed)
+                return ask(proposer, union.vectors, history, self._streams, k, fixed)
             except (ValueError, SurrogateFailure) as trouble:
                 adapted = str(trouble)
         self._warn_once(f"{adapted} The search goes on without its sources.")
         try:
-            return self._plain.propose(union.vectors, history, self._streams, k, fixed)
+            return ask(self._plain, union.vectors, history, self._streams, k, fixed)
         except SurrogateFailure:
             return None
-
-    def _foreseen(
-        self, proposer: AnyProposer, union: UnionSpace, history: History, k: int
-    ) -> History:
-        """The history with the proposals that other workers are just making.
-
-        Two that ask at the same moment do not see each other's answer. What a running trial with
-        a smaller number will be told is known, for a proposal is a function of history and number.
-        """
-        asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
-        places = np.flatnonzero(asking & (history.number < k))
-        for place in places[np.argsort(history.number[places])][-_MOST_ASKING:]:
-            vectors, missing = history.vectors.copy(), history.missing.copy()
-            number = int(history.number[place])
-            told = proposer.propose(union.vectors, history, self._streams, number)
-            vectors[place], missing[place] = told.vector, False
-            history = replace(history, vectors=vectors, missing=missing)
-        return history
 
     def _adapt(self, study: Study) -> tuple[UnionMemory, AnyProposer] | str:
         """Memory and proposer of a study, or why it has none."""

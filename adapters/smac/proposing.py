@@ -17,6 +17,7 @@ from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
 from automl_plugins.history import History
+from automl_plugins.pending import ask
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.values import as_configuration
@@ -177,7 +178,7 @@ class ProposerConfigSelector(Selector):
             if design.check(k):
                 return self._random(history, k)
         try:
-            proposal = self.proposer.propose(self.space, history, self._streams, k)
+            proposal = ask(self.proposer, self.space, history, self._streams, k)
         except SurrogateFailure as failure:
             if not self._warned:
                 self._warned = True

@@ -140,7 +140,7 @@ class PipelineProposer:
                 known.vectors[:, told], fixed[told], rtol=0.0, atol=1e-9
             ).all(axis=1)
         if matching.any():
-            return self._recommended(known, history, rows, matching)
+            return self._recommended(known, history, k, rows, matching)
         if fixed is not None and allowed.any():
             moved = self._moved(space, known, history, rows, allowed, fixed, streams, k)
             if moved is not None:
@@ -153,11 +153,12 @@ class PipelineProposer:
         self,
         known: _Known,
         history: History,
+        k: int,
         rows: IntArray,
         allowed: npt.NDArray[np.bool_],
     ) -> Proposal:
         evaluated, losses = _losses(history, rows)
-        running = rows[(history.status == Status.RUNNING) & (rows >= 0)]
+        running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]
         pending = [int(r) for r in dict.fromkeys(running.tolist()) if r not in set(evaluated)]
         try:
             chosen = known.recommender.next(evaluated, losses, pending, allowed)
@@ -191,7 +192,7 @@ class PipelineProposer:
         """The recommended configuration with the decided values put in, if that is a new one."""
         rng = streams.generator("candidates", k)
         observed = np.sort(space.keys(history.vectors))
-        first = self._recommended(known, history, rows, allowed)
+        first = self._recommended(known, history, k, rows, allowed)
         order = np.argsort(known.recommender.model.mean_, kind="stable")
         others = known.vectors[order[allowed[order]][:_TRIED]]
         changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)

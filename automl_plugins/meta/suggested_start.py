@@ -73,7 +73,7 @@ class SuggestedStart:
         Raises:
             SurrogateFailure: If the space can use no run of the memory, or as the other proposer.
         """
-        if len(history) < self.n_suggested:
+        if len(history.before(k)) < self.n_suggested:
             try:
                 vectors = self._suggestions(space)
             except ValueError as error:

@@ -1,0 +1,65 @@
+"""Evaluations that other workers have begun, but not published yet.
+
+A worker gets the number of its evaluation first, reads the history, proposes and publishes. So
+whoever has number k sees every lower number: finished, running with a configuration, or running
+without one, while its worker is still proposing. What the latter will be is known, for a proposal
+is a function of the history and the number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.history import History, Status
+from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+
+FloatArray = npt.NDArray[np.float64]
+
+_MOST = 32  # numbers that may be asked for at one moment; older ones belong to dead workers
+
+
+def ask(
+    proposer: AnyProposer,
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    k: int,
+    fixed: FloatArray | None = None,
+) -> Proposal:
+    """The proposal for number ``k`` beside those that other workers are just making.
+
+    Arguments and errors are those of ``AnyProposer.propose``.
+    """
+    return proposer.propose(
+        space, foresee(proposer, space, history, streams, k), streams, k, fixed
+    )
+
+
+def foresee(
+    proposer: AnyProposer, space: VectorSpace, history: History, streams: Streams, k: int
+) -> History:
+    """The history with the configurations that running rows of lower numbers will get.
+
+    Exact if the other workers have read the same finished rows; a guess otherwise. A row without a
+    single value counts as not published.
+    """
+    asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
+    asking &= (history.number < k) & (history.number >= k - _MOST)
+    for number in np.sort(history.number[asking]).tolist():
+        place = history.number == number
+        others = history.rows(~place)
+        try:
+            vector = proposer.propose(space, others, streams, number).vector
+        except SurrogateFailure:  # that worker has no better answer either
+            continue
+        history = replace(
+            history,
+            vectors=np.where(place[:, None], vector, history.vectors),
+            missing=history.missing & ~place[:, None],
+        )
+    return history

@@ -1,0 +1,272 @@
+"""Eight workers against one at the same number of trials.
+
+The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 seconds, and what a
+worker proposes can be read by the others ``--latency`` seconds after it has read the history.
+Durations follow from the seed, so every figure can be repeated. Searches are appended to a file;
+what is in it is not run again.
+
+    python examples/benchmark_workers.py             # five spaces, 10 seeds, 100 trials
+    python examples/benchmark_workers.py --smoke     # seconds
+    python examples/benchmark_workers.py --rounds    # each waits for all: the hardest case
+
+Two of the spaces are recorded tables, left out where they are not there. Regret is that of the
+best loss so far in the range of the losses; the geometric mean counts 0.1 % of it as nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from recorded_tables import data_folder, oboe, svm_grid
+
+from automl_plugins import recipes
+from automl_plugins.history import History, Status
+from automl_plugins.models import ModelSettings
+from automl_plugins.pending import ask
+from automl_plugins.proposal import AnyProposer
+from automl_plugins.proposer import Proposer, ProposerSettings
+from automl_plugins.replay import Table
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates import RandomForest
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+Loss = Callable[[Mapping[str, Any]], float]
+
+METHODS: dict[str, Callable[[], AnyProposer]] = {
+    "gbqr": recipes.gbqr,
+    "ei_per_second": recipes.ei_per_second,
+    "forest": lambda: Proposer(ProposerSettings(ModelSettings(surrogate=RandomForest()))),
+}
+FLOOR = 1e-3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A space, its loss, and the least and the largest loss there are."""
+
+    space: ConfigurationSpace
+    loss: Loss
+    best: float
+    worst: float
+
+
+def floats() -> Problem:
+    """Six real numbers: a bowl with ripples, its bottom away from the middle."""
+    names = [f"x{i}" for i in range(6)]
+    space = ConfigurationSpace({name: (0.0, 1.0) for name in names})
+
+    def loss(values: Mapping[str, Any]) -> float:
+        z = np.array([values[name] for name in names]) - np.linspace(0.2, 0.8, 6)
+        return float((z**2 + 0.02 * (1.0 - np.cos(12.0 * math.pi * z))).sum())
+
+    return Problem(space, loss, 0.0, 2.5)
+
+
+def algorithms() -> Problem:
+    """Three algorithms with numbers of their own, the best one not the easiest."""
+    space = ConfigurationSpace()
+    kind = Categorical("algorithm", ["linear", "forest", "kernel"])
+    own = {
+        "linear": [Float("penalty", (1e-4, 1e2), log=True)],
+        "forest": [Float("features", (0.05, 1.0)), Float("samples", (0.2, 1.0))],
+        "kernel": [Float("C", (1e-3, 1e3), log=True), Float("gamma", (1e-4, 1e1), log=True)],
+    }
+    space.add(kind, *[child for children in own.values() for child in children])
+    for option, children in own.items():
+        space.add(*[EqualsCondition(child, kind, option) for child in children])
+
+    def loss(values: Mapping[str, Any]) -> float:
+        if values["algorithm"] == "linear":
+            return 0.30 + 0.02 * (math.log10(values["penalty"]) - 1.0) ** 2
+        if values["algorithm"] == "forest":
+            return float(0.15 + (values["features"] - 0.3) ** 2 + 0.1 * (1.0 - values["samples"]))
+        c, gamma = math.log10(values["C"]), math.log10(values["gamma"])
+        return 0.05 + 0.05 * (c - 1.5) ** 2 + 0.15 * (gamma + 2.0 - 0.5 * (c - 1.5)) ** 2
+
+    return Problem(space, loss, 0.05, 3.0)
+
+
+def counts() -> Problem:
+    """Integers and categories, 21 600 configurations."""
+    space = ConfigurationSpace(
+        {
+            "depth": (1, 20),
+            "leaf": (1, 30),
+            "criterion": ["gini", "entropy", "log_loss"],
+            "features": ["sqrt", "log2", "all"],
+            "bins": [8, 16, 64, 256],
+        }
+    )
+    worth = {"gini": 0.05, "entropy": 0.0, "log_loss": 0.12, "sqrt": 0.1, "log2": 0.15, "all": 0.0}
+
+    def loss(values: Mapping[str, Any]) -> float:
+        smooth = ((values["depth"] - 13) / 20) ** 2 + ((values["leaf"] - 4) / 30) ** 2
+        bins = 0.05 * abs(math.log2(values["bins"]) - 6.0)
+        return float(smooth + worth[values["criterion"]] + worth[values["features"]] + bins)
+
+    return Problem(space, loss, 0.0, 1.5)
+
+
+def recorded(table: Table) -> Problem:
+    """A recorded table."""
+
+    def loss(values: Mapping[str, Any]) -> float:
+        return float(table.losses[table.find(dict(values)).row])
+
+    return Problem(
+        table.space, loss, float(np.nanmin(table.losses)), float(np.nanmax(table.losses))
+    )
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "floats": floats,
+    "algorithms": algorithms,
+    "counts": counts,
+    "svm_grid": lambda: recorded(svm_grid()[4]),
+    "oboe": lambda: recorded(oboe(18)[2]),
+}
+RECORDED = ("svm_grid", "oboe")
+
+
+@dataclass
+class Run:
+    """An evaluation: its configuration, its loss and when these become known."""
+
+    vector: FloatArray
+    loss: float
+    published: float
+    finished: float
+
+
+@dataclass
+class Workers:
+    """Simulated workers on one search.
+
+    Args:
+        problem: What is searched.
+        proposer: What they all ask.
+        seed: Of the search and of the durations.
+        latency: Seconds from reading the history until a proposal can be read.
+        rounds: Whether everyone waits for all others before the next evaluation.
+    """
+
+    problem: Problem
+    proposer: AnyProposer
+    seed: int
+    latency: float
+    rounds: bool = False
+    runs: list[Run] = field(default_factory=list)
+
+    def search(self, n_workers: int, n_trials: int) -> FloatArray:
+        """Losses (n_trials,) by number."""
+        space, streams = VectorSpace(self.problem.space), Streams(self.seed)
+        free = [0.0] * n_workers
+        for k in range(n_trials):
+            now = heapq.heappop(free)
+            vector = ask(self.proposer, space, self.history(space, now), streams, k).vector
+            values = dict(Configuration(self.problem.space, vector=vector))
+            seconds = 1.0 if self.rounds else streams.generator("duration", k).uniform(0.5, 1.5)
+            end = now + self.latency + float(seconds)
+            self.runs.append(Run(vector, self.problem.loss(values), now + self.latency, end))
+            heapq.heappush(free, end)
+        return np.array([run.loss for run in self.runs])
+
+    def history(self, space: VectorSpace, now: float) -> History:
+        """What can be read at a moment."""
+        done = [k for k, run in enumerate(self.runs) if run.finished <= now]
+        done.sort(key=lambda k: (self.runs[k].finished, k))
+        order = done + [k for k, run in enumerate(self.runs) if run.finished > now]
+        rows = [self.runs[k] for k in order]
+        n = len(done)
+        vectors = [np.full(space.d, np.nan) if r.published > now else r.vector for r in rows]
+        return History.of(
+            np.array(vectors).reshape(len(rows), space.d),
+            [r.loss if i < n else math.nan for i, r in enumerate(rows)],
+            seconds=[1.0 if i < n else math.nan for i in range(len(rows))],
+            number=order,
+            status=[Status.COMPLETE if i < n else Status.RUNNING for i in range(len(rows))],
+        )
+
+
+def run(args: argparse.Namespace, n_workers: int) -> pd.DataFrame:
+    """Regret and repeats of every search, from the file or run now."""
+    key = ["method", "space", "workers", "trials", "latency", "rounds", "seed"]
+    done = pd.read_csv(args.path) if args.path.exists() else pd.DataFrame(columns=key)
+    there = set(done[key].itertuples(index=False, name=None))
+    for name in args.spaces:
+        problem = PROBLEMS[name]()
+        for method in args.methods:
+            for seed in range(args.seeds):
+                for workers in (1, n_workers):
+                    place = (
+                        *(method, name, workers, args.trials),
+                        *(float(args.latency), args.rounds, seed),
+                    )
+                    if place in there:
+                        continue
+                    proposer = METHODS[method]()
+                    simulated = Workers(problem, proposer, seed, args.latency, args.rounds)
+                    losses = simulated.search(workers, args.trials)
+                    regret = (losses.min() - problem.best) / (problem.worst - problem.best)
+                    different = {run.vector.tobytes() for run in simulated.runs}
+                    row = pd.DataFrame([place], columns=key).assign(
+                        regret=regret, repeats=len(losses) - len(different)
+                    )
+                    args.path.parent.mkdir(parents=True, exist_ok=True)
+                    row.to_csv(args.path, mode="a", header=not args.path.exists(), index=False)
+    found = pd.read_csv(args.path)
+    wanted = found.method.isin(args.methods) & found.space.isin(args.spaces)
+    wanted &= found.workers.isin([1, n_workers]) & (found.trials == args.trials)
+    wanted &= (found.latency == args.latency) & (found.rounds == args.rounds)
+    chosen: pd.DataFrame = found[wanted & (found.seed < args.seeds)]
+    return chosen
+
+
+def shown(found: pd.DataFrame, n_workers: int) -> None:
+    """Print mean regrets and the ratio of the geometric means."""
+    means = found.pivot_table(index=["method", "space"], columns="workers", values="regret")
+    repeats = found[found.workers == n_workers].groupby(["method", "space"]).repeats.sum()
+    table = (100.0 * means).round(3).assign(repeats=repeats)
+    print("Mean regret in percent by workers, and repeated configurations of all seeds")
+    print(table.to_string())
+    logs = found.assign(log=np.log(found.regret.clip(lower=FLOOR)))
+    by_workers = logs.pivot_table(index="method", columns="workers", values="log")
+    for method, row in by_workers.iterrows():
+        ratio = math.exp(row[n_workers] - row[1])
+        print(f"{method}: geometric mean regret of {n_workers} workers is {ratio:.2f} of one's")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--methods", nargs="+", default=["gbqr"], choices=list(METHODS))
+    parser.add_argument("--spaces", nargs="+", choices=list(PROBLEMS))
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--latency", type=float, default=0.1)
+    parser.add_argument("--rounds", action="store_true", help="everyone waits for all others")
+    parser.add_argument("--smoke", action="store_true", help="two spaces, one seed, 16 trials")
+    parser.add_argument("--path", type=Path, default=Path("build/workers.csv"))
+    args = parser.parse_args()
+    if args.smoke:
+        args.spaces, args.seeds, args.trials = ["algorithms", "counts"], 1, 16
+    args.spaces = args.spaces or [
+        name for name in PROBLEMS if name not in RECORDED or data_folder() is not None
+    ]
+    if args.workers < 2:
+        parser.error("--workers must be >= 2: they are compared with one.")
+    shown(run(args, args.workers), args.workers)
+
+
+if __name__ == "__main__":
+    main()

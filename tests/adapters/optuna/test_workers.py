@@ -1,0 +1,173 @@
+"""Eight workers that start together on one study: no configuration twice, whatever the storage.
+
+In the objectives all eight wait for each other, so that none has finished before the last one has
+its values. No assertion depends on who is faster.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import (
+    BlendedSampler,
+    EIPerSecondSampler,
+    GBQRSampler,
+    PMFSampler,
+    SurrogateSampler,
+    TSTSampler,
+)
+from optuna.distributions import IntDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from slow_storage import SlowStorage
+
+WORKERS = 8
+Suggest = Callable[[optuna.Trial], float]
+
+
+def floats(trial: optuna.Trial) -> float:
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 1e-4, 1, log=True)
+    return x + y + trial.suggest_int("n", 1, 100)
+
+
+def branches(trial: optuna.Trial) -> float:
+    algorithm = trial.suggest_categorical("algorithm", ["svm", "rf", "knn"])
+    if algorithm == "knn":
+        return float(trial.suggest_int("k", 1, 50))
+    return trial.suggest_float("C" if algorithm == "svm" else "x", 0, 1)
+
+
+def small(trial: optuna.Trial) -> float:
+    return float((trial.suggest_int("a", 0, 30) - 7) ** 2)
+
+
+def earlier(objective: Suggest) -> list[optuna.Study]:
+    studies = []
+    for seed in range(2):
+        study = optuna.create_study(study_name=f"s{seed}", sampler=RandomSampler(seed=seed))
+        study.optimize(objective, n_trials=15)
+        studies.append(study)
+    return studies
+
+
+OWN: dict[str, Callable[[], BaseSampler]] = {
+    "gbqr": lambda: GBQRSampler(seed=1),
+    "ei_per_second": lambda: EIPerSecondSampler(cost=lambda t: 1.0 + t.number % 3, seed=1),
+    "forest": lambda: SurrogateSampler(surrogate="random_forest", seed=1),
+}
+TRANSFER: dict[str, Callable[..., BaseSampler]] = {
+    "tst": TSTSampler,
+    "blended": BlendedSampler,
+    "pmf": PMFSampler,
+}
+
+
+def params_of(study: optuna.Study) -> list[dict[str, Any]]:
+    return [trial.params for trial in study.get_trials(deepcopy=False)]
+
+
+def distinct(params: list[dict[str, Any]]) -> int:
+    return len({json.dumps(p, sort_keys=True) for p in params})
+
+
+def in_threads(
+    objective: Suggest, sampler: BaseSampler, storage: BaseStorage, n_trials: int
+) -> list[dict[str, Any]]:
+    """Values of all trials, the first eight of which are asked for at once."""
+    everyone = threading.Barrier(WORKERS)
+
+    def waiting(trial: optuna.Trial) -> float:
+        value = objective(trial)
+        if trial.number < WORKERS:
+            everyone.wait(timeout=300)
+        return value
+
+    study = optuna.create_study(storage=storage, sampler=sampler)
+    study.optimize(waiting, n_trials=n_trials, n_jobs=WORKERS)
+    return params_of(study)
+
+
+@pytest.mark.parametrize("objective", [floats, branches])
+@pytest.mark.parametrize("name", OWN)
+def test_threads_that_start_together(name: str, objective: Suggest) -> None:
+    found = in_threads(objective, OWN[name](), SlowStorage(), 20)
+    assert distinct(found[:WORKERS]) == WORKERS
+    if objective is floats:  # the branch "knn" has no continuous parameter
+        assert distinct(found) == 20
+
+
+@pytest.mark.parametrize("objective", [floats, branches])
+@pytest.mark.parametrize("name", TRANSFER)
+def test_threads_that_start_together_with_a_memory(name: str, objective: Suggest) -> None:
+    sampler = TRANSFER[name](earlier(objective), seed=1)
+    found = in_threads(objective, sampler, InMemoryStorage(), 16)
+    assert distinct(found[:WORKERS]) == WORKERS
+    if objective is floats:
+        assert distinct(found) == 16
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_threads_exhaust_a_grid_without_repeats(declared: bool) -> None:
+    space = {"a": IntDistribution(0, 30)} if declared else None
+    found = in_threads(small, GBQRSampler(seed=0, search_space=space), InMemoryStorage(), 31)
+    assert distinct(found) == 31
+
+
+def test_branches_are_balanced_from_the_first_trials_on() -> None:
+    found = in_threads(branches, GBQRSampler(seed=2), InMemoryStorage(), WORKERS)
+    counts = [sum(p["algorithm"] == a for p in found) for a in ("svm", "rf", "knn")]
+    assert sorted(counts) == [2, 3, 3]
+
+
+SCRIPT = """
+import multiprocessing, sys
+sys.path.insert(0, sys.argv[1])
+from test_workers import *
+
+def work(name, url, everyone):
+    def waiting(trial):
+        value = branches(trial)
+        if trial.number < WORKERS:
+            everyone.wait(300)
+        return value
+
+    storage = storage_at(url)
+    everyone.wait(300)
+    study = optuna.load_study(study_name="s", storage=storage, sampler=OWN[name]())
+    study.optimize(waiting, n_trials=1)
+
+fork = multiprocessing.get_context("fork")
+everyone = fork.Barrier(WORKERS)
+children = [fork.Process(target=work, args=(*sys.argv[2:4], everyone)) for _ in range(WORKERS)]
+for child in children:
+    child.start()
+for child in children:
+    child.join()
+assert not any(child.exitcode for child in children)
+"""
+
+
+def storage_at(url: str) -> BaseStorage:
+    if url.endswith(".log"):
+        return JournalStorage(JournalFileBackend(url))
+    return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 300}})
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_processes_that_start_together(kind: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.log")
+    optuna.create_study(study_name="s", storage=storage_at(url))
+    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent), "gbqr", url]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    study = optuna.load_study(study_name="s", storage=storage_at(url))
+    found = params_of(study)
+    assert len(found) == distinct(found) == WORKERS
