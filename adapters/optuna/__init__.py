@@ -4,11 +4,13 @@ from .._optional import require
 
 require("optuna", "optuna")
 
+from automl_plugins.explanation import Explanation
+
 from .arm_recipes import BanditSampler, WeightedModelSampler
 from .arm_report import arm_report
 from .boasf_sampler import BOASFSampler
 from .callbacks import NoImprovement
-from .explain import Explanation, explain
+from .explain import explain
 from .filtering_pruner import SuccessiveFilteringPruner
 from .initial_design import INITIAL_DESIGN, enqueue_initial_design
 from .memory_io import is_space, meta_dataset_from_studies, read_task, write_history

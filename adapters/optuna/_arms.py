@@ -17,6 +17,7 @@ from automl_plugins.bandits.policy import failing
 from automl_plugins.bandits.records import ArmRecords, ArmStatistics
 from automl_plugins.bandits.rewards import RewardScale
 from automl_plugins.bandits.rounds import Round
+from automl_plugins.explanation import ArmFacts
 
 from . import _private
 from ._columns import Cost, Row
@@ -76,6 +77,8 @@ class ArmMemory(Memory):
         distribution: Of the arm parameter, once a trial has asked for it.
         categories: Names of all categorical parameters that were asked for.
         has_complete: Whether any trial is complete.
+        armless: Numbers of the complete trials that a sampler of this arm has served, and that
+            did not ask for it.
     """
 
     def __init__(self, study: Study, arm: str, cost: Cost) -> None:
@@ -89,6 +92,7 @@ class ArmMemory(Memory):
         self.distribution: CategoricalDistribution | None = None
         self.categories: set[str] = set()
         self.has_complete = False
+        self.armless: list[int] = []
 
     def _read(self, trial: FrozenTrial) -> Row:
         row = super()._read(trial)
@@ -100,6 +104,10 @@ class ArmMemory(Memory):
             self.owner[trial.number] = index
         if trial.state in _FULL:
             self.has_complete |= trial.state == TrialState.COMPLETE
+            if trial.state == TrialState.COMPLETE and asked is None:
+                facts = ArmFacts.from_dict(_private.read_arm_facts(trial))
+                if facts is not None and facts.parameter == self._arm:
+                    self.armless.append(trial.number)
             self.categories |= {
                 name
                 for name, distribution in trial.distributions.items()

@@ -71,6 +71,11 @@ class InnerSamplers:
         return self.__dict__ | {"_copies": {}}  # the keys are of this process
 
     @property
+    def default(self) -> bool:
+        """Whether they are those of the recipe, not the user's."""
+        return self._inner is None
+
+    @property
     def name(self) -> str:
         """Class of the samplers."""
         sampler = self._inner if isinstance(self._inner, BaseSampler) else self._fresh(1, 0)

@@ -53,7 +53,7 @@ def read_proposal(trial: FrozenTrial) -> dict[str, float]:
         chunks.append(chunk)
     try:
         return dict(json.loads("".join(chunks))) if chunks else {}
-    except json.JSONDecodeError:  # another worker is still writing its chunks
+    except (TypeError, ValueError):  # another worker is still writing its chunks
         return {}
 
 
@@ -73,8 +73,27 @@ def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]
 
 
 def read_explanation(trial: FrozenTrial | Trial) -> dict[str, Any]:
-    """What ``write_explanation`` stored, empty if nothing."""
-    return dict(trial.user_attrs.get(_PREFIX, {}))
+    """What ``write_explanation`` stored, empty if nothing, or if it was overwritten."""
+    stored = trial.user_attrs.get(_PREFIX)
+    return dict(stored) if isinstance(stored, Mapping) else {}
+
+
+def frozen(trial: FrozenTrial | Trial) -> FrozenTrial:
+    """A trial as its storage has it now."""
+    if isinstance(trial, FrozenTrial):
+        return trial
+    return trial.storage.get_trial(trial._trial_id)
+
+
+def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
+    """Values with which a trial was enqueued."""
+    stored = trial.system_attrs.get("fixed_params")
+    return dict(stored) if isinstance(stored, Mapping) else {}
+
+
+def has_overhead(trial: FrozenTrial) -> bool:
+    """Whether a sampler of this package has left its time."""
+    return _OVERHEAD in trial.system_attrs
 
 
 def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) -> None:
@@ -91,9 +110,12 @@ def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) 
 
 
 def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:
-    """The search's own share and those of the sources; None if ``write_shares`` stored nothing."""
+    """The search's own share and those of the sources; None if nothing legal is stored."""
     content = trial.user_attrs.get(_SOURCES)
-    return None if content is None else (float(content["own"]), dict(content["sources"]))
+    try:
+        return float(content["own"]), {str(n): float(s) for n, s in content["sources"].items()}
+    except (AttributeError, KeyError, TypeError, ValueError):  # nothing, or somebody's own
+        return None
 
 
 def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
@@ -102,7 +124,7 @@ def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     sampler = study.sampler
     if isinstance(sampler, PartialFixedSampler):
         held.update(sampler._fixed_params)
-    held.update(trial.system_attrs.get("fixed_params", {}))
+    held.update(enqueued_values(trial))
     held.update(trial.params)
     return held
 
@@ -178,6 +200,26 @@ def read_arm(trial: FrozenTrial, arm: str) -> int | None:
     """What ``write_arm`` published, None if nothing."""
     index = trial.system_attrs.get(f"{_PREFIX}:arm:{arm}")
     return None if index is None else int(index)
+
+
+def published_arms(trial: FrozenTrial) -> dict[str, int]:
+    """What ``write_arm`` published, by the name of the parameter."""
+    prefix = f"{_PREFIX}:arm:"
+    return {
+        key.removeprefix(prefix): int(index)
+        for key, index in trial.system_attrs.items()
+        if key.startswith(prefix) and isinstance(index, int)
+    }
+
+
+def write_arm_facts(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
+    """Store which arm a trial got and why, as the user attribute ``automl_plugins:arm``."""
+    study._storage.set_trial_user_attr(trial._trial_id, f"{_PREFIX}:arm", dict(facts))
+
+
+def read_arm_facts(trial: FrozenTrial) -> Any:
+    """What ``write_arm_facts`` stored, or whatever is in its place."""
+    return trial.user_attrs.get(f"{_PREFIX}:arm")
 
 
 def write_rounds(

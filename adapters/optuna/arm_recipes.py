@@ -16,7 +16,7 @@ from automl_plugins.bandits.model_weights import (
     weights_from_logs,
     weights_from_numbers,
 )
-from automl_plugins.bandits.policy import Policy, working
+from automl_plugins.bandits.policy import ArmChoice, Policy, working
 from automl_plugins.bandits.records import ArmStatistics
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.history import Status
@@ -83,23 +83,24 @@ class WeightedModelSampler(ArmSampler):
             )
         self.weights = dict(weights) if isinstance(weights, Mapping) else weights
 
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> int:
+    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
         records = situation.pulls.records
         statistics = ArmStatistics.from_records(records, len(situation.choices))
         arms = working(np.array(situation.arms), statistics)
         rng = self._streams.generator("weights", situation.k)
         if isinstance(self.weights, dict):
             weights = _given(self.weights, situation.choices)[arms]
-            return int(rng.choice(arms, p=weights / weights.sum() if weights.any() else None))
+            p = weights / weights.sum() if weights.any() else np.full(len(arms), 1 / len(arms))
+            return _drawn(arms, p, rng)
         sized = np.isin(arms, list(situation.parameters))
         waiting = np.isin(arms, records.arm[records.status == Status.RUNNING])
         if (new := arms[~sized & ~waiting]).size:
             pulls = statistics.pulls[new]
-            return int(rng.choice(new[pulls == pulls.min()]))
+            return ArmChoice(int(rng.choice(new[pulls == pulls.min()])), "its size is not known")
         known = arms[sized]
         if not known.size:  # all are being tried for the first time
-            return int(rng.choice(arms))
-        return int(rng.choice(known, p=self._weights(known, situation)))
+            return ArmChoice(int(rng.choice(arms)), "all are tried for the first time")
+        return _drawn(known, self._weights(known, situation), rng)
 
     def _weights(self, arms: IntArray, situation: Situation) -> FloatArray:
         """Probabilities of arms whose parameters are known."""
@@ -107,6 +108,11 @@ class WeightedModelSampler(ArmSampler):
             return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
         volumes = log_volumes(situation.union().vectors.space, self.arm)
         return weights_from_logs([volumes[a] for a in arms.tolist()])
+
+
+def _drawn(arms: IntArray, p: FloatArray, rng: np.random.Generator) -> ArmChoice:
+    place = int(rng.choice(len(arms), p=p))
+    return ArmChoice(int(arms[place]), f"drawn by its weight, with probability {p[place]:.2g}")
 
 
 def _given(weights: Mapping[Any, float], choices: tuple[Any, ...]) -> FloatArray:
@@ -166,7 +172,7 @@ class BanditSampler(ArmSampler):
             )
         self.policy = MaxUCB() if policy is None else policy
 
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> int:
-        return self.policy.choose(
+    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
+        return self.policy.decide(
             situation.arms, situation.pulls.records, self._streams, situation.k
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -12,6 +13,8 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.bandits.policy import ArmChoice
+from automl_plugins.explanation import ArmFacts
 from automl_plugins.streams import Streams
 
 from . import _private
@@ -41,8 +44,10 @@ class ArmSampler(BaseSampler):
     """The choices of one categorical parameter are arms: each has a sampler of its own.
 
     Which arm a trial gets is decided by a subclass, from all trials of the study; everything else
-    is proposed by the arm's sampler, which sees the trials of its arm alone. An objective that
-    never asks for the parameter is left to one such sampler, with a warning.
+    is proposed by the arm's sampler, which sees the trials of its arm alone. If the first complete
+    trial has not asked for the parameter, the next one fails with an error that names those which
+    there are. An objective whose trials ask for it only now and then declares it in
+    ``search_space``; as long as no trial asks, one such sampler proposes everything.
 
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
     few configurations (a grid) is not asked for one twice, and leaves when it has none left.
@@ -57,7 +62,7 @@ class ArmSampler(BaseSampler):
         search_space: Distributions known up front; only that of ``arm`` is used. Without it the
             arms are known once a trial has asked for them.
         warn_independent_sampling: Log a warning, once for each name, when a parameter that its
-            arm is known to have is not part of the joint proposal.
+            arm is known to have is not part of the joint proposal of the ``inner`` that was given.
         reward_range: Values of the objective that are worth 0 and 1, in either order; None
             follows the trials, see ``automl_plugins.bandits.rewards``. Infeasible trials are
             worth 0.
@@ -103,7 +108,7 @@ class ArmSampler(BaseSampler):
         return self._streams.seed
 
     @abstractmethod
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> int:
+    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
         """One of ``situation.arms``."""
 
     # --- Optuna's interface ---------------------------------------------------------------
@@ -188,11 +193,23 @@ class ArmSampler(BaseSampler):
         whole = _private.whole_study(study)
         known = self._known(whole)
         view = known.memory.view(whole, trial)
+        self._check_name(known)
         distribution = asked or self._asked(trial) or self._arms(known)
         arm = None
+        facts = ArmFacts(self.arm, sampler=self._samplers.name)
         if distribution is not None:
-            arm = self._decide(study, trial, known, view, distribution)
+            chosen = self._decide(study, trial, known, view, distribution)
+            arm = chosen.arm
+            facts = ArmFacts(
+                self.arm,
+                str(distribution.choices[arm]),
+                chosen.reason,
+                chosen.score,
+                chosen.round,
+                self._samplers.name,
+            )
             _private.write_arm(study, trial, self.arm, arm)
+        _private.write_arm_facts(study, trial, facts.to_dict())
         pull = self._pull(study, trial, distribution, arm, view)
         pull.sampler.before_trial(pull.study, trial)
         self._pulls[_key(study, trial)] = pull
@@ -231,13 +248,28 @@ class ArmSampler(BaseSampler):
         memory = known.memory
         if memory.distribution is not None or not memory.has_complete:
             return memory.distribution or self._declared
-        if known.first_time("not asked"):
+        if self._declared is not None and known.first_time("not asked"):
             _logger.warning(
                 f"arm={self.arm!r}: no complete trial has asked for this parameter. There are no"
                 f" arms to choose from, so {self._samplers.name} samples everything. Categorical"
                 f" parameters of the study: {sorted(memory.categories)}."
             )
         return None
+
+    def _check_name(self, known: KnownStudy) -> None:
+        """Raise a ValueError if a complete trial that this sampler served has no arm."""
+        memory = known.memory
+        if memory.distribution is not None or not memory.armless or self._declared is not None:
+            return
+        names = sorted(memory.categories)
+        near = get_close_matches(self.arm, names, n=1, cutoff=0.4) or names[:1]
+        advice = f"Did you mean arm={near[0]!r}? " if near else ""
+        raise ValueError(
+            f"arm={self.arm!r}: trial {memory.armless[0]} is complete and has not asked for it."
+            f" Categorical parameters of the study: {names or 'none'}. {advice}arm= must be the"
+            " name that the objective passes to suggest_categorical. If only some trials ask for"
+            f" it, declare it: search_space={{{self.arm!r}: CategoricalDistribution([...])}}."
+        )
 
     def _decide(
         self,
@@ -246,13 +278,16 @@ class ArmSampler(BaseSampler):
         known: KnownStudy,
         view: View,
         distribution: CategoricalDistribution,
-    ) -> int:
+    ) -> ArmChoice:
         held = _private.held_values(study, trial)
         if self.arm in held:
-            return int(distribution.to_internal_repr(held[self.arm]))
+            index = int(distribution.to_internal_repr(held[self.arm]))
+            return ArmChoice(index, "decided beforehand")
         promised = _private.read_arm(trial, self.arm)
-        if promised is not None or distribution.single():
-            return promised or 0
+        if promised is not None:
+            return ArmChoice(promised, "decided by another worker")
+        if distribution.single():
+            return ArmChoice(0, "the only arm")
         situation = known.situation(view, distribution, trial.number)
         self._announce(known, situation)
         return self._choose(study, trial, situation)
@@ -276,6 +311,8 @@ class ArmSampler(BaseSampler):
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str
     ) -> None:
+        if self._samplers.default:  # what it does is our choice, not the user's
+            return
         if pull.arm is None or not pull.joint or not self._warn_independent_sampling:
             return
         known = self._known(_private.whole_study(study))

@@ -11,6 +11,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.rendering import lost_incumbent_line
 from automl_plugins.bandits.rounds import Round, lost_incumbent
 from automl_plugins.bandits.successive_filtering import Score, SuccessiveFiltering, Unit
@@ -128,7 +129,7 @@ class BOASFSampler(ArmSampler):
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> int:
+    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
         n_arms = len(situation.choices)
         if self.unit == "trials" and n_arms > self.filtering.budget and not self._said_few:
             self._said_few = True
@@ -144,12 +145,12 @@ class BOASFSampler(ArmSampler):
             lost = lost_incumbent(outcome, situation.pulls.records, situation.arms)
             if lost is not None:
                 _logger.warning(lost_incumbent_line(outcome, str(situation.choices[lost])))
-        if arm is not None:
-            return arm
         last = (*situation.rounds, *opened)[-1]
+        if arm is not None:
+            return ArmChoice(arm, "share of BOASF", last.score_of(arm), last.index + 1)
         arms = [a for a in last.arms if a in situation.arms] or situation.arms
         records = situation.pulls.records
-        return self._afterwards.choose(arms, records, self._streams, situation.k)
+        return self._afterwards.decide(arms, records, self._streams, situation.k)
 
     def _after(
         self,

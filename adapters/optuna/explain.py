@@ -2,92 +2,113 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any
 
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from automl_plugins.explanation import ArmFacts, Explanation
 
 from . import _private
-
-_ORIGINS = {
-    "design": "fills the search space (start or interleaved)",
-    "random": "was drawn at random (start)",
-    "model": "was chosen by the surrogate model",
-}
-_SUGGESTED = "belongs to the start that earlier tasks suggest"
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What was known about a configuration when it was proposed; None where it was not modelled.
-
-    Attributes:
-        number: The trial.
-        origin: ``"design"``, ``"random"`` or ``"model"``.
-        value: Predicted objective value.
-        bound: Predicted optimistic bound of the objective value.
-        seconds: Predicted seconds.
-        success: Predicted probability of success.
-        n_rows: Finished trials behind the prediction.
-        own_share: Share of the search's own trials in the decision, in [0, 1].
-        shares: Share of each earlier task by name, largest first; None without earlier tasks.
-    """
-
-    number: int
-    origin: str
-    value: float | None = None
-    bound: float | None = None
-    seconds: float | None = None
-    success: float | None = None
-    n_rows: int = 0
-    own_share: float | None = None
-    shares: Mapping[str, float] | None = None
-
-    @property
-    def source(self) -> str | None:
-        """The earlier task with the largest share; None if none has any."""
-        return max(self.shares, key=self.shares.__getitem__) if self.shares else None
-
-    @property
-    def source_share(self) -> float:
-        """Its share."""
-        return self.shares[self.source] if self.shares and self.source else 0.0
-
-    def __str__(self) -> str:
-        suggested = self.origin == "design" and bool(self.shares)
-        origin = _SUGGESTED if suggested else _ORIGINS[self.origin]
-        facts = [f"Trial {self.number} {origin}"]
-        if self.origin == "model":
-            facts.append(f"fitted on {self.n_rows} trials")
-        for text, fact in (
-            ("predicted value {:.6g}", self.value),
-            ("optimistic bound {:.6g}", self.bound),
-            ("predicted cost {:.3g} s", self.seconds),
-            ("probability of success {:.0%}", self.success),
-        ):
-            if fact is not None:
-                facts.append(text.format(fact))
-        if self.own_share is not None:
-            facts.append(f"own share {self.own_share:.0%}")
-        if self.source is not None:
-            facts.append(f"among the sources {self.source!r} weighs most, {self.source_share:.0%}")
-        return ", ".join(facts) + "."
+from .initial_design import INITIAL_DESIGN
 
 
 def explain(trial: FrozenTrial | Trial) -> Explanation:
-    """Why ``trial`` was proposed.
+    """Why ``trial`` was proposed: any trial of any study, whoever proposed it.
 
-    It is read from the user attributes ``automl_plugins`` and, for samplers that learn from
-    earlier tasks, ``automl_plugins:sources``: ``{"own": share, "sources": {name: share}}``.
-
-    Raises:
-        ValueError: If no sampler of this package proposed the trial.
+    It is read from what the samplers of this package store with a trial: the user attributes
+    ``automl_plugins`` (origin and predictions), ``automl_plugins:arm`` and, for samplers that
+    learn from earlier tasks, ``automl_plugins:sources``
+    (``{"own": share, "sources": {name: share}}``). What somebody has changed there to something
+    that is no fact is left out.
     """
-    facts = _private.read_explanation(trial)
-    if not facts:
-        raise ValueError(
-            f"Trial {trial.number} was not proposed by a sampler of automl_plugins: it was"
-            " enqueued or added, its first trial, or sampled by another sampler."
-        )
-    own, shares = _private.read_shares(trial) or (None, None)
-    return Explanation(number=trial.number, own_share=own, shares=shares, **facts)
+    frozen = _private.frozen(trial)
+    facts = _private.read_explanation(frozen)
+    enqueued = [name for name in _private.enqueued_values(frozen) if name in frozen.params]
+    noted = facts.get("fixed")
+    held = [name for name in noted if name in frozen.params] if isinstance(noted, list) else []
+    fixed = sorted({*enqueued, *held})
+    arm = _arm(frozen)
+    own, shares = _private.read_shares(frozen) or (None, None)
+    origin = _origin(frozen, arm)
+    if _given(frozen, enqueued):
+        facts = {"origin": origin}
+        own, shares = None, None
+    return Explanation.from_facts(
+        frozen.number,
+        facts,
+        own_share=own,
+        shares=shares,
+        arm=arm,
+        origin=origin,
+        fixed=fixed,
+        independent=_independent(frozen, fixed) if _joint(facts) else (),
+    )
+
+
+def _given(trial: FrozenTrial, enqueued: list[str]) -> bool:
+    """Whether all values of a trial were enqueued, or will be."""
+    if trial.state == TrialState.WAITING:
+        return bool(_private.enqueued_values(trial))
+    return bool(enqueued) and all(
+        name in enqueued or distribution.single()
+        for name, distribution in trial.distributions.items()
+    )
+
+
+def _joint(facts: Mapping[str, Any]) -> bool:
+    """Whether there was a joint proposal."""
+    return facts.get("origin") in ("model", "design", "random")
+
+
+def _origin(trial: FrozenTrial, arm: ArmFacts | None) -> str:
+    """The origin of a trial for which none is stored, or all of whose values are given.
+
+    A sampler of this package has left its time, or the arm, with each trial that it served.
+    """
+    enqueued = [name for name in _private.enqueued_values(trial) if name in trial.params]
+    if _given(trial, enqueued):
+        return _design(trial) or "enqueued"
+    if trial.state == TrialState.WAITING or not (trial.params or trial.state.is_finished()):
+        return "pending"
+    if arm is not None:
+        return "inner"
+    return "independent" if _private.has_overhead(trial) else "foreign"
+
+
+def _design(trial: FrozenTrial) -> str | None:
+    """The origin of a trial that ``enqueue_initial_design`` has enqueued; None for others."""
+    note = trial.user_attrs.get(INITIAL_DESIGN)
+    if not isinstance(note, Mapping):
+        return None
+    return "design" if note.get("design") == "space_filling" else "suggested"
+
+
+def _arm(trial: FrozenTrial) -> ArmFacts | None:
+    noted = ArmFacts.from_dict(_private.read_arm_facts(trial))
+    if noted is not None:
+        return noted
+    for parameter, index in _private.published_arms(trial).items():  # of an earlier version
+        choices = getattr(trial.distributions.get(parameter), "choices", ())
+        if 0 <= index < len(choices):
+            return ArmFacts(parameter, str(choices[index]))
+    return None
+
+
+def _independent(trial: FrozenTrial, fixed: list[str]) -> tuple[str, ...]:
+    """Parameters whose values are not those of the joint proposal."""
+    proposed = _private.read_proposal(trial)
+    return tuple(
+        name
+        for name, value in trial.params.items()
+        if name not in fixed
+        and not trial.distributions[name].single()
+        and not _same(proposed.get(name), trial.distributions[name].to_internal_repr(value))
+    )
+
+
+def _same(proposed: Any, internal: float) -> bool:
+    if isinstance(proposed, bool) or not isinstance(proposed, int | float):
+        return False
+    return math.isclose(proposed, internal, rel_tol=1e-9, abs_tol=1e-12)

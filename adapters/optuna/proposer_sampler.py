@@ -151,14 +151,14 @@ class ProposerSampler(BaseSampler):
         """
         self._refuse_multi_objective(study)
         if not search_space and self._foresight is None:
-            return {}
+            return self._leave(study, trial)
         with self._clocked(study, trial):
             with self._turn:
                 found = self._published(study, trial, search_space)
             if found is None:
-                return {}
+                return self._leave(study, trial)
             union, proposal = found
-            self._explain(study, trial, proposal)
+            self._explain(study, trial, union, proposal)
             rng = self._streams.generator("unasked", trial.number)
             # Values of inactive parameters are harmless, and serve an objective that asks anyway.
             complete = union.vectors.fill(proposal.vector, rng)
@@ -270,7 +270,14 @@ class ProposerSampler(BaseSampler):
 
         return self._memories.of(_private.study_key(study), made)
 
-    def _explain(self, study: Study, trial: FrozenTrial, proposal: Proposal) -> None:
+    def _leave(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+        """No joint proposal: all parameters are sampled independently."""
+        _private.write_explanation(study, trial, {"origin": "independent"})
+        return {}
+
+    def _explain(
+        self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal
+    ) -> None:
         facts = asdict(proposal)
         for name in ("vector", "fit_seconds", "shares"):
             del facts[name]
@@ -279,13 +286,16 @@ class ProposerSampler(BaseSampler):
                 facts[name] = None if facts[name] is None else -facts[name]
         facts["value"] = facts.pop("loss")
         facts = {k: v for k, v in facts.items() if v is not None}
+        fixed = ~np.isnan(union.fixed(_private.held_values(study, trial)))
+        if fixed.any():
+            facts["fixed"] = [n for n, f in zip(union.vectors.names, fixed, strict=True) if f]
         _private.write_explanation(study, trial, facts)
         if proposal.shares is not None:
             _private.write_shares(study, trial, proposal.shares)
         if proposal.fit_seconds is not None:
-            told = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
-            predicted = f", predicted {', '.join(told)}" if told else ""
-            _logger.info(
+            shown = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
+            predicted = f", predicted {', '.join(shown)}" if shown else ""
+            _logger.debug(
                 f"Trial {trial.number}: {self._model_name} fitted on {proposal.n_rows} trials in"
                 f" {proposal.fit_seconds:.3f} s{predicted}."
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,23 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 FAILURES = 3  # finished pulls, all failed, after which an arm is given up
+
+
+@dataclass(frozen=True)
+class ArmChoice:
+    """An arm, and why it was chosen.
+
+    Attributes:
+        arm: Number of the arm.
+        reason: In words.
+        score: What the rule compared; None where it compared nothing.
+        round: Round of successive filtering, from 1; None without rounds.
+    """
+
+    arm: int
+    reason: str
+    score: float | None = None
+    round: int | None = None
 
 
 class Policy(ABC):
@@ -54,18 +72,38 @@ class Policy(ABC):
         Raises:
             ValueError: If there is no arm.
         """
+        left, statistics = self._left(arms, records)
+        rng = streams.generator("policy", k)
+        pulls = statistics.pulls[left]
+        if self._guarantees(pulls):
+            return int(rng.choice(left[pulls == pulls.min()]))
+        return int(self._pick(left, records, statistics, rng))
+
+    def decide(
+        self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int
+    ) -> ArmChoice:
+        """What ``choose`` returns, and why."""
+        arm = self.choose(arms, records, streams, k)
+        left, statistics = self._left(arms, records)
+        if self._guarantees(statistics.pulls[left]):
+            return ArmChoice(arm, f"guaranteed minimum of {type(self).__name__}")
+        scores = self._scores(left, records, statistics)
+        score = None if scores is None else float(scores[left == arm].max(initial=-math.inf))
+        return ArmChoice(arm, f"chosen by {type(self).__name__}", score)
+
+    def _left(self, arms: Sequence[int], records: ArmRecords) -> tuple[IntArray, ArmStatistics]:
+        """The arms that have not always failed, ascending, and what is known of all."""
         if not len(arms):
             raise ValueError("There is no arm to choose from.")
         seen = int(records.arm.max()) + 1 if len(records) else 0
         statistics = ArmStatistics.from_records(records, max(seen, max(arms) + 1))
-        left = working(np.unique(np.asarray(arms, dtype=np.int64)), statistics)
-        rng = streams.generator("policy", k)
-        pulls = statistics.pulls[left]
+        return working(np.unique(np.asarray(arms, dtype=np.int64)), statistics), statistics
+
+    def _guarantees(self, pulls: IntArray) -> bool:
+        """Whether an arm has fewer pulls (K,) than it is guaranteed."""
         # One pull ahead for every arm: they may all fall short of the guarantee at once.
-        share = self.min_share * (int(pulls.sum()) / len(left) + 1)
-        if pulls.min() < max(self.min_pulls, math.ceil(share)):
-            return int(rng.choice(left[pulls == pulls.min()]))
-        return int(self._pick(left, records, statistics, rng))
+        share = self.min_share * (int(pulls.sum()) / len(pulls) + 1)
+        return bool(pulls.min() < max(self.min_pulls, math.ceil(share)))
 
     @abstractmethod
     def _pick(
@@ -76,6 +114,30 @@ class Policy(ABC):
         rng: np.random.Generator,
     ) -> int:
         """One of ``arms``, each of which has ``min_pulls`` pulls (maybe still running)."""
+
+    def _scores(
+        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
+    ) -> FloatArray | None:
+        """What the rule compares, larger is better (len(arms),); None if it compares nothing."""
+        return None
+
+
+class ScoredPolicy(Policy):
+    """A policy that plays the arm with the largest score."""
+
+    @abstractmethod
+    def _scores(
+        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
+    ) -> FloatArray: ...
+
+    def _pick(
+        self,
+        arms: IntArray,
+        records: ArmRecords,
+        statistics: ArmStatistics,
+        rng: np.random.Generator,
+    ) -> int:
+        return best_of(arms, self._scores(arms, records, statistics), rng)
 
 
 def failing(statistics: ArmStatistics, failures: int = FAILURES) -> npt.NDArray[np.bool_]:

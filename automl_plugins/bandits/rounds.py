@@ -51,6 +51,10 @@ class Round:
         """The arms that take part."""
         return tuple(d.arm for d in self.decisions if d.advances)
 
+    def score_of(self, arm: int) -> float | None:
+        """Score of an arm; None where it has no rewards, or took no part in the round before."""
+        return next((d.score for d in self.decisions if d.arm == arm), None)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can hold."""
         return {**asdict(self), "decisions": [asdict(d) for d in self.decisions]}

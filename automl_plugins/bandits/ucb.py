@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .greedy import mean_rewards
-from .policy import Policy, best_of
+from .policy import ScoredPolicy
 from .records import ArmRecords, ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
@@ -90,7 +90,7 @@ def pulls_by_time(pulls: IntArray, finished: IntArray, seconds: FloatArray) -> F
     return np.asarray(np.maximum(pulls.sum() * spent / spent.sum(), _LEAST * pulls))
 
 
-class UCB1(Policy):
+class UCB1(ScoredPolicy):
     """The arm with the largest ``ucb1``.
 
     Args:
@@ -108,18 +108,13 @@ class UCB1(Policy):
             raise ValueError(f"c must be finite and >= 0, got {c!r}.")
         self.c = c
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        mean = mean_rewards(arms, statistics)
-        return best_of(arms, ucb1(mean, statistics.pulls[arms], self.c), rng)
+    def _scores(
+        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
+    ) -> FloatArray:
+        return ucb1(mean_rewards(arms, statistics), statistics.pulls[arms], self.c)
 
 
-class UCB1Tuned(Policy):
+class UCB1Tuned(ScoredPolicy):
     """The arm with the largest ``ucb1_tuned``.
 
     Args:
@@ -130,18 +125,14 @@ class UCB1Tuned(Policy):
         ValueError: For an argument outside its range.
     """
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
+    def _scores(
+        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
+    ) -> FloatArray:
         mean, variance = mean_rewards(arms, statistics), statistics.variance[arms]
-        return best_of(arms, ucb1_tuned(mean, variance, statistics.pulls[arms]), rng)
+        return ucb1_tuned(mean, variance, statistics.pulls[arms])
 
 
-class MaxUCB(Policy):
+class MaxUCB(ScoredPolicy):
     """The arm with the largest upper bound of its maximum, which is the goal of a search.
 
     The published bound (Balef et al. 2025), best + (alpha ln t / n_k)^2, takes a reward of 1 as
@@ -188,13 +179,9 @@ class MaxUCB(Policy):
         self.scale: Scale = scale
         self.unit: Unit = unit
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
+    def _scores(
+        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
+    ) -> FloatArray:
         best = best_rewards(arms, statistics)
         pulls = statistics.pulls[arms].astype(np.float64)
         if self.unit == "seconds":
@@ -202,13 +189,11 @@ class MaxUCB(Policy):
                 statistics.pulls[arms], statistics.scored[arms], statistics.seconds[arms]
             )
         if self.scale == "unit":
-            return best_of(arms, max_ucb(best, pulls, self.alpha), rng)
+            return max_ucb(best, pulls, self.alpha)
         finished = statistics.scored[arms] - statistics.failed[arms]
         rounds = np.log1p(pulls.mean())
         bonus = (self.alpha * rounds / pulls) ** 2
-        return best_of(
-            arms, best + arm_scales(best, finished, statistics.total[arms]) * bonus, rng
-        )
+        return np.asarray(best + arm_scales(best, finished, statistics.total[arms]) * bonus)
 
 
 def best_rewards(arms: IntArray, statistics: ArmStatistics) -> FloatArray:

@@ -8,12 +8,13 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from arm_objectives import Even
+from arm_objectives import Even, arm_choices
 from automl_plugins.adapters.optuna import (
     BanditSampler,
     BOASFSampler,
     WeightedModelSampler,
 )
+from optuna.distributions import CategoricalDistribution
 from optuna.samplers import (
     BaseSampler,
     CmaEsSampler,
@@ -41,19 +42,25 @@ INNER: dict[str, Any] = {
 GP = partial(GPSampler, n_startup_trials=0, warn_independent_sampling=False)
 
 
+# Not every case asks for the arm: it has to be declared then.
+DECLARED = arm_choices("a", "b")
+CATEGORY = {"category": CategoricalDistribution(["x", "y"])}
+
+
 def bandit(inner: Any, arm: str = "algorithm") -> Make:
-    return partial(BanditSampler, arm, policy=Even(), inner=inner, seed=0)
+    declared = {"algorithm": DECLARED, "category": CATEGORY}.get(arm)
+    return partial(BanditSampler, arm, policy=Even(), inner=inner, seed=0, search_space=declared)
 
 
 SAMPLERS: dict[str, Make] = {
-    "weighted": partial(WeightedModelSampler, seed=0),
-    "boasf": partial(BOASFSampler, n_trials=10, seed=0),
+    "weighted": partial(WeightedModelSampler, seed=0, search_space=DECLARED),
+    "boasf": partial(BOASFSampler, n_trials=10, seed=0, search_space=DECLARED),
     "bandit_cma_es": bandit(INNER["cma_es"]),
 }
 RELATIVE: dict[str, Make] = {
     "grouped_tpe": bandit(INNER["grouped_tpe"]),
     "instance": bandit(TPESampler(n_startup_trials=0, seed=0)),
-    "boasf": partial(BOASFSampler, n_trials=10, inner=INNER["tpe"], seed=0),
+    "boasf": partial(BOASFSampler, n_trials=10, inner=INNER["tpe"], seed=0, search_space=DECLARED),
 }
 
 

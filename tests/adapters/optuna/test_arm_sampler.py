@@ -348,7 +348,10 @@ def test_arms_within_arms() -> None:
         return (family == "tree") + (kind == "q") + trial.suggest_float("x", 0, 1)
 
     def inside(seed: int) -> Any:
-        return BanditSampler("linear_kind", policy=Even(), inner=RandomSampler, seed=seed)
+        declared = {"linear_kind": CategoricalDistribution(["p", "q"])}
+        return BanditSampler(
+            "linear_kind", policy=Even(), inner=RandomSampler, seed=seed, search_space=declared
+        )
 
     study = run(even("family", inner=inside), 40, objective)
     assert counts(study, "family") == {"linear": 20, "tree": 20}
@@ -477,16 +480,20 @@ def test_the_samplers_time_is_no_cost() -> None:
 # --- bad input ------------------------------------------------------------------------------
 
 
-def test_an_objective_without_the_arm_is_sampled_as_a_whole(log: Any) -> None:
-    sampler = even(arm="model", inner=Spy(seed=0))
-    study = run(sampler, 10, lambda t: zoo(t))
-    assert counts(study).total() == 10
-    (spy,) = sampler._samplers._copies.values()
-    assert isinstance(spy, Spy)
-    assert spy.log[-1][3] == set(range(10))  # all of them
-    warnings_ = [r.message for r in log.records if "model" in r.message and "asked" in r.message]
-    assert len(warnings_) == 1
-    assert "'algorithm', 'solver'" in warnings_[0] or "['algorithm'" in warnings_[0]
+@recipes
+def test_a_wrong_name_of_the_arm_fails_with_the_second_trial(
+    recipe: Callable[..., ArmSampler],
+) -> None:
+    study = optuna.create_study(sampler=recipe(arm="algoritm"))
+    study.add_trial(create_trial(value=1.0))  # says nothing of the objective
+    with pytest.raises(ValueError, match=r"'algorithm'.*Did you mean arm='algorithm'\?"):
+        study.optimize(zoo, n_trials=10)
+    assert [t.state for t in study.trials[1:]] == [TrialState.COMPLETE, TrialState.FAIL]
+    study.sampler = recipe()
+    study.optimize(zoo, n_trials=3)
+    study = optuna.create_study(sampler=recipe(arm="model"))
+    with pytest.raises(ValueError, match="Categorical parameters of the study: none"):
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
 
 
 def test_a_declared_arm_that_is_never_asked_for(log: Any) -> None:
@@ -495,10 +502,22 @@ def test_a_declared_arm_that_is_never_asked_for(log: Any) -> None:
         search_space={"model": CategoricalDistribution(["a", "b"])},
         inner=Spy(seed=0),
     )
-    run(sampler, 6)
-    spy = sampler._samplers._copies
-    assert any(arm is None for _, _, arm in spy)
-    assert sum("no complete trial has asked" in r.message for r in log.records) == 1
+    study = run(sampler, 10)
+    assert counts(study).total() == 10
+    (spy,) = (spy for (_, _, arm), spy in sampler._samplers._copies.items() if arm is None)
+    assert isinstance(spy, Spy)
+    assert spy.log[-1][3] == set(range(10))  # all of them
+    said = [r.message for r in log.records if "no complete trial has asked" in r.message]
+    assert len(said) == 1 and "['algorithm', 'solver']" in said[0]
+
+
+def test_an_arm_that_only_some_trials_ask_for() -> None:
+    def now_and_then(trial: optuna.Trial) -> float:
+        return zoo(trial) if trial.number % 3 == 2 else trial.suggest_float("x", 0, 1)
+
+    declared = arm_choices("svm", "net", "tree", "dummy")
+    study = run(even(search_space=declared), 30, now_and_then)
+    assert set(counts(study)) == {None, "svm", "net", "tree", "dummy"}
 
 
 def test_a_numerical_arm_is_refused_with_advice() -> None:
@@ -562,6 +581,7 @@ def test_independent_sampling_is_warned_of_once(log: Any) -> None:
     assert len(said) == 1 and "'momentum'" in said[0] and "algorithm='net'" in said[0]
     log.clear()
     run(even(inner=inner, warn_independent_sampling=False), 60)
+    run(even(inner=None), 60)  # nobody chose the sampler that does so
     assert not any("sampled independently" in r.message for r in log.records)
 
 

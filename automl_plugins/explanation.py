@@ -1,0 +1,211 @@
+"""Why a configuration was proposed, as data and as a sentence; every adapter only reads its own.
+
+=================  ================================================================================
+origin             the configuration ...
+=================  ================================================================================
+``"design"``       fills the search space: start-up or interleaved
+``"random"``       was drawn at random
+``"suggested"``    was suggested by earlier tasks, as the initial design
+``"model"``        was chosen by a surrogate model
+``"inner"``        was proposed by the sampler inside an arm
+``"independent"``  was sampled one parameter at a time, without a joint proposal
+``"enqueued"``     was given by the user
+``"foreign"``      comes from elsewhere: another sampler, or added by hand
+``"pending"``      is not proposed yet
+=================  ================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_ORIGINS = {
+    "design": "fills the search space (start-up or interleaved)",
+    "random": "was drawn at random",
+    "suggested": "was suggested by earlier tasks (initial design)",
+    "model": "was chosen by the surrogate model",
+    "inner": "was proposed inside its arm",
+    "independent": "was sampled independently, one parameter at a time",
+    "enqueued": "was enqueued by the user",
+    "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
+    "pending": "has not been proposed yet",
+}
+_NUMBERS = ("value", "bound", "seconds", "success")
+_PREDICTING = ("model", "suggested")  # origins whose numbers are predictions of this proposal
+
+
+@dataclass(frozen=True)
+class ArmFacts:
+    """Which arm a configuration belongs to, and why it was chosen.
+
+    Attributes:
+        parameter: What selects the arm; empty where the arms are cells of a space.
+        arm: The arm, as text; None where none was known.
+        reason: Why this one, in words.
+        score: What the policy compared; None where it compared nothing.
+        round: Round of successive filtering, from 1; None where there are no rounds.
+        sampler: Name of the sampler inside the arm.
+    """
+
+    parameter: str = ""
+    arm: str | None = None
+    reason: str = ""
+    score: float | None = None
+    round: int | None = None
+    sampler: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without what is not known."""
+        return {name: fact for name, fact in asdict(self).items() if fact not in (None, "")}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> ArmFacts | None:
+        """What ``to_dict`` returned; None for anything else, whatever is wrong is left out."""
+        if not isinstance(data, Mapping):
+            return None
+        texts = ("parameter", "arm", "reason", "sampler")
+        known = {name: data[name] for name in texts if isinstance(data.get(name), str)}
+        number = data.get("round")
+        if isinstance(number, int) and not isinstance(number, bool):
+            known["round"] = number
+        facts = cls(**known, score=_number(data.get("score")))
+        return facts if facts != cls() else None
+
+    def __str__(self) -> str:
+        name = f"{self.parameter}={self.arm}" if self.parameter else f"arm {self.arm}"
+        terms = [] if self.round is None else [f"round {self.round}"]
+        terms += [self.reason] if self.reason else []
+        terms += [] if self.score is None else [f"score {self.score:.3g}"]
+        return f"{name} ({', '.join(terms)})" if terms else name
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What was known about a configuration when it was proposed; None where it was not modelled.
+
+    Attributes:
+        number: The trial.
+        origin: See the table of this module.
+        value: Predicted objective value, as the user counts it.
+        bound: Predicted optimistic bound of the objective value.
+        seconds: Predicted seconds.
+        success: Predicted probability of success.
+        n_rows: Finished trials behind the prediction.
+        own_share: Share of the search's own trials in the decision, in [0, 1].
+        shares: Share of each earlier task by name, largest first; None without earlier tasks.
+        arm: The arm and why it was chosen; None without arms.
+        fixed: Names of parameters whose values were decided beforehand, by the user.
+        independent: Names of parameters that were not part of the joint proposal.
+    """
+
+    number: int
+    origin: str
+    value: float | None = None
+    bound: float | None = None
+    seconds: float | None = None
+    success: float | None = None
+    n_rows: int = 0
+    own_share: float | None = None
+    shares: Mapping[str, float] | None = None
+    arm: ArmFacts | None = None
+    fixed: tuple[str, ...] = ()
+    independent: tuple[str, ...] = ()
+
+    @classmethod
+    def from_facts(
+        cls,
+        number: int,
+        facts: Any,
+        *,
+        own_share: float | None = None,
+        shares: Mapping[str, float] | None = None,
+        arm: ArmFacts | None = None,
+        origin: str = "foreign",
+        fixed: Sequence[str] = (),
+        independent: Sequence[str] = (),
+    ) -> Explanation:
+        """An explanation from facts as they were stored, which anybody may have changed since.
+
+        Args:
+            number: The trial.
+            facts: Origin, predictions and ``n_rows`` by name; what is not legal is left out.
+            own_share: See the attributes.
+            shares: The same.
+            arm: The same.
+            origin: Where the facts have none.
+            fixed: See the attributes.
+            independent: The same.
+        """
+        known = facts if isinstance(facts, Mapping) else {}
+        stored = known.get("origin")
+        found = stored if isinstance(stored, str) and stored in _ORIGINS else origin
+        if found == "design" and shares:
+            found = "suggested"
+        rows = known.get("n_rows")
+        predicts = found in _PREDICTING
+        return cls(
+            number=number,
+            origin=found,
+            **{name: _number(known.get(name)) if predicts else None for name in _NUMBERS},
+            n_rows=rows if predicts and isinstance(rows, int) and rows >= 0 else 0,
+            own_share=own_share,
+            shares=shares,
+            arm=arm,
+            fixed=tuple(fixed),
+            independent=tuple(independent),
+        )
+
+    @property
+    def source(self) -> str | None:
+        """The earlier task with the largest share; None if none has any."""
+        return max(self.shares, key=self.shares.__getitem__) if self.shares else None
+
+    @property
+    def source_share(self) -> float:
+        """Its share."""
+        return self.shares[self.source] if self.shares and self.source else 0.0
+
+    def __str__(self) -> str:
+        facts = [f"Trial {self.number} {self._origin()}"]
+        for text, fact in (
+            ("predicted value {:.6g}", self.value),
+            ("optimistic bound {:.6g}", self.bound),
+            ("predicted cost {:.3g} s", self.seconds),
+            ("probability of success {:.0%}", self.success),
+        ):
+            if fact is not None:
+                facts.append(text.format(fact))
+        if self.own_share is not None:
+            facts.append(f"own share {self.own_share:.0%}")
+        if self.source is not None:
+            facts.append(f"among the sources {self.source!r} weighs most, {self.source_share:.0%}")
+        if self.arm is not None and self.arm.arm is not None:
+            facts.append(f"arm: {self.arm}")
+        for names, what in (
+            (self.fixed if self.origin != "enqueued" else (), "decided beforehand"),
+            (self.independent, "sampled independently"),
+        ):
+            if names:
+                facts.append(f"{', '.join(names)} {what}")
+        return "; ".join(facts) + "."
+
+    def _origin(self) -> str:
+        if self.origin == "model":
+            if not self.n_rows:
+                return "was chosen by the surrogate model before any trial of its own"
+            trials = "trial" if self.n_rows == 1 else "trials"
+            return f"was chosen by the surrogate model, fitted on {self.n_rows} {trials}"
+        if self.origin == "inner" and self.arm is not None and self.arm.sampler:
+            inside = ", the sampler of its arm" if self.arm.arm is not None else ""
+            return f"was proposed by {self.arm.sampler}{inside}"
+        return _ORIGINS.get(self.origin, self.origin)
+
+
+def _number(fact: Any) -> float | None:
+    """A finite number; None for anything else."""
+    if isinstance(fact, bool) or not isinstance(fact, int | float):
+        return None
+    return float(fact) if math.isfinite(fact) else None

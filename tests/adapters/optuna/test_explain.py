@@ -1,0 +1,230 @@
+"""``explain`` on every kind of trial: it never raises, and what it says is so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import optuna
+import pytest
+from arm_objectives import zoo
+from automl_plugins.adapters.optuna import (
+    BanditSampler,
+    BlendedSampler,
+    BOASFSampler,
+    EIPerSecondSampler,
+    GBQRSampler,
+    PMFSampler,
+    SurrogateSampler,
+    TSTSampler,
+    WeightedModelSampler,
+    enqueue_initial_design,
+    explain,
+    meta_dataset_from_studies,
+)
+from optuna.distributions import FloatDistribution
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.trial import TrialState, create_trial
+
+from automl_plugins.bandits import UCB1
+from automl_plugins.explanation import Explanation
+
+
+def kinds(trial: optuna.Trial) -> float:
+    """Every third trial fails or is pruned."""
+    value = zoo(trial)
+    if trial.number % 6 == 2:
+        raise ArithmeticError
+    if trial.number % 6 == 5:
+        trial.report(value, 1)
+        raise optuna.TrialPruned
+    return value
+
+
+def earlier() -> list[optuna.Study]:
+    studies = []
+    for k in range(2):
+        study = optuna.create_study(study_name=f"earlier {k}", sampler=RandomSampler(seed=k))
+        study.optimize(zoo, n_trials=12)
+        studies.append(study)
+    return studies
+
+
+ALL: dict[str, Any] = {
+    "GBQR": lambda: GBQRSampler(seed=1),
+    "EI per second": lambda: EIPerSecondSampler(cost=lambda t: 1.0, seed=1),
+    "forest": lambda: SurrogateSampler(surrogate="random_forest", interleave=2, seed=1),
+    "random start": lambda: SurrogateSampler(startup="random", seed=1),
+    "TST": lambda: TSTSampler(earlier(), seed=1),
+    "PMF": lambda: PMFSampler(earlier(), seed=1),
+    "Blended": lambda: BlendedSampler(earlier(), seed=1),
+    "bandit": lambda: BanditSampler(seed=1),
+    "bandit over GBQR": lambda: BanditSampler(inner=GBQRSampler, seed=1),
+    "BOASF": lambda: BOASFSampler(n_trials=14, seed=1),
+    "weighted": lambda: WeightedModelSampler(seed=1),
+    "volumes": lambda: WeightedModelSampler(weights="volume", seed=1),
+    "random": lambda: RandomSampler(seed=1),
+    "TPE": lambda: TPESampler(seed=1),
+}
+ARMS = ("bandit", "bandit over GBQR", "BOASF", "weighted", "volumes")
+
+
+def search(name: str, n: int = 18) -> optuna.Study:
+    study = optuna.create_study(sampler=ALL[name]())
+    study.enqueue_trial({"algorithm": "svm", "C": 1.0, "eps": 0.5})
+    study.optimize(kinds, n_trials=n, catch=(ArithmeticError,))
+    study.enqueue_trial({"algorithm": "tree"})
+    study.enqueue_trial({"algorithm": "tree", "depth": 3})
+    study.optimize(kinds, n_trials=1, catch=(ArithmeticError,))  # the second one keeps waiting
+    study.add_trial(
+        create_trial(params={"x": 0.5}, distributions={"x": FloatDistribution(0, 1)}, value=1.0)
+    )
+    study.add_trial(create_trial(value=1.0))
+    return study
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_trial_of_a_study_is_explained(name: str) -> None:
+    study = search(name)
+    said = {t.number: explain(t) for t in study.trials}
+    n = len(study.trials) - 4  # of the 18 trials
+    assert all(str(why).startswith(f"Trial {k} ") for k, why in said.items())
+    assert said[0].origin == "enqueued" and said[0].value is None
+    assert [said[k].origin for k in (n + 1, n + 2, n + 3)] == ["enqueued", "foreign", "foreign"]
+    assert said[n].fixed == ("algorithm",)
+    origins = {said[k].origin for k in range(1, n)}
+    if name in ("random", "TPE"):
+        assert origins == {"foreign"}
+    elif name in ARMS:
+        assert origins <= {"inner", "model", "design", "independent"} and "foreign" not in origins
+        for k in range(1, n):
+            arm = said[k].arm
+            assert arm is not None and arm.parameter == "algorithm"
+            assert arm.arm == study.trials[k].params["algorithm"]
+            assert f"algorithm={arm.arm}" in str(said[k])
+    else:
+        assert "model" in origins and "foreign" not in origins
+        assert ("suggested" in origins) == (name in ("PMF", "Blended"))
+        assert ("random" in origins) == (name == "random start")
+    running = study.ask()
+    assert explain(running) == explain(study.trials[running.number])
+    zoo(running)
+    assert explain(running).origin in (*origins, "enqueued")
+    states = {t.state for t in study.trials}
+    assert states >= {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL, TrialState.RUNNING}
+
+
+def test_what_a_trial_has_not_been_asked_yet() -> None:
+    for sampler in (GBQRSampler(seed=0), RandomSampler(seed=0)):
+        study = optuna.create_study(sampler=sampler)
+        trial = study.ask()
+        assert explain(trial).origin == "pending"
+        zoo(trial)
+        ours = isinstance(sampler, GBQRSampler)
+        assert explain(trial).origin == ("independent" if ours else "foreign")
+        study.tell(trial, 1.0)
+        assert explain(study.trials[0]).origin == ("independent" if ours else "foreign")
+
+
+def test_values_are_those_of_a_maximised_objective() -> None:
+    studies = {}
+    for sign, direction in ((1.0, "minimize"), (-1.0, "maximize")):
+        study = optuna.create_study(sampler=GBQRSampler(seed=0), direction=direction)
+        study.optimize(lambda t, sign=sign: sign * (5.0 + t.suggest_float("x", 0, 1)), n_trials=9)
+        studies[direction] = explain(study.trials[-1])
+    low, high = studies["minimize"], studies["maximize"]
+    assert low.value is not None and low.bound is not None
+    assert high.value is not None and high.bound is not None
+    assert 4.0 < low.bound <= low.value < 7.0
+    assert -7.0 < high.value <= high.bound < -4.0
+
+
+def test_scores_rounds_and_inner_samplers_of_arms() -> None:
+    study = optuna.create_study(sampler=BanditSampler(policy=UCB1(), seed=0))
+    study.optimize(zoo, n_trials=14)
+    arms = [explain(t).arm for t in study.trials]
+    assert {a.sampler for a in arms if a is not None} == {"TPESampler"}
+    scored = [a for a in arms if a is not None and a.score is not None]
+    assert scored and all("UCB1" in a.reason and a.score > 0.5 for a in scored if a.score)
+    assert "guaranteed minimum of UCB1" in str(explain(study.trials[1]))
+    assert "proposed by TPESampler, the sampler of its arm" in str(explain(study.trials[-1]))
+
+    study = optuna.create_study(sampler=BOASFSampler(n_trials=12, seed=0))
+    study.optimize(zoo, n_trials=14)
+    arms = [explain(t).arm for t in study.trials]
+    rounds = [a.round for a in arms if a is not None]
+    assert rounds[0] == 1 and rounds[11] == 3 and rounds[12:] == [None, None]
+    last = arms[11]
+    assert last is not None and last.score is not None and 0 < last.score <= 1
+    assert "round 3" in str(explain(study.trials[11]))
+    assert "MaxUCB" in str(explain(study.trials[13]))
+
+
+def test_a_model_inside_an_arm() -> None:
+    sampler = BanditSampler(inner=lambda seed: GBQRSampler(n_startup_trials=2, seed=seed), seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(zoo, n_trials=20)
+    said = [explain(t) for t in study.trials if explain(t).origin == "model"]
+    assert said and all(0 < why.n_rows < 19 and why.arm is not None for why in said)
+    assert all(why.arm is not None and why.arm.sampler == "GBQRSampler" for why in said)
+
+
+def test_an_initial_design_was_suggested_and_not_enqueued_by_the_user() -> None:
+    space = {"C": FloatDistribution(1e-3, 1e3, log=True), "eps": FloatDistribution(0, 1)}
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    enqueue_initial_design(study, memory=meta_dataset_from_studies(earlier()), search_space=space)
+    study.enqueue_trial({"C": 1.0, "eps": 0.25})
+    said = explain(study.trials[0])
+    assert said.origin == "suggested" and "suggested by earlier tasks (initial design)" in str(
+        said
+    )
+    assert explain(study.trials[-1]).origin == "enqueued"
+
+
+def test_a_parameter_that_was_not_part_of_the_proposal_is_named() -> None:
+    def grows(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return x + (trial.suggest_float("new", 0, 1) if trial.number == 8 else 0.0)
+
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study.optimize(grows, n_trials=9)
+    said = explain(study.trials[8])
+    assert said.origin == "model" and said.independent == ("new",)
+    assert "new sampled independently" in str(said)
+    assert explain(study.trials[7]).independent == ()
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_value_that_was_held_is_named() -> None:
+    held = optuna.samplers.PartialFixedSampler({"x": 0.5}, GBQRSampler(seed=0))
+    study = optuna.create_study(sampler=held)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=9)
+    said = explain(study.trials[8])
+    assert said.origin == "model" and said.fixed == ("x",) and said.independent == ()
+    assert "x decided beforehand" in str(said)
+
+
+DAMAGED = ("a text", 3, [], {}, None, {"origin": 4}, {"origin": "nowhere", "value": "x"},
+           {"origin": "model", "value": float("nan"), "n_rows": "x", "fixed": 3},
+           {"own": "x", "sources": [1]}, {"own": 1.0, "sources": {"a": "b"}},
+           {"arm": 3, "score": True, "round": 1.5}, {"arm": None, "sampler": []})  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGED, ids=str)
+def test_damaged_attributes_are_left_out(damage: Any) -> None:
+    for sampler in (GBQRSampler(seed=0), BanditSampler(seed=0), RandomSampler(seed=0)):
+        study = _damaged(sampler, damage)
+        for trial in study.trials:
+            why = explain(trial)
+            assert isinstance(why, Explanation) and str(why).endswith(".")
+            assert "nan" not in str(why)
+
+
+def _damaged(sampler: BaseSampler, damage: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(zoo, n_trials=2)
+    trial = study.ask()
+    zoo(trial)
+    for key in ("automl_plugins", "automl_plugins:arm", "automl_plugins:sources"):
+        trial.set_user_attr(key, damage)
+    study.tell(trial, 1.0)
+    return study
