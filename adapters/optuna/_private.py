@@ -111,7 +111,7 @@ def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) 
 
 def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:
     """The search's own share and those of the sources; None if nothing legal is stored."""
-    content = trial.user_attrs.get(_SOURCES)
+    content: Any = trial.user_attrs.get(_SOURCES)
     try:
         return float(content["own"]), {str(n): float(s) for n, s in content["sources"].items()}
     except (AttributeError, KeyError, TypeError, ValueError):  # nothing, or somebody's own

@@ -126,12 +126,14 @@ def test_what_a_trial_has_not_been_asked_yet() -> None:
 
 
 def test_values_are_those_of_a_maximised_objective() -> None:
-    studies = {}
-    for sign, direction in ((1.0, "minimize"), (-1.0, "maximize")):
-        study = optuna.create_study(sampler=GBQRSampler(seed=0), direction=direction)
-        study.optimize(lambda t, sign=sign: sign * (5.0 + t.suggest_float("x", 0, 1)), n_trials=9)
-        studies[direction] = explain(study.trials[-1])
-    low, high = studies["minimize"], studies["maximize"]
+    def objective(trial: optuna.Trial) -> float:
+        return 5.0 + trial.suggest_float("x", 0, 1)
+
+    minimized = optuna.create_study(sampler=GBQRSampler(seed=0))
+    minimized.optimize(objective, n_trials=9)
+    maximized = optuna.create_study(sampler=GBQRSampler(seed=0), direction="maximize")
+    maximized.optimize(lambda t: -objective(t), n_trials=9)
+    low, high = explain(minimized.trials[-1]), explain(maximized.trials[-1])
     assert low.value is not None and low.bound is not None
     assert high.value is not None and high.bound is not None
     assert 4.0 < low.bound <= low.value < 7.0
@@ -203,10 +205,12 @@ def test_a_value_that_was_held_is_named() -> None:
     assert "x decided beforehand" in str(said)
 
 
-DAMAGED = ("a text", 3, [], {}, None, {"origin": 4}, {"origin": "nowhere", "value": "x"},
-           {"origin": "model", "value": float("nan"), "n_rows": "x", "fixed": 3},
-           {"own": "x", "sources": [1]}, {"own": 1.0, "sources": {"a": "b"}},
-           {"arm": 3, "score": True, "round": 1.5}, {"arm": None, "sampler": []})  # fmt: skip
+DAMAGED: tuple[Any, ...] = (
+    *("a text", 3, [], {}, None, {"origin": 4}, {"origin": "nowhere", "value": "x"}),
+    {"origin": "model", "value": float("nan"), "n_rows": "x", "fixed": 3},
+    *({"own": "x", "sources": [1]}, {"own": 1.0, "sources": {"a": "b"}}),
+    *({"arm": 3, "score": True, "round": 1.5}, {"arm": None, "sampler": []}),
+)
 
 
 @pytest.mark.parametrize("damage", DAMAGED, ids=str)

@@ -168,7 +168,7 @@ def test_records_without_a_space_serve_once_the_objective_has_asked() -> None:
     losses = np.array([(r["x"] - 0.7) ** 2 + 0.1 * r["y"] for r in runs])
     study = optuna.create_study(sampler=TSTSampler([TaskRecord("t", runs, losses)], seed=0))
     study.optimize(quadratic, n_trials=3)
-    assert "automl_plugins" not in study.trials[0].user_attrs
+    assert explain(study.trials[0]).origin == "independent"
     assert explain(study.trials[1]).source == "t"
 
 
