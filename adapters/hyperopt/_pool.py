@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,6 +52,9 @@ class Pool:
         trials: Where attachments go.
         executor: Any ``concurrent.futures.Executor``; None evaluates in this thread.
         n_workers: Trials at a time.
+
+    Attributes:
+        broken: Whether a worker has died and taken the executor with it: nothing can be started.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class Pool:
         self._queue: list[Document] = []
         self._running: dict[Future[Any], tuple[Document, datetime, float]] = {}
         self._failed: list[Evaluated] = []
+        self._refused: list[Document] = []
+        self.broken = False
 
     def __len__(self) -> int:
         return len(self._queue) + len(self._running) + len(self._failed)
@@ -69,7 +74,7 @@ class Pool:
     @property
     def free(self) -> bool:
         """Whether another trial may be started."""
-        return len(self) < self._n_workers
+        return len(self) < self._n_workers and not self.broken
 
     def start(self, document: Document) -> None:
         """Evaluate a trial, now or in ``wait``."""
@@ -83,8 +88,14 @@ class Pool:
             fn, point = self._domain.evaluate_async(spec, ctrl)
         except Exception as error:
             self._failed.append(_evaluated(document, None, error, began, start))
+            return
+        try:
+            future = self._executor.submit(_timed, fn, point)
+        except BrokenExecutor:  # before any result of the trials that died with it has come
+            self.broken = True
+            self._refused.append(document)
         else:
-            self._running[self._executor.submit(_timed, fn, point)] = document, began, start
+            self._running[future] = document, began, start
 
     def wait(self) -> list[Evaluated]:
         """The trials that have ended, at least one; empty if none was started."""
@@ -112,12 +123,15 @@ class Pool:
             returned, seconds = future.result()
             result = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
         except Exception as error:
+            # Which of the running trials killed its worker is not known: all of them have failed.
+            self.broken = self.broken or isinstance(error, BrokenExecutor)
             return _evaluated(document, None, error, began, start)
         return Evaluated(document, result, None, began, coarse_utcnow(), seconds)
 
     def cancel(self) -> list[Document]:
         """Take back the trials whose evaluation has not begun."""
-        queued, self._queue = self._queue, []
+        queued, self._queue = self._queue + self._refused, []
+        self._refused = []
         cancelled = [future for future in self._running if future.cancel()]
         return queued + [self._running.pop(future)[0] for future in cancelled]
 

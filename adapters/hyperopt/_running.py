@@ -16,6 +16,7 @@ from hyperopt.base import trials_from_docs
 from tqdm import tqdm
 
 from ._boasf_search import BoasfSearch
+from ._documents import Document
 from ._pool import Evaluated, Pool
 from ._private import dump
 from ._pulls import number
@@ -72,7 +73,7 @@ class Run:
             try:
                 while True:
                     late = self.timeout is not None and time.monotonic() - start >= self.timeout
-                    self._stopped = self._stopped or late or self._good_enough()
+                    self._stopped = self._stopped or late or self._good_enough() or pool.broken
                     while pool.free and not self._stopped:
                         document = self.search.ask()
                         if document is None:
@@ -92,6 +93,11 @@ class Run:
                 self._withdraw(pool)
         if error is not None:
             raise error
+        if pool.broken:
+            logger.warning(
+                "A worker died, and the executor cannot be used any more: the search ends with"
+                " what it has. Pass a new executor and the same trials to continue it."
+            )
 
     def _tell(self, evaluated: Evaluated, *, parallel: bool) -> Exception | None:
         """Take a result; the exception that ends the search, if it is one."""
@@ -108,18 +114,21 @@ class Run:
             save(trials, self.trials_save_file)
         if evaluated.error is not None:
             return None if self.catch_eval_exceptions else evaluated.error
-        if self.early_stop_fn is not None and not self._stopped:
-            seen = self._finished() if parallel else trials
+        # Hyperopt's own functions read the loss of the latest trial: one that failed has none.
+        valued = evaluated.document["result"].get("status") == STATUS_OK
+        if self.early_stop_fn is not None and valued and not self._stopped:
+            latest = trials.trials[-1] is evaluated.document
+            seen = trials if latest and not parallel else self._finished(evaluated.document)
             stop, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
             if stop:
                 logger.info("Early stop: %s ended the search.", self.early_stop_fn)
                 self._stopped = True
         return None
 
-    def _finished(self) -> Trials:
+    def _finished(self, latest: Document) -> Trials:
         """Trials that have finished, the latest last: others may be running."""
         done = [d for d in self.search.trials.trials if d["state"] == JOB_STATE_DONE]
-        done.sort(key=lambda d: (d["refresh_time"], d["tid"]))
+        done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
         return trials_from_docs(done, validate=False)
 
     def _withdraw(self, pool: Pool) -> None:

@@ -103,7 +103,8 @@ def boasf_fmin(
         reward_range: The best and the worst loss there may be, which get the rewards 1 and 0;
             None scales by the losses so far, see ``RewardScale``.
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
-            ``client.get_executor()`` and joblib's too. What is sent must pickle.
+            ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
+            and the executor breaks, the trials under way have failed, and the search ends.
         n_workers: Trials at a time; None asks the executor.
         timeout: Real seconds after which nothing is started any more.
         loss_threshold: Stop at a loss below it.
@@ -119,8 +120,8 @@ def boasf_fmin(
         points_to_evaluate: Configurations to be evaluated first, values by label; part of the
             budget. Those in ``trials`` already are not evaluated again.
         show_progressbar: As for ``fmin``: whether, or a progress context of one's own.
-        early_stop_fn: As for ``fmin``, called after every evaluation; with several workers it
-            gets the finished trials only, the latest last.
+        early_stop_fn: As for ``fmin``, called after every evaluation that has a loss; with several
+            workers it gets the finished trials only, the latest last.
         trials_save_file: File that trials are saved to after every evaluation, and read from at
             the start if ``trials`` is None. It is Hyperopt's own pickle: read your own files only.
 

@@ -7,7 +7,8 @@ import pickle
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
 from automl_plugins.adapters.hyperopt._documents import note_of, values_of
 from hyperopt import (
     JOB_STATE_DONE,
+    JOB_STATE_ERROR,
     JOB_STATE_NEW,
     JOB_STATE_RUNNING,
+    STATUS_FAIL,
     STATUS_OK,
     Trials,
     fmin,
@@ -154,6 +157,27 @@ def test_timeout_stops() -> None:
             run(timeout=wrong)
     with pytest.raises(Exception, match="loss_threshold argument"):
         run(loss_threshold="0")
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_early_stop_survives_failed_trials(n_workers: int) -> None:
+    def some_fail(config: dict[str, Any]) -> dict[str, Any]:
+        if config["type"] == "rf":
+            return {"status": STATUS_FAIL}
+        return {"status": STATUS_OK, "loss": 1.0}
+
+    trials = Trials()
+    with ThreadPoolExecutor(n_workers) as executor:
+        run(
+            fn=some_fail,
+            trials=trials,
+            max_evals=60,
+            early_stop_fn=no_progress_loss(6),
+            executor=executor if n_workers > 1 else None,
+        )
+    statuses = [result["status"] for result in trials.results]
+    assert STATUS_FAIL in statuses and len(statuses) < 60
+    assert 6 <= statuses.count(STATUS_OK) <= 7 + n_workers
 
 
 def test_early_stop_keeps_its_arguments_as_in_fmin() -> None:
@@ -457,3 +481,52 @@ def test_an_executor_of_unknown_size_gets_one_trial_at_a_time(
     assert "Pass n_workers=" in caplog.text
     with pytest.raises(ValueError, match="n_workers must be >= 1"):
         run(executor=executor, n_workers=0)
+
+
+class Dying(Executor):
+    """Evaluates at once until a worker dies, with all evaluations under way."""
+
+    def __init__(self, lives: int, *, notices: bool) -> None:
+        self._lives, self._notices = lives, notices
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._lives -= 1
+        if self._lives >= 0:
+            future.set_result(fn(*args, **kwargs))
+        elif self._notices and self._lives < -1:
+            raise BrokenProcessPool("A child process terminated abruptly")
+        else:
+            future.set_exception(BrokenProcessPool("A child process terminated abruptly"))
+        return future
+
+
+@pytest.mark.parametrize("notices", [True, False])
+@pytest.mark.parametrize("caught", [True, False])
+def test_a_worker_that_dies_leaves_nothing_running(
+    notices: bool, caught: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    trials = Trials()
+
+    def search(executor: Executor) -> None:
+        run(
+            trials=trials,
+            executor=executor,
+            n_workers=3,
+            max_evals=20,
+            catch_eval_exceptions=caught,
+        )
+
+    if caught:
+        search(Dying(6, notices=notices))
+        assert "A worker died" in caplog.text
+    else:
+        with pytest.raises(BrokenProcessPool):
+            search(Dying(6, notices=notices))
+    states = [document["state"] for document in trials._dynamic_trials]
+    assert states.count(JOB_STATE_DONE) == 6 and JOB_STATE_RUNNING not in states
+    assert 1 <= states.count(JOB_STATE_ERROR) <= 3
+    with ThreadPoolExecutor(3) as executor:  # the same trials with a new executor
+        search(executor)
+    states = [document["state"] for document in trials._dynamic_trials]
+    assert len(states) == 20 and {JOB_STATE_DONE, JOB_STATE_ERROR} == set(states)
