@@ -1,19 +1,40 @@
 """SMAC adapter: any facade to be replayed, any run history to be compared or remembered."""
 
+from typing import TYPE_CHECKING
+
+from automl_plugins._lazy import import_when_used
+
 from .._optional import require
 
 require("smac", "smac")
 
-from .acquisition import EIPerSecond, QuantileBound
-from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
-from .gbqr_facade import GBQRFacade
-from .initial_design import KNNInitialDesign, MetaInitialDesign
-from .memory_io import is_space, meta_dataset_from_runhistory, read_task, write_history
-from .proposing import ExplainCallback, ProposerConfigSelector
-from .reading import curves, owns
-from .recording import RecordCallback
-from .replaying import optimizer
-from .surrogate_model import SurrogateModel
+if TYPE_CHECKING:
+    from .acquisition import EIPerSecond, QuantileBound
+    from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
+    from .gbqr_facade import GBQRFacade
+    from .initial_design import KNNInitialDesign, MetaInitialDesign
+    from .memory_io import is_space, meta_dataset_from_runhistory, read_task, write_history
+    from .proposing import ExplainCallback, ProposerConfigSelector
+    from .reading import curves, owns
+    from .recording import RecordCallback
+    from .replaying import optimizer
+    from .surrogate_model import SurrogateModel
+
+import_when_used(
+    __name__,
+    {
+        "acquisition": ["EIPerSecond", "QuantileBound"],
+        "cost_and_seconds": ["CostAndSecondsEncoder", "CostEncoder"],
+        "gbqr_facade": ["GBQRFacade"],
+        "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
+        "memory_io": ["is_space", "meta_dataset_from_runhistory", "read_task", "write_history"],
+        "proposing": ["ExplainCallback", "ProposerConfigSelector"],
+        "reading": ["curves", "owns"],
+        "recording": ["RecordCallback"],
+        "replaying": ["optimizer"],
+        "surrogate_model": ["SurrogateModel"],
+    },
+)
 
 __all__ = [
     "CostAndSecondsEncoder",

@@ -1,17 +1,40 @@
 """A memory of earlier tasks, and what it advises for a new one."""
 
-from .bundled import bundled
-from .conversion import convert
-from .coverage import Coverage
-from .dataset import MetaDataset
-from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
-from .designs.suggestion import Design, Suggestion
-from .factorization import MatrixFactorization
-from .features.extraction import MetaFeatures, meta_feature_names, meta_features
-from .meta_learner import MetaLearner
-from .records import TaskRecord
-from .store import MetaStore, StoreError
-from .tasks import MetaTask
+from typing import TYPE_CHECKING
+
+from automl_plugins._lazy import import_when_used
+
+if TYPE_CHECKING:
+    from .bundled import bundled
+    from .conversion import convert
+    from .coverage import Coverage
+    from .dataset import MetaDataset
+    from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
+    from .designs.suggestion import Design, Suggestion
+    from .factorization import MatrixFactorization
+    from .features.extraction import MetaFeatures, meta_feature_names, meta_features
+    from .meta_learner import MetaLearner
+    from .records import TaskRecord
+    from .store import MetaStore, StoreError
+    from .tasks import MetaTask
+
+import_when_used(
+    __name__,
+    {
+        "bundled": ["bundled"],
+        "conversion": ["convert"],
+        "coverage": ["Coverage"],
+        "dataset": ["MetaDataset"],
+        "designs": ["bad_start", "delta", "diverse", "knn", "opt", "portfolio", "top_k"],
+        "designs.suggestion": ["Design", "Suggestion"],
+        "factorization": ["MatrixFactorization"],
+        "features.extraction": ["MetaFeatures", "meta_feature_names", "meta_features"],
+        "meta_learner": ["MetaLearner"],
+        "records": ["TaskRecord"],
+        "store": ["MetaStore", "StoreError"],
+        "tasks": ["MetaTask"],
+    },
+)
 
 __all__ = [
     "Coverage",

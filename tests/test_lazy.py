@@ -1,0 +1,91 @@
+"""What an import loads, and that packages loaded in parts offer all of their names."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {
+    "automl_plugins.adapters.hyperopt": ROOT / "adapters" / "hyperopt",
+    "automl_plugins.adapters.optuna": ROOT / "adapters" / "optuna",
+    "automl_plugins.adapters.smac": ROOT / "adapters" / "smac",
+    **{
+        f"automl_plugins.{name}": ROOT / "automl_plugins" / name
+        for name in ("bandits", "meta", "replay", "surrogates")
+    },
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_and_python_find_the_same_names(package: str) -> None:
+    tree = ast.parse((PACKAGES[package] / "__init__.py").read_text(encoding="utf-8"))
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: (node.module or "").removeprefix(f"{package}.")
+        for node in typed.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    (call,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "import_when_used"
+    )
+    homes = ast.literal_eval(call.args[1])
+    assert {name: home for home, names in homes.items() for name in names} == seen
+    module = import_module(package)
+    assert set(module.__all__) == set(seen) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is getattr(import_module(f"{package}.{seen[name]}"), name)
+
+
+def test_a_public_name_wins_over_the_module_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandits = import_module("automl_plugins.bandits")
+    monkeypatch.delitem(sys.modules, "automl_plugins.bandits.partition", raising=False)
+    monkeypatch.delitem(vars(bandits), "partition", raising=False)
+    import_module("automl_plugins.bandits.partition")
+    assert isinstance(bandits.partition, FunctionType)
+
+
+def test_a_name_that_is_none_is_an_attribute_error() -> None:
+    package = import_module("automl_plugins.adapters.optuna")
+    with pytest.raises(AttributeError, match=r"optuna' has no attribute 'GbqrSampler'"):
+        package.GbqrSampler  # noqa: B018
+    assert not hasattr(package, "__wrapped__")
+
+
+LOADED = """
+import importlib, sys
+for statement in sys.argv[2:]:
+    exec(statement)
+print(*sorted(set(sys.argv[1].split()) & set(sys.modules)))
+"""
+NUMERICS = "ConfigSpace lightgbm pandas scipy sklearn"
+LATER = (
+    "sqlalchemy plotly tabulate automl_plugins.meta.factorization"
+    " automl_plugins.meta.features.extraction automl_plugins.surrogates.blended"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "unneeded"),
+    [
+        ("import automl_plugins.adapters.optuna", f"{NUMERICS} {LATER}"),
+        ("from automl_plugins.adapters.optuna import GBQRSampler; GBQRSampler(seed=0)", LATER),
+        ("from automl_plugins.adapters.hyperopt import gbqr", LATER),
+        ("import automl_plugins.__main__", f"{NUMERICS} {LATER}"),
+    ],
+)
+def test_an_import_loads_what_it_needs(statement: str, unneeded: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-c", LOADED, unneeded, statement]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == []
