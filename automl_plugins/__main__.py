@@ -1,4 +1,7 @@
-"""Command line: ``python -m automl_plugins compare FILE_OR_STORAGE...``, ``... replay CONFIG``."""
+"""Command line: ``automl-plugins compare ...``, ``... replay CONFIG``, ``... store ...``.
+
+``python -m automl_plugins`` is the same.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from . import __version__, _store_commands
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,20 +29,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     args = _parser().parse_args(arguments)
     try:
-        if args.command == "compare":
-            _compare(args)
-        else:
-            _replay(args)
+        code: int | None = args.run(args)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
+        return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"automl_plugins {args.command}: {error}", file=sys.stderr)
+        print(f"automl-plugins {args.command}: {error}", file=sys.stderr)
         return 2
-    return 0
+    return code or 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m automl_plugins")
+    parser = argparse.ArgumentParser(
+        prog="automl-plugins", description="Search with a memory and a sense of cost."
+    )
+    parser.add_argument("--version", action="version", version=f"automl_plugins {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     compare = commands.add_parser(
         "compare",
@@ -45,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    compare.set_defaults(run=_compare)
     compare.add_argument("sources", nargs="+", metavar="FILE_OR_STORAGE")
     compare.add_argument("--control", metavar="NAME", help="compare with this method only")
     compare.add_argument(
@@ -62,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--alpha", type=float, default=0.05, help="level of the tests")
     compare.add_argument("--zeros", choices=["zsplit", "pratt", "wilcox"], default="zsplit")
     replay = commands.add_parser("replay", help="run methods on recorded tables")
+    replay.set_defaults(run=_replay)
     replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file, see the README")
+    _store_commands.add_parser(commands)
     return parser
 
 
@@ -129,7 +138,8 @@ def _replay(args: argparse.Namespace) -> None:
     from .replay.config import replay_config
     from .statistics import compare
 
-    runs = replay_config(args.config)
+    # A bar is for a terminal; a file or a pipe gets lines.
+    runs = replay_config(args.config, progress=True if sys.stderr.isatty() else "lines")
     if runs["method"].nunique() > 1:
         print(compare(runs))
 

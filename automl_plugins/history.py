@@ -30,6 +30,12 @@ class Status(IntEnum):
     RUNNING = 3
 
 
+def count_statuses(status: IntArray) -> str:
+    """How many rows there are, and how many of each ``Status``, in words."""
+    parts = [f"{n} {s.name.lower()}" for s in Status if (n := int((status == s).sum()))]
+    return f"{len(status)} rows" + (f": {', '.join(parts)}" if parts else "")
+
+
 @dataclass(frozen=True)
 class History:
     """Observations of one search, finished ones first and in the order in which they finished.
@@ -141,6 +147,9 @@ class History:
 
     def __len__(self) -> int:
         return len(self.number)
+
+    def __repr__(self) -> str:
+        return f"History({count_statuses(self.status)}; {self.vectors.shape[1]} parameters)"
 
     @property
     def n_finished(self) -> int:

@@ -48,6 +48,15 @@ class Proposal:
     fit_seconds: float | None = None
     shares: Mapping[str, float] | None = None
 
+    def __repr__(self) -> str:
+        known = ("loss", "bound", "seconds", "success")
+        told = [f"{name} {v:.4g}" for name in known if (v := getattr(self, name)) is not None]
+        if self.n_rows:
+            told.append(f"{self.n_rows} rows")
+        if self.shares:
+            told.append(f"{len(self.shares)} earlier tasks")
+        return f"Proposal({', '.join([f'{len(self.vector)} parameters by {self.origin}', *told])})"
+
 
 class AnyProposer(Protocol):
     """What every adapter drives: a pure function of its arguments, but for caches."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.history import Status
+from automl_plugins.history import Status, count_statuses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -57,6 +57,9 @@ class ArmRecords:
         if wrong.any():
             row = int(wrong.argmax())
             raise ValueError(f"{column} {rule}, got {getattr(self, column)[row]} in row {row}.")
+
+    def __repr__(self) -> str:
+        return f"ArmRecords({count_statuses(self.status)})"
 
     def __len__(self) -> int:
         return len(self.arm)

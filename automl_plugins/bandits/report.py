@@ -84,6 +84,10 @@ class ArmReport:
     unit: Unit = "trials"
     opened: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
+        return f"ArmReport({len(self.names)} arms, {len(self.records)} pulls{rounds}; print it)"
+
     def __post_init__(self) -> None:
         n, decided = len(self.records), [d.arm for r in self.rounds for d in r.decisions]
         if len(self.losses) != n:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.history import Status, known_seconds
+from automl_plugins.history import Status, count_statuses, known_seconds
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
 
@@ -114,6 +114,11 @@ class TaskRecord:
 
     def __len__(self) -> int:
         return len(self.configurations)
+
+    def __repr__(self) -> str:
+        known = self.losses[self.status == Status.COMPLETE]
+        best = f", best loss {known.min():.4g}" if known.size else ""
+        return f"TaskRecord({self.name!r}, {count_statuses(self.status)}{best})"
 
     def described(
         self,

@@ -22,6 +22,10 @@ class MetaTask:
     meta_features: Mapping[str, float] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        tags = f", {dict(self.tags)}" if self.tags else ""
+        return f"MetaTask({self.name!r}, {len(self.meta_features)} meta-features{tags})"
+
     @property
     def facts(self) -> TaskFacts | None:
         """Sizes of its data, if the meta-features tell them."""

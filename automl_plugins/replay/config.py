@@ -11,7 +11,7 @@ from automl_plugins._frameworks import adapter
 
 from .journal import read_csv
 from .protocol import Method
-from .runs import replay
+from .runs import Progress, replay
 from .table import Table
 
 if TYPE_CHECKING:
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 _SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "n_jobs", "path")
 
 
-def replay_config(path: Path) -> pd.DataFrame:
+def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     """Run the replay that a TOML file describes.
 
     At the top stand the arguments of ``replay`` (``seeds`` is a list); ``[tables.<name>]`` has
     ``file`` and the arguments of ``Table.from_frame``, and ``group`` for a column that splits one
     file into several tables; ``[methods.<name>]`` has ``adapter``, ``optimizer`` and arguments of
     that adapter's ``optimizer``. Relative paths start at the folder of the TOML file.
+
+    Args:
+        path: The TOML file.
+        progress: See ``replay``.
 
     Raises:
         ValueError: For entries that are missing, unknown or illegal; the message names them.
@@ -53,6 +57,7 @@ def replay_config(path: Path) -> pd.DataFrame:
         {name: _method(name, entry) for name, entry in methods.items()},
         [t for name, entry in tables.items() for t in _tables(name, entry, path.parent)],
         seed=seeds,
+        progress=progress,
         **config,
     )
 

@@ -6,6 +6,8 @@ import copy
 import logging
 import math
 import os
+import sys
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOG = logging.getLogger(__name__)
+
+Progress = bool | Literal["lines"] | None
+
+_EVERY = 10.0  # seconds between two lines of progress
 
 #: Columns of the data frame that ``replay`` returns, in order.
 REPLAY_COLUMNS = (*COLUMNS, "regret", "step", "row", "distance")
@@ -57,7 +63,7 @@ def replay(
     max_trials: int = 10_000,
     n_jobs: int = 1,
     path: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> pd.DataFrame:
     """Run optimizers on recorded tables, by a simulated clock.
 
@@ -82,7 +88,8 @@ def replay(
         n_jobs: Searches that run at the same time, in processes of their own; -1 for all cores.
         path: CSV file to which every finished search is appended. Searches found there are not
             run again.
-        progress: Whether to show a progress bar; None does on a terminal.
+        progress: Whether to show a progress bar; None does on a terminal. "lines" writes a line to
+            stderr now and then, for a file or a pipe.
 
     Returns:
         A row for each finished evaluation with the columns table, method, seed, trial (from 1, in
@@ -198,15 +205,34 @@ def _run_all(jobs: list[_Job], n_jobs: int) -> Iterator[tuple[Key, pd.DataFrame]
 
 
 def _bar(
-    results: Iterator[tuple[Key, pd.DataFrame]], total: int, progress: bool | None
+    results: Iterator[tuple[Key, pd.DataFrame]], total: int, progress: Progress
 ) -> Iterable[tuple[Key, pd.DataFrame]]:
     from tqdm.auto import tqdm
+
+    if progress == "lines":
+        return _with_lines(results, total)
 
     hidden = None if progress is None else not progress  # None: hidden unless on a terminal
     bar: Iterable[tuple[Key, pd.DataFrame]] = tqdm(
         results, total=total, unit="search", disable=hidden
     )
     return bar
+
+
+def _with_lines(
+    results: Iterator[tuple[Key, pd.DataFrame]], total: int
+) -> Iterator[tuple[Key, pd.DataFrame]]:
+    def say(n: int, now: float) -> None:
+        print(f"{n} of {total} searches, {now - start:.0f} s", file=sys.stderr, flush=True)
+
+    start = last = time.monotonic()
+    say(0, start)
+    for n, result in enumerate(results, start=1):
+        yield result
+        now = time.monotonic()
+        if now - last >= _EVERY or n == total:
+            say(n, now)
+            last = now
 
 
 def search_seed(seed: int, table: str) -> int:

@@ -60,6 +60,11 @@ class Search:
     space: ConfigurationSpace | None = None
     left_out: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        out = f", {len(self.left_out)} left out" if self.left_out else ""
+        name = "/".join((self.table, self.method, str(self.seed)))
+        return f"Search({name!r}, {len(self.trials)} trials{out})"
+
 
 #: Columns of the data frame of searches, in order; ``replay`` adds to them.
 COLUMNS = ("table", "method", "seed", "trial", "seconds", "loss", "best", "status")

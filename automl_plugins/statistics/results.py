@@ -41,6 +41,10 @@ class BudgetComparison:
     iman_davenport: OmnibusTest | None
     pairs: pd.DataFrame
 
+    def __repr__(self) -> str:
+        at = "" if self.budget is None else f" at {number(self.budget)}"
+        return f"BudgetComparison({len(self.ranks)} methods on {len(self.scores)} tasks{at})"
+
     @property
     def groups(self) -> list[tuple[Hashable, ...]]:
         """Maximal groups of methods no two of which are different, in the order of ``ranks``.
@@ -125,6 +129,11 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        at = f" at {self._budget_names()}" if self.unit else ""
+        against = "" if self.control is None else f" with {self.control!r}"
+        return f"Comparison({len(self.methods)} methods{against}{at}; print it to read it)"
 
     def _only(self) -> BudgetComparison:
         if len(self.budgets) > 1:

@@ -29,6 +29,9 @@ class Suggestion:
     score: float
     reason: str
 
+    def __repr__(self) -> str:
+        return f"Suggestion({dict(self.configuration)}, score {self.score:.4g}: {self.reason})"
+
 
 @dataclass(frozen=True)
 class Design(Sequence[Suggestion]):
@@ -62,6 +65,10 @@ class Design(Sequence[Suggestion]):
     def scores(self) -> FloatArray:
         """Predicted score of each configuration (k,), less is better."""
         return np.array([suggestion.score for suggestion in self.suggestions])
+
+    def __repr__(self) -> str:
+        notes = f", {len(self.notes)} notes" if self.notes else ""
+        return f"Design({self.method!r}, {len(self)} configurations{notes}; print it to read them)"
 
     def __str__(self) -> str:
         lines = [

@@ -39,6 +39,10 @@ class Recommendation:
     std: float | None
     shares: FloatArray
 
+    def __repr__(self) -> str:
+        loss = "at the start" if self.loss is None else f"loss {self.loss:.4g} ± {self.std:.2g}"
+        return f"Recommendation(pipeline {self.row}, {loss}, {len(self.shares)} data sets)"
+
 
 class Recommender:
     """Start, then expected improvement over all pipelines (Fusi 2018, section 3.4).

@@ -65,6 +65,12 @@ class MetaFeatures(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self.features)
 
+    def __repr__(self) -> str:
+        return (
+            f"MetaFeatures({len(self)} of {self.task}, {len(self.failures)} unknown,"
+            f" {self.total_seconds:.3g} s)"
+        )
+
 
 def meta_feature_names(
     groups: str | Sequence[str] = GROUPS, task: str = "classification"
