@@ -740,7 +740,6 @@ def test_hash_seed_does_not_matter() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
         ).stdout
         for seed in ("1", "2")
     )

@@ -196,7 +196,8 @@ def test_indices_of_options_become_values_and_indices_again(to: str) -> None:
             assert other["misc"]["vals"][label] == pytest.approx(value)
             assert other["misc"]["idxs"][label] == document["misc"]["idxs"][label]
         assert other["result"]["loss"] == document["result"]["loss"]
-        assert other["result"]["seconds"] == pytest.approx(
+        # Within one of Hyperopt's milliseconds: a duration of zero, which is unknown.
+        assert other["result"].get("seconds", 0.0) == pytest.approx(
             (document["refresh_time"] - document["book_time"]).total_seconds()
         )
 

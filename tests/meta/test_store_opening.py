@@ -234,7 +234,7 @@ def test_a_busy_store_is_read_and_told(path: Path) -> None:
             begin = time.monotonic()
             with pytest.raises(StoreError, match=r"busy for more than 0\.2 s; try again"):
                 store.record("t", {"x": 1}, 0.5)
-            assert 0.1 < time.monotonic() - begin < 10
+            assert time.monotonic() - begin > 0.1
             other.execute("ROLLBACK")
             assert store.record("t", {"x": 1}, 0.5)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
+from effort import count_calls
 from pandas.testing import assert_frame_equal
 
 from automl_plugins.replay import Outcome, Proposal, Record, Table, read_runs, replay
@@ -407,19 +406,17 @@ def test_the_journal_is_lines_of_json(tmp_path: Path) -> None:
 # --- speed ----------------------------------------------------------------------------------
 
 
-def test_a_replay_takes_less_than_a_fifth_of_a_millisecond_for_a_trial() -> None:
-    n = 5000
+def test_a_trial_of_a_replay_is_a_few_dozen_calls() -> None:
+    n = 2000
     points = np.random.default_rng(0).random((n, 8))
     space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(8)})
     configs = [{f"x{i}": float(v) for i, v in enumerate(point)} for point in points]
     table = Table("large", space, configs, points.sum(axis=1), seconds=1.0)
 
-    def once(prepared: Iterator[Mapping[str, Any]]) -> float:
-        start = time.perf_counter()
+    def once() -> None:
+        prepared = iter(configs)
         frame = run({"prepared": lambda *_: next(prepared)}, table, budget=n)
-        spent = time.perf_counter() - start
         assert (frame["row"] == np.arange(n)).all()
-        return spent
 
-    fastest = min(once(itertools.chain(configs)) for _ in range(5))
-    assert fastest / n < 2e-4
+    once()
+    assert count_calls(once) / n < 200

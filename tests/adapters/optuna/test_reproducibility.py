@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,30 +48,43 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStorage:
     return optuna.storages.InMemoryStorage()
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
-def test_25_and_25_trials_equal_50_in_one_go(sampler: Factory, storage: BaseStorage) -> None:
-    whole = optuna.create_study(sampler=sampler())
-    whole.optimize(timed, n_trials=50)
+@cache
+def fifty_trials(name: str) -> list[dict[str, Any]]:
+    study = optuna.create_study(sampler=SAMPLERS[name]())
+    study.optimize(timed, n_trials=50)
+    return params(study)
 
+
+# Every storage with one sampler, and every sampler with one storage.
+@pytest.mark.parametrize(
+    ("name", "storage"),
+    [
+        ("gbqr", "memory"),
+        ("gbqr", "sqlite"),
+        ("gbqr", "journal"),
+        ("ei_per_second", "sqlite"),
+        ("forest", "journal"),
+    ],
+    indirect=["storage"],
+)
+def test_25_and_25_trials_equal_50_in_one_go(name: str, storage: BaseStorage) -> None:
+    sampler = SAMPLERS[name]
     optuna.create_study(study_name="s", storage=storage, sampler=sampler()).optimize(
         timed, n_trials=25
     )
     again = optuna.load_study(study_name="s", storage=storage, sampler=sampler())
     again.optimize(timed, n_trials=25)
-    assert params(again) == params(whole)
+    assert params(again) == fifty_trials(name)
 
 
 def test_losing_the_cache_between_refits_changes_nothing() -> None:
     # 150 finished trials: the model is fitted on every second one only.
-    def study_with(n: int) -> optuna.Study:
-        study = optuna.create_study(sampler=GBQRSampler(seed=1, n_candidates=50))
-        study.optimize(bowl, n_trials=n)
-        return study
-
-    whole = study_with(155)
-    part = study_with(151)
-    part.sampler = pickle.loads(pickle.dumps(part.sampler))
-    part.optimize(bowl, n_trials=4)
+    whole = optuna.create_study(sampler=GBQRSampler(seed=1, n_candidates=50))
+    whole.optimize(bowl, n_trials=151)
+    part = optuna.create_study(sampler=GBQRSampler(seed=1, n_candidates=50))
+    part.add_trials(whole.trials)  # what is cached is left behind
+    for study in (whole, part):
+        study.optimize(bowl, n_trials=4)
     assert params(part) == params(whole)
 
 
@@ -104,8 +118,14 @@ def test_same_points_in_a_fresh_process_with_another_hash_seed() -> None:
     assert params(here) == runs[0]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
-@pytest.mark.parametrize("objective", [bowl, conditional, layers])
+@pytest.mark.parametrize(
+    ("sampler", "objective"),
+    [
+        *((SAMPLERS["gbqr"], objective) for objective in (bowl, conditional, layers)),
+        (SAMPLERS["ei_per_second"], layers),
+        (SAMPLERS["forest"], conditional),
+    ],
+)
 def test_maximising_f_equals_minimising_its_negative(
     sampler: Factory, objective: Callable[[optuna.Trial], float]
 ) -> None:

@@ -192,24 +192,33 @@ def test_choices_that_equal_each_other_stay_apart() -> None:
 # --- failures, infinities, constraints, cost ----------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["raise", "nan"])
-def test_a_failing_region_is_avoided(how: str) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
-        if x > 0.6:
-            if how == "raise":
-                raise RuntimeError("out of memory")
-            return math.nan
-        return (x - 0.62) ** 2 + (y - 0.3) ** 2
+def partly_failing(trial: optuna.Trial, how: str) -> float:
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    if x > 0.6:
+        if how == "raise":
+            raise RuntimeError("out of memory")
+        return math.nan
+    return (x - 0.62) ** 2 + (y - 0.3) ** 2
 
+
+def test_a_failing_region_is_avoided() -> None:
     crashes, best = [], []
     for seed in range(2):
         study = optuna.create_study(sampler=GBQRSampler(seed=seed))
-        study.optimize(objective, n_trials=100, catch=(RuntimeError,))
-        crashes.append(sum(t.state == TrialState.FAIL for t in study.trials[50:]) / 50)
+        study.optimize(lambda t: partly_failing(t, "raise"), n_trials=60, catch=(RuntimeError,))
+        crashes.append(sum(t.state == TrialState.FAIL for t in study.trials[30:]) / 30)
         best.append(study.best_value)
     assert np.mean(crashes) <= 0.1
     assert np.mean(best) <= 0.005
+
+
+def test_an_exception_and_a_nan_are_the_same_failure() -> None:
+    raised, returned = (optuna.create_study(sampler=GBQRSampler(seed=0)) for _ in range(2))
+    raised.optimize(lambda t: partly_failing(t, "raise"), n_trials=25, catch=(RuntimeError,))
+    returned.optimize(lambda t: partly_failing(t, "nan"), n_trials=25)
+    assert [t.params for t in raised.trials] == [t.params for t in returned.trials]
+    assert [t.state for t in raised.trials] == [t.state for t in returned.trials]
+    assert TrialState.FAIL in {t.state for t in returned.trials}
 
 
 def test_infinite_values_and_a_first_trial_that_fails() -> None:
@@ -285,14 +294,16 @@ def test_own_time_is_no_cost_of_the_objective() -> None:
             super().fit(X, y)
             return self
 
+    from automl_plugins.adapters.optuna import _private
     from automl_plugins.adapters.optuna._columns import cost_of
 
     sampler = SurrogateSampler(surrogate=Slow(), n_startup_trials=2, seed=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(bowl, n_trials=6)
     for trial in study.trials[3:]:
-        assert trial.duration is not None and trial.duration.total_seconds() > 0.05
-        assert cost_of(trial, "duration") < 0.04
+        assert trial.duration is not None
+        whole, own = trial.duration.total_seconds(), _private.read_overhead(trial)
+        assert own >= 0.05 and cost_of(trial, "duration") == max(whole - own, 0.0)
 
 
 # --- manners ------------------------------------------------------------------------------
@@ -403,8 +414,8 @@ def test_a_forked_child_can_use_lightgbm() -> None:
     queue = context.Queue()
     process = context.Process(target=_child, args=(queue,))
     process.start()
-    assert queue.get(timeout=60) >= 0
-    process.join(timeout=10)
+    assert queue.get(timeout=600) >= 0
+    process.join(timeout=600)
     assert process.exitcode == 0
 
 

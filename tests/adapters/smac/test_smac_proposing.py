@@ -604,7 +604,7 @@ def test_two_workers_of_dask(tmp_path: Path) -> None:
         [sys.executable, str(script), str(tmp_path / "out")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         cwd=tmp_path,
