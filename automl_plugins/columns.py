@@ -18,6 +18,8 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.spaces.ranges import scale_of
+
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -38,6 +40,9 @@ class Column:
     def __init__(self, hyperparameter: Hyperparameter[Any, Any]) -> None:
         is_ordinal = isinstance(hyperparameter, OrdinalHyperparameter)
         self._hyperparameter = hyperparameter
+        own = scale_of(hyperparameter)
+        self._is_even = own is not None and own.n is not None
+        self._is_rounded = own is not None and own.is_rounded
         self.is_categorical = isinstance(hyperparameter, CategoricalHyperparameter)
         self.is_indexed = self.is_categorical or is_ordinal
         self.is_constant = isinstance(hyperparameter, Constant)
@@ -55,6 +60,8 @@ class Column:
             return np.arange(int(self.n_values), dtype=np.float64)
         if self.is_constant:
             return np.array([float(self._hyperparameter.lower_vectorized)])
+        if self._is_even:
+            return np.arange(int(self.n_values)) / (self.n_values - 1.0)
         values = np.arange(self._integer.lower, self._integer.upper + 1)
         return np.asarray(self._integer.to_vector(values), dtype=np.float64)
 
@@ -64,13 +71,14 @@ class Column:
         legal = np.clip(values, hp.lower_vectorized, hp.upper_vectorized)
         if self.is_indexed:
             return np.rint(legal)
-        if self.is_grid:
+        if self.is_grid or self._is_rounded:
             return np.asarray(hp.to_vector(hp.to_value(legal)), dtype=np.float64)
         return legal
 
     def draw(self, n: int, state: np.random.RandomState) -> FloatArray:
         """``n`` entries from the hyperparameter's own distribution."""
-        return np.asarray(self._hyperparameter.sample_vector(n, seed=state))
+        drawn = np.asarray(self._hyperparameter.sample_vector(n, seed=state))
+        return self.snap(drawn) if self._is_rounded else drawn
 
     def quantile(self, u: float) -> float:
         """Legal entry at ``u`` in [0, 1), every legal value equally likely.
@@ -81,8 +89,10 @@ class Column:
             return float(int(u * self.n_values))
         if self.is_constant:
             return float(self.legal_vectors()[0])
+        if self._is_even:
+            return int(u * self.n_values) / (self.n_values - 1.0)
         if not self.is_grid:
-            return u
+            return float(self.snap(np.array([u]))[0]) if self._is_rounded else u
         hp = self._integer
         low, high = hp.lower - 0.5, hp.upper + 0.5
         value = low * (high / low) ** u if hp.log else low + u * (high - low)
@@ -109,7 +119,11 @@ class Column:
         return new
 
     def _adjacent(self, values: FloatArray, step: FloatArray) -> FloatArray:
-        """The next legal integer in the direction of each step, the other one at the border."""
+        """The next legal value in the direction of each step, the other one at the border."""
+        if self._is_even:
+            grid = np.where(step < 0, -1.0, 1.0) / (self.n_values - 1.0)
+            moved = values + grid
+            return self.snap(np.where((moved < 0.0) | (moved > 1.0), values - grid, moved))
         hp = self._integer
         old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)
         new = old + sign

@@ -16,6 +16,7 @@ from hyperopt import JOB_STATE_DONE, STATUS_OK, Trials
 
 from automl_plugins.history import History, Status
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.ranges import MOST_EXACT, scale_of
 
 from ._documents import Document
 from ._pulls import FINISHED, UNFINISHED, number, seconds_of
@@ -113,8 +114,9 @@ class TrialReader:
         encoded = np.empty((len(vals), self.vectors.d))
         for column, name in enumerate(self.vectors.names):
             given = [row.get(name, ()) for row in vals]
+            origin = self._origins.get(name, 0)
             encoded[:, column] = self._column(
-                name, np.array([float(v[0]) if len(v) else math.nan for v in given])
+                name, np.array([float(v[0] - origin) if len(v) else math.nan for v in given])
             )
         return encoded
 
@@ -133,11 +135,12 @@ class TrialReader:
                 )
             vector[there] = np.floor(values)
         elif isinstance(hyperparameter, OrdinalHyperparameter):
-            legal = np.array(hyperparameter.sequence, dtype=np.float64)
+            origin = self._origins.get(name, 0)
+            legal = np.array([v - origin for v in hyperparameter.sequence], dtype=np.float64)
             vector[there] = np.abs(values[:, None] - legal).argmin(axis=1)
         else:
             values = np.clip(values, hyperparameter.lower, hyperparameter.upper)
-            if isinstance(hyperparameter, IntegerHyperparameter):
+            if isinstance(hyperparameter, IntegerHyperparameter) and not scale_of(hyperparameter):
                 values = np.rint(values).astype(np.int64)
             vector[there] = hyperparameter.to_vector(values)
         return vector
@@ -153,6 +156,18 @@ class TrialReader:
     @cached_property
     def _names(self) -> frozenset[str]:
         return frozenset(self.vectors.names)
+
+    @cached_property
+    def _origins(self) -> dict[str, int]:
+        """First value of sequences of integers that are too large for floats, by label."""
+        found = {}
+        for name in self._names:
+            hyperparameter = self.known.space[name]
+            if isinstance(hyperparameter, OrdinalHyperparameter):
+                first = hyperparameter.sequence[0]
+                if isinstance(first, int) and abs(first) >= MOST_EXACT // 2:
+                    found[name] = first
+        return found
 
     @cached_property
     def _defaults(self) -> FloatArray:

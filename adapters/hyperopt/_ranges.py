@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,10 +13,10 @@ from ConfigSpace.hyperparameters import (
     NormalFloatHyperparameter,
     NormalIntegerHyperparameter,
     OrdinalHyperparameter,
-    UniformFloatHyperparameter,
-    UniformIntegerHyperparameter,
 )
 from hyperopt import pyll
+
+from automl_plugins.spaces.ranges import MOST_EXACT, ExactFloat, float_range, integer_range
 
 from ._branches import label_of
 from ._grid import multiples
@@ -25,8 +26,8 @@ TAIL = 1e-4
 
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
 _GRID = 1000  # multiples of q beyond which they count as continuous
-_PLACES = 13  # to which ConfigSpace rounds the ends of ranges
-_LEAST = 1e-12
+_LEAST = sys.float_info.min
+_LARGEST = math.log(sys.float_info.max)
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
 
@@ -61,7 +62,7 @@ def hyperparameter_of(label: str, node: Any) -> Hyperparameter[Any, Any]:
         first, last = multiples("qloguniform" if log else "quniform", arguments)
         q = arguments["q"]
         if q == 1 and not (log and first < 1):
-            if normal and not log:
+            if normal and not log and max(-first, last) <= MOST_EXACT:
                 return NormalIntegerHyperparameter(label, mu, sigma, first, last)
             return _integers(label, first, last, log=log)
         if last - first < _GRID:
@@ -70,17 +71,17 @@ def hyperparameter_of(label: str, node: Any) -> Hyperparameter[Any, Any]:
         least = max(math.exp(low), _LEAST)
         if "q" in arguments and first < 1:  # half of q and less is 0: an octave is enough for it
             least = max(least, arguments["q"] / 4.0)
-        low, high = least, math.exp(high)
-    if not round(low, _PLACES) < round(high, _PLACES):
-        raise ValueError(
-            f"{label!r} is drawn from {shown(node)}, between {low:g} and {high:g}: ConfigSpace has"
-            f" {_PLACES} decimal places. Draw from a wider range and scale in the objective."
-        )
-    if log:
-        return UniformFloatHyperparameter(label, low, high, log=True)
-    if normal:
+        low, high = least, _exp(high)
+    if low == high:
+        return OrdinalHyperparameter(label, [low])
+    found = float_range(label, low, high, log=log)
+    if normal and not log and not isinstance(found, ExactFloat):
         return NormalFloatHyperparameter(label, mu, sigma, low, high)
-    return UniformFloatHyperparameter(label, low, high)
+    return found
+
+
+def _exp(x: float) -> float:
+    return math.exp(min(x, _LARGEST))
 
 
 def _ends(arguments: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -88,9 +89,9 @@ def _ends(arguments: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[Any, Any]:
-    if low == high:
-        return OrdinalHyperparameter(label, [low])
-    return UniformIntegerHyperparameter(label, low, high, log=log)
+    if low == high or (max(-low, high) > MOST_EXACT and high - low < _GRID):
+        return OrdinalHyperparameter(label, list(range(low, high + 1)))
+    return integer_range(label, low, high, log=log)
 
 
 def _arguments(label: str, node: Any) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class PyllSpace:
                 )
             return names[int(drawn)]
         if isinstance(hyperparameter, OrdinalHyperparameter):
-            return min(hyperparameter.sequence, key=lambda v: abs(v - float(drawn)))
+            return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
         if isinstance(hyperparameter, IntegerHyperparameter):
             return round(drawn)
         return float(drawn)

@@ -24,11 +24,13 @@ from optuna.distributions import (
 from automl_plugins.conditions import Rule
 from automl_plugins.design import distances
 from automl_plugins.history import Status
+from automl_plugins.spaces.ranges import count_floats
 
 from ._arms import ArmMemory
 from ._columns import Columns
 from ._memory import View
 from ._space import UnionSpace, infer_rules
+from ._steps import steps_of
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -164,7 +166,10 @@ def _size(distribution: BaseDistribution) -> int:
     """Number of values of a parameter that is not continuous."""
     if isinstance(distribution, CategoricalDistribution):
         return len(distribution.choices)
+    steps = steps_of(distribution)
+    if steps is not None:
+        return steps.n
     if isinstance(distribution, IntDistribution):
-        return (distribution.high - distribution.low) // distribution.step + 1
-    assert isinstance(distribution, FloatDistribution) and distribution.step is not None
-    return round((distribution.high - distribution.low) / distribution.step) + 1
+        return distribution.high - distribution.low + 1
+    assert isinstance(distribution, FloatDistribution)
+    return count_floats(distribution.low, distribution.high)

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
-    Float,
     Integer,
     OrdinalHyperparameter,
 )
-from ConfigSpace.hyperparameters import Hyperparameter
+from ConfigSpace.hyperparameters import Constant, Hyperparameter
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -25,6 +24,9 @@ from optuna.distributions import (
 from automl_plugins import conditions
 from automl_plugins.conditions import Rule, as_condition
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.ranges import float_range, integer_range
+
+from ._steps import steps_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -67,13 +69,19 @@ class UnionSpace:
             for name, distribution in self.distributions.items()
             if name in ordinal
         }
+        self._steps = {
+            name: steps
+            for name, distribution in self.distributions.items()
+            if (steps := steps_of(distribution)) is not None
+        }
         space = ConfigurationSpace()
-        for name, distribution in self.distributions.items():
-            space.add(self._hyperparameter(name, distribution))
-        for rule in rules:
-            condition = self._condition(space, rule)
-            if condition is not None:
-                space.add(condition)
+        with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
+            for name, distribution in self.distributions.items():
+                space.add(self._hyperparameter(name, distribution))
+            for rule in rules:
+                condition = self._condition(space, rule)
+                if condition is not None:
+                    space.add(condition)
         self.vectors = VectorSpace(space)
         self.column = {name: i for i, name in enumerate(self.vectors.names)}
 
@@ -86,12 +94,14 @@ class UnionSpace:
             if name in self._ranks:
                 return OrdinalHyperparameter(name, indices)
             return Categorical(name, indices)
-        if (steps := _n_steps(distribution)) is not None:
-            return Integer(name, (0, steps))
+        if name in self._steps:
+            n = self._steps[name].n
+            return Integer(name, (0, n - 1)) if n > 1 else Constant(name, 0)
         assert isinstance(distribution, FloatDistribution | IntDistribution)
-        if isinstance(distribution, IntDistribution):
-            return Integer(name, (distribution.low, distribution.high), log=distribution.log)
-        return Float(name, (distribution.low, distribution.high), log=distribution.log)
+        low, high = distribution.low, distribution.high
+        if isinstance(distribution, FloatDistribution):
+            return float_range(name, low, high, log=distribution.log)
+        return integer_range(name, distribution.low, distribution.high, log=True)
 
     def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:
         if rule.child not in space or rule.parent not in space:
@@ -105,14 +115,11 @@ class UnionSpace:
 
     def _grid(self, name: str, internal: FloatArray) -> FloatArray:
         """Internal values as the values of the ConfigSpace hyperparameter."""
-        distribution = self.distributions[name]
         if name in self._ranks:
             ranks = np.append(self._ranks[name], np.nan)
             return ranks[np.where(np.isnan(internal), -1, internal).astype(np.int64)]
-        if _n_steps(distribution) is not None:
-            assert isinstance(distribution, FloatDistribution | IntDistribution)
-            # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
-            return np.round((internal - distribution.low) / float(distribution.step or 1), 9)
+        if name in self._steps:
+            return self._steps[name].index(internal)
         return internal
 
     def encode(self, name: str, internal: FloatArray) -> FloatArray:
@@ -127,6 +134,9 @@ class UnionSpace:
         hyperparameter = self.vectors.space[name]
         if isinstance(self.distributions[name], CategoricalDistribution):
             out[known] = grid
+            return out
+        if isinstance(hyperparameter, Constant):
+            out[known] = 0.0
             return out
         with np.errstate(divide="ignore", invalid="ignore"):
             out[known] = hyperparameter.to_vector(grid)
@@ -143,8 +153,8 @@ class UnionSpace:
             return distribution.choices[index]
         assert isinstance(distribution, FloatDistribution | IntDistribution)
         plain = self.vectors.space[name].to_value(np.array([value]))[0]
-        if _n_steps(distribution) is not None:
-            plain = distribution.low + int(plain) * (distribution.step or 1)
+        if name in self._steps:
+            return self._steps[name].value(int(plain))
         if isinstance(distribution, IntDistribution):
             return int(min(max(int(plain), distribution.low), distribution.high))
         return float(min(max(float(plain), distribution.low), distribution.high))
@@ -164,15 +174,6 @@ class UnionSpace:
                     continue
                 vector[self.column[name]] = self.encode(name, np.array([float(internal)]))[0]
         return vector
-
-
-def _n_steps(distribution: BaseDistribution) -> int | None:
-    """Index of the last grid point, for distributions that are an even grid."""
-    if isinstance(distribution, IntDistribution) and not distribution.log:
-        return (distribution.high - distribution.low) // distribution.step
-    if isinstance(distribution, FloatDistribution) and distribution.step is not None:
-        return round((distribution.high - distribution.low) / distribution.step)
-    return None
 
 
 def _ranks(

@@ -28,6 +28,7 @@ from ._columns import Cost, checked_cost
 from ._foresight import Foresight, in_distribution
 from ._memory import Memory, View
 from ._space import UnionSpace
+from ._steps import merged_note
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -260,6 +261,8 @@ class ProposerSampler(BaseSampler):
             return distribution.choices[apportion(counts, np.ones(n), rng)]
         unknown = any(name not in row.values for row in lower)
         union = UnionSpace({name: distribution})
+        if note := merged_note(name, distribution):
+            self._warn_once(note)
         rng = self._streams.generator("sequence", label)
         index = k if unknown or len(tried) else 0
         return union.decode(name, stratified_value(union.vectors, 0, index, rng))

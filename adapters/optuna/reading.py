@@ -10,12 +10,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from ConfigSpace import (
-    Categorical,
-    ConfigurationSpace,
-    Float,
-    Integer,
-)
+from ConfigSpace import Categorical, ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, Hyperparameter, OrdinalHyperparameter
 from optuna.distributions import (
     BaseDistribution,
@@ -31,9 +26,11 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins.conditions import Rule, as_condition
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
+from automl_plugins.spaces.ranges import float_range, integer_range
 
 from ._columns import cost_of
 from ._space import infer_rules
+from ._steps import Steps, steps_of
 
 _STATUS = {
     TrialState.COMPLETE: TrialStatus.COMPLETE,
@@ -211,30 +208,33 @@ def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparamet
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     if distribution.single():
         return Constant(name, distribution.low)
-    if (n := _n_values(distribution)) is not None:
-        return OrdinalHyperparameter(name, [_grid_value(distribution, i) for i in range(n)])
+    if (steps := _grid(distribution)) is not None:
+        if steps.n == 1:
+            return Constant(name, _grid_value(steps, 0))
+        return OrdinalHyperparameter(name, [_grid_value(steps, i) for i in range(steps.n)])
     low, high = distribution.low, distribution.high
     log = distribution.log
     if isinstance(distribution, IntDistribution):
-        return Integer(name, (distribution.low, distribution.high), log=log)
-    return Float(name, (low, high), log=log)
+        return integer_range(name, distribution.low, distribution.high, log=log)
+    return float_range(name, low, high, log=log)
 
 
-def _n_values(distribution: FloatDistribution | IntDistribution) -> int | None:
-    """Number of values of a parameter with steps, None if it counts as a range."""
-    step = distribution.step
-    if step is None or (isinstance(distribution, IntDistribution) and step == 1):
+def _grid(distribution: BaseDistribution) -> Steps | None:
+    """The values of a parameter with steps, None if it counts as a range."""
+    steps = steps_of(distribution)
+    if steps is None or steps.n > _GRID:
         return None
-    n = round((distribution.high - distribution.low) / step) + 1
-    return n if n <= _GRID else None
+    if isinstance(distribution, IntDistribution) and distribution.step == 1:
+        return None if steps.listed is None else steps
+    return steps
 
 
-def _grid_value(distribution: FloatDistribution | IntDistribution, i: int) -> float:
-    return distribution.low + i * (distribution.step or 1)
+def _grid_value(steps: Steps, i: int) -> Any:
+    return steps.value(i) if steps.listed is not None else steps.low + i * steps.step
 
 
 def _snapped(distribution: BaseDistribution, value: Any) -> Any:
     """A value as the grid has it: 0.3 is 0.30000000000000004 in steps of 0.1."""
-    if isinstance(distribution, FloatDistribution) and _n_values(distribution) is not None:
-        return _grid_value(distribution, round((value - distribution.low) / distribution.step))
+    if isinstance(distribution, FloatDistribution) and (steps := _grid(distribution)) is not None:
+        return _grid_value(steps, round(steps.index(np.array([value]))[0]))
     return value

@@ -18,6 +18,8 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.spaces.ranges import DECODERS, ENCODERS
+
 from .records import TaskRecord
 
 FloatArray = npt.NDArray[np.float64]
@@ -146,7 +148,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
                     f"The search space cannot be stored: {name} has the choice {value!r}, a"
                     f" {type(value).__name__}; {_RULE}."
                 )
-    plain: dict[str, Any] = space.to_serialized_dict()
+    plain: dict[str, Any] = space.to_serialized_dict(ENCODERS)
     del plain["python_module_version"]
     return dict(json.loads(json.dumps(plain, default=_item)))
 
@@ -154,7 +156,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
 def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
     """The reverse of ``plain_space``."""
     copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
-    return ConfigurationSpace.from_serialized_dict(copy)
+    return ConfigurationSpace.from_serialized_dict(copy, DECODERS)
 
 
 def _item(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from ConfigSpace import Categorical, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -14,6 +14,8 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
     OrdinalHyperparameter,
 )
+
+from automl_plugins.spaces.ranges import DECODERS, ENCODERS, float_range, integer_range
 
 from .records import TaskRecord
 
@@ -45,8 +47,8 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     names = {name: None for space in spaces for name in space}
     for name in names:
         merged.add(_widest(name, [space[name] for space in spaces if name in space]))
-    written = [space.to_serialized_dict() for space in spaces]
-    common = merged.to_serialized_dict()
+    written = [space.to_serialized_dict(ENCODERS) for space in spaces]
+    common = merged.to_serialized_dict(ENCODERS)
     common["conditions"] = [
         condition
         for name in names
@@ -55,7 +57,7 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
         )
     ]
     common["forbiddens"] = _shared([w["forbiddens"] for w in written])
-    return ConfigurationSpace.from_serialized_dict(common)
+    return ConfigurationSpace.from_serialized_dict(common, DECODERS)
 
 
 def _of_child(written: dict[str, Any], name: str) -> list[Any]:
@@ -77,8 +79,8 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
             wide = [hp for hp in found if not isinstance(hp, Constant)] or found
             log = all(getattr(hp, "log", False) for hp in wide)
             if all(isinstance(end, int) for known in ranges for end in known):
-                return Integer(name, (int(lower), int(upper)), log=log)
-            return Float(name, (float(lower), float(upper)), log=log)
+                return integer_range(name, int(lower), int(upper), log=log)
+            return float_range(name, float(lower), float(upper), log=log)
         raise ValueError(
             f"{name} is a number in one recorded space and a category in another: "
             + "; ".join(str(hp) for hp in found)

@@ -1,0 +1,171 @@
+"""Evenly spaced values: the distributions that are grids.
+
+Optuna stores every number as a 64-bit float, so these are the values that it can tell apart: of
+the integers from 10**18 to 10**18 + 10 it has one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+
+from automl_plugins.spaces.ranges import MOST_EXACT, is_narrow
+
+from . import _private
+
+FloatArray = npt.NDArray[np.float64]
+
+_LISTED = 2**12  # steps up to which values are looked at one by one
+_FEW = 1000
+_SAFE = 2**20  # index below which low + i * step passes Optuna's test of a multiple
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The values of a grid, by index.
+
+    Attributes:
+        distribution: The distribution.
+        low: The first value.
+        step: Distance of the values.
+        n: Their number, at most 2^53 + 1.
+        listed: All values where they are not evenly spaced.
+    """
+
+    distribution: FloatDistribution | IntDistribution
+    low: float
+    step: float
+    n: int
+    listed: tuple[float, ...] | None = None
+
+    def value(self, i: int) -> Any:
+        """Value number ``i``."""
+        if self.listed is not None:
+            return self.listed[i]
+        value = self._plain(i)
+        if i < _SAFE or isinstance(self.distribution, IntDistribution):
+            return value
+        return next(filter(self._is_legal, self._around(i)), value)
+
+    def _plain(self, i: int) -> Any:
+        value = self.low + i * self.step
+        if isinstance(self.distribution, IntDistribution):
+            return value
+        return min(max(float(value), self.distribution.low), self.distribution.high)
+
+    def _is_legal(self, value: float) -> bool:
+        return _private.contains(self.distribution, value)
+
+    def _around(self, i: int) -> Iterator[float]:
+        """The floats next to value number ``i``, then those next to its neighbours."""
+        for gap in (0, 1, -1, 2, -2, 3, -3, 4, -4):
+            value = self._plain(min(max(i + gap, 0), self.n - 1))
+            yield from (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
+
+    def index(self, internal: FloatArray) -> FloatArray:
+        """Place (n,) of internal values; between indices for values between the steps."""
+        if self.listed is not None:
+            if self.n == 1:
+                return np.zeros(len(internal))
+            return np.interp(internal, [float(v) for v in self.listed], np.arange(self.n))
+        with np.errstate(over="ignore", invalid="ignore"):
+            place = (internal - self.low) / float(self.step)
+        whole = np.rint(place)
+        # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
+        return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
+
+    @property
+    def values(self) -> list[Any]:
+        """All values."""
+        return [self.value(i) for i in range(self.n)]
+
+
+@lru_cache(maxsize=4096)
+def steps_of(distribution: BaseDistribution) -> Steps | None:
+    """The grid of a distribution; None if it is none."""
+    if isinstance(distribution, IntDistribution) and (
+        not distribution.log or is_narrow(distribution.low, distribution.high)
+    ):
+        return _of_integers(distribution)
+    if isinstance(distribution, FloatDistribution) and distribution.step is not None:
+        return _of_floats(distribution, distribution.step)
+    return None
+
+
+def merged_note(name: str, distribution: BaseDistribution) -> str | None:
+    """What to say of a grid of which Optuna can store few values only; None for all others."""
+    steps = steps_of(distribution)
+    if steps is None or steps.n >= min(n_steps(steps.distribution), _FEW):
+        return None
+    kind = "int" if isinstance(distribution, IntDistribution) else "float"
+    return (
+        f"Of the {n_steps(steps.distribution)} values of {name!r}, {distribution}, Optuna can"
+        f" store {steps.n}, for it keeps numbers as 64-bit floats. Ask for the distance instead:"
+        f" {steps.distribution.low!r} + trial.suggest_{kind}({name!r}, 0, ...)."
+    )
+
+
+def n_steps(distribution: FloatDistribution | IntDistribution) -> int:
+    """Number of values that a grid has in exact arithmetic."""
+    if isinstance(distribution, IntDistribution):
+        return (distribution.high - distribution.low) // distribution.step + 1
+    assert distribution.step is not None
+    return round(distribution.high / distribution.step - distribution.low / distribution.step) + 1
+
+
+def _of_integers(distribution: IntDistribution) -> Steps:
+    low, high, step = distribution.low, distribution.high, distribution.step
+    n = n_steps(distribution)
+    if max(-low, high) <= MOST_EXACT:
+        return _thinned(distribution, low, step, n)
+    if n <= _LISTED:
+        return _listed(distribution, [low + i * step for i in range(n)])
+    coarse = int(math.ulp(float(max(-low, high))))  # all multiples of it are floats
+    common = math.gcd(step, coarse)
+    if low % common == 0:
+        wide = step * coarse // common
+        ahead = (-low // common) * pow(step // common, -1, coarse // common) % (coarse // common)
+        first = low + ahead * step
+        if (high - first) // wide >= _FEW:
+            return _thinned(distribution, first, wide, (high - first) // wide + 1)
+    return _thinned(distribution, low, step, n)
+
+
+def _of_floats(distribution: FloatDistribution, step: float) -> Steps:
+    low, high = distribution.low, distribution.high
+    n = n_steps(distribution)
+    coarse = math.ulp(max(-low, high))
+    if step >= 4.0 * coarse:
+        return _thinned(distribution, low, step, n)
+    if n <= _LISTED:
+        return _listed(distribution, [low + i * step for i in range(n)])
+    times = max(1, math.ceil(coarse / step))
+    return _thinned(distribution, low, times * step, (n - 1) // times + 1)
+
+
+def _thinned(
+    distribution: FloatDistribution | IntDistribution, low: float, step: float, n: int
+) -> Steps:
+    """Every so many-th value, where indices themselves would not be exact floats."""
+    times = -(-(n - 1) // MOST_EXACT) or 1
+    return Steps(distribution, low, times * step, (n - 1) // times + 1)
+
+
+def _listed(distribution: FloatDistribution | IntDistribution, values: list[Any]) -> Steps:
+    """One value for each float, if possible one that Optuna finds in the distribution."""
+    by_float: dict[float, Any] = {}
+    for value in values:
+        if float(value) not in by_float or float(value) == value:
+            by_float[float(value)] = value
+    legal = {f: v for f, v in by_float.items() if _private.contains(distribution, f)}
+    found = tuple(v for _, v in sorted((legal or by_float).items()))
+    if isinstance(distribution, FloatDistribution):
+        found = tuple(min(max(float(v), distribution.low), distribution.high) for v in found)
+    return Steps(distribution, found[0], distribution.step or 1, len(found), found)

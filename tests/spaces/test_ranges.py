@@ -1,0 +1,135 @@
+"""Ranges that ConfigSpace would round: every value there and back, in order."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformIntegerHyperparameter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automl_plugins.meta.encoding import plain_space, space_of
+from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, float_range, integer_range
+
+LARGEST = sys.float_info.max
+ENDS = [0.0, 5e-324, 1e-310, 1e-20, 1e-14, 0.1, 1.0, 100.0, 1e15, 1e200, 1e300, LARGEST]
+ends = st.sampled_from(ENDS + [-end for end in ENDS]) | st.floats(
+    allow_nan=False, allow_infinity=False
+)
+near = st.integers(1, 40)
+units = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5)
+
+
+def beyond(low: float, n: int) -> float:
+    for _ in range(n):
+        low = math.nextafter(low, math.inf)
+    return low
+
+
+@settings(max_examples=150, deadline=None)
+@given(ends, ends | near, st.booleans(), units)
+def test_floats_survive_and_keep_their_order(
+    low: float, high: float | int, log: bool, units: list[float]
+) -> None:
+    if isinstance(high, int):
+        high = beyond(low, high)
+    low, high = min(low, high), max(low, high)
+    if not low < high or math.isinf(high) or (log and low <= 0.0):
+        return
+    hyperparameter = float_range("x", low, high, log=log)
+    vectors = np.sort(np.array([0.0, *units, 1.0]))
+    values = hyperparameter.to_value(vectors)
+    # What ConfigSpace may round away.
+    below, above = (low, high) if log else (high / 2 - low / 2, high / 2 - low / 2)
+    assert values.min() >= low - 1e-9 * below and values.max() - 1e-9 * above <= high
+    assert (np.diff(values) >= 0).all()
+    back = hyperparameter.to_value(hyperparameter.to_vector(values))
+    np.testing.assert_allclose(back, values, rtol=1e-12 if log else 1e-15, atol=0 if log else
+                               4e-16 * max(high / 2 - low / 2, 0.0))  # fmt: skip
+    if isinstance(hyperparameter, ExactFloat):
+        assert hyperparameter.lower == low and hyperparameter.upper == high
+        span = 0.0 if log else 1e-15 * (high / 2 - low / 2)
+        assert values[0] == pytest.approx(low, rel=1e-12, abs=span)
+        assert values[-1] == pytest.approx(high, rel=1e-12, abs=span)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-(2**62), 2**62) | st.sampled_from([0, 2**53 - 3, 10**18]), near, units)
+def test_few_integers_and_floats_are_all_reached(low: int, n: int, units: list[float]) -> None:
+    few = VectorSpace(
+        ConfigurationSpace(space=[float_range("x", float(low), beyond(float(low), n))])
+    )
+    found = few.enumerate(100)
+    assert found is not None and len(found) == n + 1
+    values = few.space["x"].to_value(found[:, 0])
+    assert [beyond(float(low), i) for i in range(n + 1)] == values.tolist()
+    for start in (1, 0.5):  # each step leads to another value
+        column = np.full(50, start if n > 1 else 1.0)
+        moved = few.neighbours(few.canonical(column[:, None]), np.random.default_rng(0))
+        assert (moved != few.canonical(column[:, None])[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"),
+    [
+        (-(2**62), 2**62, False),
+        (1, 2**63 - 1, True),
+        (0, 10**30, False),
+        (10**18, 10**18 + 1000, False),
+        (10**18, 10**18 + 1000, True),
+        (10**15, 10**15 + 10, True),
+    ],
+)
+def test_large_integers(low: int, high: int, log: bool) -> None:
+    hyperparameter = integer_range("x", low, high, log=log)
+    assert isinstance(hyperparameter, ExactInteger)
+    space = VectorSpace(ConfigurationSpace(space=[hyperparameter]))
+    drawn = space.sample(200, np.random.default_rng(0))
+    values = [hyperparameter.to_value(v) for v in drawn[:, 0]]
+    assert all(isinstance(v, int) and low <= v <= high and int(float(v)) == v for v in values)
+    assert len(set(values)) >= min(8, high - low + 1)
+    # Canonical: what is proposed again counts as seen.
+    np.testing.assert_array_equal(space.keys(space.canonical(drawn)), space.keys(drawn))
+
+
+def test_small_integers_of_a_wide_logarithmic_range_count_as_one_vector() -> None:
+    space = VectorSpace(ConfigurationSpace(space=[integer_range("x", 1, 2**62, log=True)]))
+    near_one = space.canonical(np.linspace(0.0, 0.009, 20)[:, None])
+    assert len(np.unique(near_one)) == 1
+
+
+def test_ordinary_ranges_are_those_of_configspace() -> None:
+    assert type(float_range("x", 1e-5, 0.1, log=True)) is UniformFloatHyperparameter
+    assert type(float_range("x", -3.0, 1e6)) is UniformFloatHyperparameter
+    assert type(integer_range("x", 1, 10**6, log=True)) is UniformIntegerHyperparameter
+    assert type(integer_range("x", 0, 2**53 - 1)) is UniformIntegerHyperparameter
+
+
+@pytest.mark.parametrize("bad", [(1.0, 1.0, False), (0.0, 1.0, True), (0.0, math.inf, False)])
+def test_what_is_no_range_says_so(bad: tuple[float, float, bool]) -> None:
+    with pytest.raises(ValueError, match=r"'x'.*low < high"):
+        float_range("x", bad[0], bad[1], log=bad[2])
+
+
+def test_two_integers_that_floats_cannot_tell_apart() -> None:
+    with pytest.raises(ValueError, match="no two integers"):
+        integer_range("x", 10**18, 10**18 + 10)
+
+
+def test_exact_ranges_are_stored_and_copied() -> None:
+    space = ConfigurationSpace(
+        space=[float_range("x", 1e-14, 2e-14), integer_range("y", -(2**62), 2**62)]
+    )
+    stored = space_of(json.loads(json.dumps(plain_space(space))))
+    for other in (stored, copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
+        assert other == space
+        for name in space:
+            assert other[name].to_value(0.25) == space[name].to_value(0.25)
