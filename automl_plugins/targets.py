@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from automl_plugins.history import History, Status
+from automl_plugins.outliers import tame
 from automl_plugins.surrogates.base import standardised
 
 FloatArray = npt.NDArray[np.float64]
@@ -77,8 +78,9 @@ def effective_losses(history: History, *, penalise_failures: bool = False) -> Fl
     evaluation. The pruned rows, later steps first and better losses first within a step, are
     spread evenly over the worse half of the complete losses. With ``penalise_failures`` a failed
     row has the worst complete loss: the model then knows the region, and expects nothing of it.
+    Far outliers are tamed first (``outliers.tame``).
     """
-    losses = np.where(history.status == Status.COMPLETE, history.losses, np.nan)
+    losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
     pruned = np.flatnonzero(history.status == Status.PRUNED)
     complete = losses[~np.isnan(losses)]
     if len(pruned) and len(complete):

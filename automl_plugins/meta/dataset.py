@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.history import Status, known_seconds
+from automl_plugins.outliers import tame
 from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.values import to_values
 
@@ -202,7 +203,7 @@ class MetaDataset:
 
         Failed and pruned runs count as the worst of their task.
         """
-        return by_task(scale, self.complete_losses, self.task)
+        return by_task(lambda losses: scale(tame(losses)), self.complete_losses, self.task)
 
     @property
     def complete_losses(self) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from automl_plugins.history import History, Status
+from automl_plugins.outliers import tame
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
@@ -21,6 +22,7 @@ from .dataset import MetaDataset
 from .designs.performance import performance
 from .factorization import MatrixFactorization, Pick, Recommender, by_distance, complementary
 from .memories import Memory
+from .scores import by_task
 from .task_features import TaskFeatures, distances
 from .task_memory import AnyTaskMemory, task_memory
 
@@ -256,7 +258,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     """
     distinct, which = dataset.distinct
     n, n_tasks = len(distinct), len(dataset.tasks)
-    losses = dataset.complete_losses
+    losses = by_task(tame, dataset.complete_losses, dataset.task)
     known = ~np.isnan(losses)
     at = which * n_tasks + dataset.task
     counts = np.bincount(at[known], minlength=n * n_tasks).reshape(n, n_tasks)

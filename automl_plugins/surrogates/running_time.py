@@ -17,6 +17,7 @@ from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 FloatArray = npt.NDArray[np.float64]
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
+_CEILING = 1e9  # seconds, a generation: beyond it a clock was wrong
 _CENSORED_ROUNDS = 4  # the bias of 300 rows, half of them bounds, falls to half that of 2
 
 
@@ -60,7 +61,8 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Features, NaN = inactive.
-            seconds: Cost of each row in seconds, >= 0; floored at one millisecond.
+            seconds: Cost of each row in seconds, >= 0; at least one millisecond and at
+                most 10^9 seconds count.
             lower_bound: Mask (n,) of the rows that took at least this long.
 
         Raises:
@@ -70,7 +72,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         X, seconds = validated(X, seconds)
         if (seconds < 0).any():
             raise ValueError(f"seconds must be >= 0, got {seconds.min()}.")
-        target = raised = np.log(np.maximum(seconds, _FLOOR))
+        target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
         self.model_ = self._boost(X, target)
         known = np.ones(len(target), dtype=bool)
         if lower_bound is not None and lower_bound.any():

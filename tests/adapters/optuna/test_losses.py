@@ -1,0 +1,78 @@
+"""Infinite and largest losses, in either direction, in every sampler."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import (
+    BlendedSampler,
+    EIPerSecondSampler,
+    GBQRSampler,
+    PMFSampler,
+    SurrogateSampler,
+    TSTSampler,
+)
+from automl_plugins.adapters.optuna._memory import finite
+from optuna.samplers import BaseSampler, RandomSampler
+
+LARGEST = sys.float_info.max
+ODD = [LARGEST, 1e308, math.inf, -LARGEST, -math.inf]
+
+SAMPLERS: dict[str, Callable[[optuna.Study], BaseSampler]] = {
+    "gbqr": lambda _: GBQRSampler(seed=0),
+    "ei": lambda _: EIPerSecondSampler(seed=0),
+    "forest": lambda _: SurrogateSampler(surrogate="random_forest", seed=0),
+    "gp": lambda _: SurrogateSampler(
+        surrogate="gaussian_process", target="standardize", seed=0, n_candidates=100
+    ),
+    "thesis": lambda _: GBQRSampler.thesis(seed=0),
+    "tst": lambda study: TSTSampler(study, seed=0),
+    "blended": lambda study: BlendedSampler(study, seed=0, n_suggested=2),
+    "pmf": lambda study: PMFSampler(study, seed=0, n_start=2),
+}
+
+
+def objective(trial: optuna.Trial) -> float:
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    sign = 1.0 if trial.study.direction.name == "MINIMIZE" else -1.0
+    if trial.number % 4 == 3:
+        return sign * ODD[trial.number // 4 % len(ODD)]
+    return sign * ((x - 0.3) ** 2 + (y - 0.7) ** 2)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_the_model_continues(name: str, direction: str) -> None:
+    earlier = optuna.create_study(sampler=RandomSampler(seed=1), direction=direction)
+    earlier.optimize(objective, n_trials=9)
+    study = optuna.create_study(sampler=SAMPLERS[name](earlier), direction=direction)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study.optimize(objective, n_trials=22)
+    origins = [t.user_attrs["automl_plugins"].get("origin") for t in study.trials[1:]]
+    assert None not in origins  # every trial has a joint proposal
+    assert origins.count("model") >= 12 or name == "pmf"
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_an_infinite_loss_keeps_the_search_away(direction: str) -> None:
+    sign = 1.0 if direction == "minimize" else -1.0
+
+    def half(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return sign * (math.inf if x > 0.5 else (x - 0.2) ** 2)
+
+    study = optuna.create_study(sampler=GBQRSampler(seed=0), direction=direction)
+    study.optimize(half, n_trials=30)
+    assert sum(t.params["x"] > 0.5 for t in study.trials) <= 15
+
+
+def test_infinities_are_worth_the_worst_or_the_best_known() -> None:
+    losses = finite(np.array([math.inf, 1.0, 3.0, -math.inf, math.nan]))
+    np.testing.assert_array_equal(losses, [3.0, 1.0, 3.0, 1.0, math.nan])
