@@ -80,7 +80,7 @@ class ProposerSampler(BaseSampler):
         self._streams = Streams(seed)
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
-        self._warned = False
+        self._warned: set[str] = set()
         self._memories: Cache[tuple[int, int, int], Memory] = Cache()
         self._views: Cache[Key, tuple[int, View]] = Cache()
         self._foretold: Cache[Key, dict[str, Any]] = Cache()
@@ -262,7 +262,7 @@ class ProposerSampler(BaseSampler):
         unknown = any(name not in row.values for row in lower)
         union = UnionSpace({name: distribution})
         if note := merged_note(name, distribution):
-            self._warn_once(note)
+            self._warn_once(note, about=name)
         rng = self._streams.generator("sequence", label)
         index = k if unknown or len(tried) else 0
         return union.decode(name, stratified_value(union.vectors, 0, index, rng))
@@ -308,9 +308,9 @@ class ProposerSampler(BaseSampler):
         """What is said to be fitted."""
         return type(self._proposer).__name__
 
-    def _warn_once(self, trouble: str) -> None:
-        if not self._warned:
-            self._warned = True
+    def _warn_once(self, trouble: str, about: str = "proposals") -> None:
+        if about not in self._warned:
+            self._warned.add(about)
             _logger.warning(f"{self}: {trouble}")
 
     def _refuse_multi_objective(self, study: Study) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+import numpy as np
 from optuna.logging import get_logger
 from optuna.study import Study
 
 from automl_plugins import recipes
-from automl_plugins.history import History
+from automl_plugins.history import History, Status
 from automl_plugins.pending import ask
 from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
 
@@ -23,6 +24,9 @@ from .proposer_sampler import ProposerSampler
 
 _logger = get_logger("optuna.automl_plugins")
 
+_MOST_OPTIONS = 10  # values of a parameter that each may open a branch
+_ENOUGH = 30  # complete trials after which no further branch is waited for
+
 
 class TransferSampler(ProposerSampler):
     """Bayesian optimisation that learns from earlier tasks; the named samplers are its recipes.
@@ -31,7 +35,8 @@ class TransferSampler(ProposerSampler):
     the trials say otherwise, their conditions included. A study that is among its own sources is
     left out, which is logged; so is a source with nothing to tell (fewer than two complete
     trials, losses that are all alike, the same runs again). If the objective asks for nothing
-    that the sources know, a warning says so and ``GBQRSampler`` goes on in its place.
+    that the sources know, whatever option it takes, a warning says so and ``GBQRSampler`` goes on
+    in its place.
 
     Args:
         sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
@@ -112,6 +117,7 @@ class TransferSampler(ProposerSampler):
     ) -> Proposal | None:
         key = _private.study_key(study)[:2]
         adapted = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
+        waits = False
         if not isinstance(adapted, str):
             memory, proposer = adapted
             memory.introduce(union)
@@ -120,7 +126,9 @@ class TransferSampler(ProposerSampler):
                 return ask(proposer, union.vectors, history, self._streams, k, fixed)
             except (ValueError, SurrogateFailure) as trouble:
                 adapted = str(trouble)
-        self._warn_once(f"{adapted} The search goes on without its sources.")
+                waits = isinstance(trouble, ValueError) and _may_branch(union, history)
+        if not waits:
+            self._warn_once(f"{adapted} The search goes on without its sources.")
         try:
             return ask(self._plain, union.vectors, history, self._streams, k, fixed)
         except SurrogateFailure:
@@ -140,3 +148,19 @@ class TransferSampler(ProposerSampler):
         except ValueError as error:
             return str(error)
         return memory, self._recipe(memory)
+
+
+def _may_branch(union: UnionSpace, history: History) -> bool:
+    """Whether trials may yet ask for other parameters: some option has no complete trial.
+
+    What the sources know may belong to an option that no trial has taken.
+    """
+    complete = history.vectors[history.status == Status.COMPLETE]
+    if len(complete) >= _ENOUGH:
+        return False
+    sizes = union.vectors.n_values
+    return any(
+        len(np.unique(column[~np.isnan(column)])) < size
+        for column, size in zip(complete.T, sizes, strict=True)
+        if size <= _MOST_OPTIONS
+    )

@@ -6,6 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import optuna
@@ -20,6 +21,8 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._memory import finite
 from optuna.samplers import BaseSampler, RandomSampler
+
+Direction = Literal["minimize", "maximize"]
 
 LARGEST = sys.float_info.max
 ODD = [LARGEST, 1e308, math.inf, -LARGEST, -math.inf]
@@ -48,7 +51,7 @@ def objective(trial: optuna.Trial) -> float:
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_the_model_continues(name: str, direction: str) -> None:
+def test_the_model_continues(name: str, direction: Direction) -> None:
     earlier = optuna.create_study(sampler=RandomSampler(seed=1), direction=direction)
     earlier.optimize(objective, n_trials=9)
     study = optuna.create_study(sampler=SAMPLERS[name](earlier), direction=direction)
@@ -61,7 +64,7 @@ def test_the_model_continues(name: str, direction: str) -> None:
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_an_infinite_loss_keeps_the_search_away(direction: str) -> None:
+def test_an_infinite_loss_keeps_the_search_away(direction: Direction) -> None:
     sign = 1.0 if direction == "minimize" else -1.0
 
     def half(trial: optuna.Trial) -> float:
