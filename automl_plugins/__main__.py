@@ -99,18 +99,20 @@ def _rendered(comparison: Comparison, form: str) -> str:
 def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     """One frame, or the searches of all sources."""
     from ._frameworks import reader_of
+    from .addresses import did_you_mean, existing
 
     files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
     if len(files) == len(sources):
-        return _frames(files)
+        return _frames([existing(file) for file in files])
     if files:
         raise ValueError("Files and storages cannot be mixed: compare one kind at a time.")
     searches: list[object] = []
     for source in sources:
-        reader = reader_of(source)
+        reader = reader_of(existing(source))  # which would create a database
         if reader is None:
             raise ValueError(
                 f"Cannot read {source!r}: it is no .csv file, and no installed framework knows it."
+                + did_you_mean(source)
             )
         searches += reader(source)
     return searches

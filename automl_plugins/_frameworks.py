@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._versions import OutdatedError
+from .addresses import did_you_mean, existing
 
 if TYPE_CHECKING:
     from .bandits.report import ArmReport
@@ -103,16 +104,18 @@ def owner_of(history: Any) -> ModuleType:
 
     Raises:
         TypeError: If none can.
+        ValueError: For a path or address where there is nothing.
     """
     found = adapter_of(history)
     if found is None and isinstance(history, str | os.PathLike):
-        source = os.fspath(history)
+        source = existing(os.fspath(history))
         found = next((module for module in _installed() if module.owns(source)), None)
     if found is None or not hasattr(found, "read_task"):
         told = repr(history) if isinstance(history, str) else f"a {type(history).__name__}"
         raise TypeError(
             f"Cannot read {told} as a history: pass an Optuna study or storage, Hyperopt trials, a"
             " SMAC run history, facade or folder, or a TaskRecord."
+            + (did_you_mean(history) if isinstance(history, str) else "")
         )
     return found
 

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._optional import require
+from .addresses import existing
 from .history import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -61,10 +61,9 @@ def _opened(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     from .meta.store import MetaStore, StoreError
     from .meta.store.connection import parse_url
 
-    url = parse_url(address)
-    file = url.database if url.get_backend_name() == "sqlite" else None
-    if file is not None and not make and not Path(file).is_file():
-        raise ValueError(f"There is no store {file!r}.")
+    parse_url(address)
+    if not make:
+        existing(address, "store")
     try:
         with MetaStore(address) as store:
             yield store
@@ -154,8 +153,7 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _import(args: argparse.Namespace) -> None:
-    if not Path(args.file).is_file():
-        raise ValueError(f"There is no file {args.file!r}.")
+    existing(args.file)
     with _opened(args.store, make=True) as store:
         print(f"{store.import_(args.file)} new runs.")
 

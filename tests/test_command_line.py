@@ -78,7 +78,8 @@ def test_compares_the_studies_of_a_storage(
     ("arguments", "message"),
     [
         (["nothing.csv"], "nothing.csv"),
-        (["somewhere"], "no installed framework knows it"),
+        (["somewhere"], "There is no file 'somewhere'"),
+        (["MODULE"], "no installed framework knows it"),
         (["RUNS", "--control", "z"], "'z' is none of the methods: a, b, c"),
         (["RUNS", "sqlite:///x.db"], "cannot be mixed"),
         (["RUNS", "WIDE"], "no columns table, method and trial"),
@@ -88,6 +89,7 @@ def test_compare_refuses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     known = {"RUNS": str(runs_file(tmp_path / "runs.csv")), "WIDE": str(BOASF)}
+    known["MODULE"] = __file__
     assert main(["compare", *(known.get(a, a) for a in arguments)]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and message in captured.err

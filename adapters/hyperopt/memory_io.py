@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, STATUS_FAIL, STATUS_OK, Tr
 
 from automl_plugins.history import Status
 from automl_plugins.meta.alignment import Missing, OutOfRange
-from automl_plugins.meta.conversion import conform, dataset_of, space_of
+from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.records import TaskRecord
+from automl_plugins.meta.records import TaskRecord, UnnamedTask
 from automl_plugins.replay.search import Search
 
 from ._documents import NOTE, Document, new_document, values_of
@@ -52,7 +52,7 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
     if name is None:
         keys = {document["exp_key"] for document in all_documents(source)}
         if len(keys) != 1 or None in keys:
-            raise ValueError("Trials do not say what was tuned: pass name=.")
+            raise UnnamedTask("Trials do not say what was tuned: pass name=.")
         name = keys.pop()
     if space is None:
         raise ValueError(
@@ -172,16 +172,15 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
 
 def _documents(record: TaskRecord, known: Spoken, trials: Trials) -> list[Document]:
     documents = []
-    clock = _NO_TIME
-    for tid, configuration in enumerate(record.configurations):
-        seconds, end = record.seconds[tid], record.times[tid]
-        length = timedelta(seconds=0.0 if math.isnan(seconds) else float(seconds))
-        clock = clock + length if math.isnan(end) else _utc(float(end))
+    moments = calendar(record, _NO_TIME, _utc)
+    for tid, (configuration, (began, ended)) in enumerate(
+        zip(record.configurations, moments, strict=True)
+    ):
         document = new_document(trials, known.domain, tid, known.labels(configuration))
         document["result"] = _result(record, tid)
         # Without a beginning there is no duration.
-        document["book_time"] = None if math.isnan(seconds) else clock - length
-        document["refresh_time"] = clock
+        document["book_time"] = None if math.isnan(record.seconds[tid]) else began
+        document["refresh_time"] = ended
         document["state"] = JOB_STATE_DONE
         documents.append(document)
     return documents

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
+from automl_plugins.addresses import existing
 from automl_plugins.history import Status
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import Memory, recorded
@@ -138,10 +138,7 @@ def _is_store(address: str) -> bool:
     """
     if "://" not in address:
         return False
-    url = sa.make_url(address)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
-        raise ValueError(f"There is no database {address!r}.")  # opening it would make one
-    engine = sa.create_engine(url)
+    engine = sa.create_engine(existing(address))
     try:
         return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
     finally:

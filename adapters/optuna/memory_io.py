@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.history import Status
 from automl_plugins.meta.alignment import Missing, OutOfRange
-from automl_plugins.meta.conversion import conform, dataset_of, space_of
+from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.records import TaskRecord
 from automl_plugins.replay.search import Search
@@ -238,11 +238,11 @@ def finished(study: Study) -> list[FrozenTrial]:
 def _trials(
     record: TaskRecord, distributions: Mapping[str, BaseDistribution], sign: float
 ) -> Iterator[FrozenTrial]:
-    clock = _NO_TIME
-    for i, configuration in enumerate(record.configurations):
-        seconds, end = record.seconds[i], record.times[i]
-        length = timedelta(seconds=0.0 if np.isnan(seconds) else float(seconds))
-        clock = clock + length if np.isnan(end) else datetime.fromtimestamp(float(end))
+    moments = calendar(record, _NO_TIME, datetime.fromtimestamp)
+    for i, (configuration, (began, ended)) in enumerate(
+        zip(record.configurations, moments, strict=True)
+    ):
+        seconds = record.seconds[i]
         status, loss, budget = Status(record.status[i]), record.losses[i], record.budget[i]
         if status == Status.COMPLETE and not np.isnan(budget):
             status = Status.PRUNED
@@ -258,7 +258,7 @@ def _trials(
             if status == Status.PRUNED and value is not None
             else None,
         )
-        trial.datetime_start, trial.datetime_complete = clock - length, clock
+        trial.datetime_start, trial.datetime_complete = began, ended
         yield trial
 
 

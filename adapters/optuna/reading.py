@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,6 +24,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.addresses import did_you_mean, existing
 from automl_plugins.conditions import Rule, as_condition
 from automl_plugins.replay.protocol import TrialStatus
 from automl_plugins.replay.search import RecordedTrial, Search
@@ -78,10 +80,34 @@ def curves(
 
 
 def open_storage(source: str) -> BaseStorage | str:
-    """What Optuna takes as a storage, for an address or a journal file."""
-    if "://" not in source:
-        return optuna.storages.JournalStorage(JournalFileBackend(source))
-    return source
+    """What Optuna takes as a storage, for an address or a journal file.
+
+    Raises:
+        ValueError: If there is none; Optuna would create one.
+    """
+    existing(source)
+    if "://" in source:
+        return source
+    path = Path(source).expanduser()
+    if not path.is_file() or not _is_journal(path):
+        raise ValueError(
+            f"{source!r} is no journal file of Optuna."
+            + (
+                did_you_mean(source)
+                or " Studies are read from such a file, or from a database by its address, as in"
+                " 'sqlite:///studies.db'."
+            )
+        )
+    return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+
+
+def _is_journal(path: Path) -> bool:
+    with path.open("rb") as file:
+        first = file.readline()
+    try:
+        return not first or "op_code" in json.loads(first)
+    except (ValueError, TypeError):
+        return False
 
 
 def _search(study: Study, table: str | None, method: str | None, seed: int | None) -> Search:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -64,7 +65,7 @@ class TransferSampler(ProposerSampler):
         if foreign := sorted(options.keys() - TransferOptions.__annotations__):
             raise TypeError(
                 f"{type(self).__name__} takes no argument {', '.join(foreign)}; it takes"
-                f" {', '.join(TransferOptions.__annotations__)}."
+                f" {', '.join(_arguments(type(self)))}."
             )
         self._sources = read_sources(sources)
         self._recipe = recipe
@@ -164,3 +165,10 @@ def _may_branch(union: UnionSpace, history: History) -> bool:
         for column, size in zip(complete.T, sizes, strict=True)
         if size <= _MOST_OPTIONS
     )
+
+
+def _arguments(sampler: type) -> list[str]:
+    """Names of all arguments of a sampler by keyword, its own first."""
+    own = signature(sampler).parameters.values()
+    named = [p.name for p in own if p.kind != p.VAR_KEYWORD]
+    return [*named, *TransferOptions.__annotations__]

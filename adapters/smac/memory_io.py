@@ -19,7 +19,7 @@ from automl_plugins.history import Status
 from automl_plugins.meta.alignment import Missing, OutOfRange
 from automl_plugins.meta.conversion import conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.records import TaskRecord
+from automl_plugins.meta.records import TaskRecord, UnnamedTask
 from automl_plugins.spaces.values import as_configuration, values_of
 
 from .reading import Run, check_one_problem, runs_of
@@ -238,7 +238,7 @@ def read_trials(run: Run, trials: Sequence[Trial], name: str | None) -> TaskReco
     """
     name = run.table if name is None else name
     if name is None:
-        raise ValueError(
+        raise UnnamedTask(
             "A run history does not say what it is of: pass name=, or give the Scenario a name and"
             " pass its folder or facade."
         )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from automl_plugins.spaces.values import to_values
 from .alignment import Missing, OutOfRange, align
 from .coverage import Coverage
 from .dataset import MetaDataset
-from .records import TaskRecord
+from .records import TaskRecord, UnnamedTask
 
 _NONE: Any = object()
 
@@ -53,7 +54,7 @@ def convert(
         space: A ``ConfigurationSpace``, or a search space in the language of either framework:
             pyll expressions for Hyperopt, distributions by name for Optuna. None takes the space
             that the history tells; Hyperopt's trials do not, they need theirs.
-        name: Name of the task; None takes that of the history.
+        name: Name of the task; None takes that of the history, else "converted".
         **options: Further options of the adapter's ``write_history``.
 
     Raises:
@@ -74,7 +75,11 @@ def convert(
     else:
         source = owner_of(history)
         understood = general or source.is_space(space)
-        record = source.read_task(history, name=name, space=space if understood else None)
+        known = space if understood else None
+        try:
+            record = source.read_task(history, name=name, space=known)
+        except UnnamedTask:  # matters to a memory of tasks, and not here
+            record = source.read_task(history, name="converted", space=known)
     if general or target.is_space(space):
         return target.write_history(record, space, **options)
     if not understood:
@@ -230,6 +235,41 @@ def _vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> list[float]
         float(space[name].to_vector(values[name])) if name in values else math.nan
         for name in space.at
     ]
+
+
+def calendar(
+    record: TaskRecord, first: datetime, moment: Callable[[float], datetime]
+) -> list[tuple[datetime, datetime]]:
+    """When each run began and ended, for frameworks that keep dates.
+
+    Where the end is not known, or is none that a date can have, runs come one after the other;
+    the latter is said in a warning.
+
+    Args:
+        record: The runs.
+        first: When the first begins.
+        moment: The date of a Unix time.
+    """
+    found: list[tuple[datetime, datetime]] = []
+    clock, n_odd = first, 0
+    for seconds, end in zip(record.seconds.tolist(), record.times.tolist(), strict=True):
+        try:
+            length = timedelta(seconds=0.0 if math.isnan(seconds) else seconds)
+            ended = clock + length if math.isnan(end) else moment(end)
+            began = ended - length
+        except (OverflowError, ValueError, OSError):  # by platform
+            n_odd += 1
+            began = ended = clock
+        clock = ended
+        found.append((began, ended))
+    if n_odd:
+        warnings.warn(
+            f"{n_odd} run{'s' if n_odd > 1 else ''} of {record.name!r} took or ended at a time"
+            " that no date can have: they count as ended with the run before them. Times are Unix"
+            " times in seconds.",
+            stacklevel=4,
+        )
+    return found
 
 
 def dataset_of(

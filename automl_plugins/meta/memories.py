@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
+
+from automl_plugins.addresses import existing
 
 from .bundled import LEARNERS, bundled
 from .coverage import nothing_left
@@ -72,12 +73,10 @@ def recorded(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
     if isinstance(memory, str) and memory in LEARNERS:
         return bundled(memory)
     if isinstance(memory, str | os.PathLike):
-        path = os.fspath(memory)
-        if "://" not in path and not Path(path).is_file():  # which a store would make
-            raise ValueError(
-                f"There is no memory {path!r}: it is no file, and the bundled memories are"
-                f" {', '.join(LEARNERS)}."
-            )
+        try:
+            existing(os.fspath(memory), "memory")
+        except ValueError as error:
+            raise ValueError(f"{error} The bundled memories are {', '.join(LEARNERS)}.") from None
         from .store import MetaStore
 
         with MetaStore(memory) as store:

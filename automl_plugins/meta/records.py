@@ -32,6 +32,10 @@ def _unknown() -> Any:
     return np.empty(0)
 
 
+class UnnamedTask(ValueError):
+    """A history does not say what was tuned."""
+
+
 @dataclass(frozen=True, eq=False)
 class TaskRecord:
     """Finished evaluations on one task: a data set, a problem that was tuned.

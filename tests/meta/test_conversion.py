@@ -202,6 +202,37 @@ def test_indices_of_options_become_values_and_indices_again(to: str) -> None:
         )
 
 
+def test_trials_without_a_name_are_converted() -> None:
+    trials = searched()
+    study = convert(trials, to="optuna", space=PYLL)
+    assert study.study_name == "converted" and len(study.trials) == len(trials)
+    assert convert(trials, to="optuna", space=PYLL, name="t").study_name == "t"
+
+
+@pytest.mark.parametrize("to", ["optuna", "hyperopt", "smac"])
+@pytest.mark.parametrize(
+    ("seconds", "end"), [(1.0, 1e20), (1.0, -1e20), (1e300, math.nan), (1e300, 1.7e9), (1.0, 1e12)]
+)
+def test_times_that_no_date_can_have(to: str, seconds: float, end: float) -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    record = TaskRecord(
+        "t",
+        [{"x": 0.25}, {"x": 0.5}, {"x": 0.75}],
+        np.array([1.0, 2.0, 3.0]),
+        seconds=np.array([1.0, seconds, 1.0]),
+        times=np.array([1.7e9, end, 1.7e9 + 5]),
+    )
+    if to == "smac":
+        assert len(convert(record, to, space=space)) == 3
+        return
+    with pytest.warns(UserWarning, match="1 run of 't' took or ended at a time that no date"):
+        history = convert(record, to, space=space)
+    again = FRAMEWORKS[to].read_task(history, name="t", space=space)
+    np.testing.assert_array_equal(again.losses, record.losses)
+    np.testing.assert_array_equal(again.seconds, record.seconds)
+    np.testing.assert_allclose(again.times, [1.7e9, 1.7e9, 1.7e9 + 5])
+
+
 def test_a_maximised_study_changes_sign() -> None:
     study = optuna.create_study(direction="maximize")
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
@@ -227,8 +258,9 @@ def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
     stored.add_trials(study.trials)
     trials = convert(url, "hyperopt", space=mixed_space())
     assert trials.losses()[0] == study.trials[0].value
+    assert convert(tmp_path, "optuna").study_name == "converted"
     with pytest.raises(ValueError, match="pass name="):
-        convert(tmp_path, "optuna")
+        FRAMEWORKS["smac"].read_task(tmp_path)  # a memory tells tasks by their names
 
 
 # --- a search goes on ------------------------------------------------------------------------
@@ -480,7 +512,7 @@ def test_bad_input_is_explained() -> None:
         convert(record, "ray")
     with pytest.raises(TypeError, match="Cannot read a dict as a history"):
         convert({}, "optuna")
-    with pytest.raises(TypeError, match="Cannot read 'nowhere' as a history"):
+    with pytest.raises(ValueError, match="There is no file 'nowhere'"):
         convert("nowhere", "optuna")
     with pytest.raises(TypeError, match="no search space of either framework"):
         convert(optuna.create_study(), "smac", space={"x": 1})

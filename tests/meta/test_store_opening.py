@@ -133,7 +133,12 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     optuna.create_study(storage=storage)
     storage.engine.dispose()
-    assert_refused(path, "SQLite file of something else, with the tables alembic_version,")
+    assert_refused(path, "holds studies of Optuna, it is no store; .* Did you mean 'sqlite:///")
+
+
+def test_a_database_of_another_program(tmp_path: Path) -> None:
+    execute(tmp_path / "a.db", "CREATE TABLE b (id)", "CREATE TABLE a (id)")
+    assert_refused(tmp_path / "a.db", "SQLite file of something else, with the tables a, b;")
 
 
 def test_tables_of_the_same_name(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from automl_plugins.addresses import as_database
+
 from . import schema
 from .connection import Database
 from .errors import StoreError
@@ -83,6 +85,11 @@ def recognise_file(path: Path) -> None:
         ) from error
     foreign = sorted(name for name in names if not name.startswith("sqlite_"))
     if foreign and schema.schema.name not in names:
+        if {"studies", "trials"} <= names:
+            raise StoreError(
+                f"{path} holds studies of Optuna, it is no store; it was left as it is. Did you"
+                f" mean {as_database(path)!r}, as studies, or another file?"
+            )
         raise StoreError(
             f"{path} is an SQLite file of something else, with the tables"
             f" {', '.join(foreign[:5])}{', ...' if len(foreign) > 5 else ''}; it was left as it"

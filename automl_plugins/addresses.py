@@ -1,0 +1,78 @@
+"""Addresses and paths that are read from: what is not there is refused, and nothing is created."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+
+_SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
+_HEADER = b"SQLite format 3\0"
+
+
+def existing(address: str, what: str | None = None) -> str:
+    """The address or path itself, if something is there.
+
+    Databases on servers are not asked.
+
+    Args:
+        address: A path, or the address of a database with ``://``.
+        what: What the error calls it; None a database or a file.
+
+    Raises:
+        ValueError: If there is no such file; a file of a like name is suggested.
+    """
+    file = file_of(address)
+    if file is None or file.exists():
+        return address
+    what = what or ("database" if "://" in address else "file")
+    raise ValueError(f"There is no {what} {address!r}{_hint(file)}")
+
+
+def file_of(address: str) -> Path | None:
+    """The file of an SQLite database, or of a path; None for any other database.
+
+    Raises:
+        ValueError: For an SQLite database in memory, which is empty for everyone else.
+    """
+    if "://" not in address:
+        return Path(address).expanduser()
+    match = _SQLITE.match(address)
+    if match is None:
+        return None
+    name = (match["file"] or "")[1:].split("?")[0].removeprefix("file:")
+    if name in ("", ":memory:"):
+        raise ValueError(f"The database {address!r} is in memory, so it is empty: name a file.")
+    return Path(name).expanduser()
+
+
+def did_you_mean(source: str) -> str:
+    """What to say of a path that cannot be read: its address, if it is an SQLite database."""
+    file = None if "://" in source else file_of(source)
+    if file is None or not file.is_file() or not is_sqlite(file):
+        return ""
+    return f" It is a database: did you mean {as_database(source)!r}?"
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database."""
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) == _HEADER
+
+
+def as_database(path: str | Path) -> str:
+    """The address of the SQLite database in a file."""
+    return f"sqlite:///{path}"
+
+
+def _hint(file: Path) -> str:
+    """The end of the sentence: a file of a like name in the same folder, if there is one."""
+    if not file.parent.is_dir():
+        return f": there is no folder {str(file.parent)!r}."
+    names = [other.name for other in file.parent.iterdir() if other.is_file()]
+    near = get_close_matches(file.name, names, n=1)
+    near = near or [name for name in names if Path(name).stem == file.name]
+    if not near:
+        return "."
+    found = file.with_name(near[0])
+    return f"; did you mean {(as_database(found) if is_sqlite(found) else str(found))!r}?"

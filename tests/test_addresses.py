@@ -1,0 +1,155 @@
+"""Reading creates nothing, and every door gives the same answer to a path that is not there."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from automl_plugins.adapters.optuna import (
+    TSTSampler,
+    curves,
+    enqueue_initial_design,
+    meta_dataset_from_studies,
+    read_task,
+    record,
+)
+from optuna.storages.journal import JournalFileBackend
+
+from automl_plugins.__main__ import main
+from automl_plugins.addresses import existing, file_of
+from automl_plugins.meta import MetaStore, convert
+from automl_plugins.meta.memories import recorded
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("studies") / "old.db"
+    study = optuna.create_study(study_name="t/m/0", storage=f"sqlite:///{path}")
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, studies: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a database of studies and files of something else."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(studies, "old.db")
+    (tmp_path / "runs.csv").write_text("x,loss\n1,2\n")
+    (tmp_path / "runs.log").write_text("x,loss\n1,2\n")
+    (tmp_path / "list.log").write_text("[1, 2]\n")
+    return tmp_path
+
+
+def search_space() -> dict[str, Any]:
+    return {"x": optuna.distributions.FloatDistribution(0, 1)}
+
+
+def add(source: str) -> Any:
+    recorder = record("memory.db", task="t")
+    assert isinstance(recorder.recorder.store, MetaStore)
+    recorder.recorder.store.close()
+    return recorder.add(source)
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "add": add,
+    "curves": curves,
+    "read_task": read_task,
+    "meta_dataset_from_studies": meta_dataset_from_studies,
+    "convert": lambda source: convert(source, "hyperopt"),
+    "TSTSampler": TSTSampler,
+}
+MEMORIES: dict[str, Callable[[str], Any]] = {
+    "recorded": recorded,
+    "enqueue_initial_design": lambda memory: enqueue_initial_design(
+        optuna.create_study(), memory=memory, search_space=search_space()
+    ),
+}
+
+
+@pytest.mark.parametrize("address", ["sqlite:///missing.db", "sqlite+pysqlite:///missing.db"])
+@pytest.mark.parametrize("name", [*READERS, *MEMORIES])
+def test_a_database_that_is_not_there_is_refused_and_not_created(
+    name: str, address: str, folder: Path
+) -> None:
+    with pytest.raises(
+        ValueError, match=f"There is no (database|memory) {re.escape(repr(address))}"
+    ):
+        {**READERS, **MEMORIES}[name](address)
+    assert not (folder / "missing.db").exists()
+
+
+@pytest.mark.parametrize("name", [*READERS, *MEMORIES])
+def test_a_like_name_is_suggested(name: str, folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"did you mean 'sqlite:///old\.db'"):
+        {**READERS, **MEMORIES}[name]("sqlite:///odl.db")
+    assert not (folder / "odl.db").exists()
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_path_of_a_database_is_answered_with_its_address(name: str, folder: Path) -> None:
+    with pytest.raises(Exception, match=r"(?i)did you mean 'sqlite:///(.*/)?old\.db'"):
+        READERS[name]("old.db")
+
+
+@pytest.mark.parametrize("file", ["runs.csv", "runs.log", "list.log"])
+def test_what_is_no_journal_is_refused_with_a_sentence(file: str, folder: Path) -> None:
+    with pytest.raises(ValueError, match=f"{file}' is no journal file of Optuna. Studies are"):
+        add(file)
+
+
+def test_what_is_there_is_read(folder: Path) -> None:
+    storage = optuna.storages.JournalStorage(JournalFileBackend("study.log"))
+    study = optuna.create_study(study_name="t/m/1", storage=storage)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    assert "op_code" in json.loads((folder / "study.log").read_text().splitlines()[0])
+    assert add("study.log") == 2
+    assert add("sqlite:///old.db") == 2
+    assert len(curves(f"sqlite:///{folder / 'old.db'}")[0].trials) == 2
+    (folder / "empty.log").touch()
+    assert curves("empty.log") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("sqlite:///missing.db", "There is no database 'sqlite:///missing.db'"),
+        ("old.db", "did you mean 'sqlite:///old.db'"),
+        ("odl.db", "There is no file 'odl.db'; did you mean 'sqlite:///old.db'"),
+        ("run.csv", "There is no file 'run.csv'; did you mean 'runs.csv'"),
+        ("nowhere/runs.csv", "there is no folder 'nowhere'"),
+    ],
+)
+def test_the_command_line_answers_alike(
+    source: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(folder.iterdir())
+    assert main(["compare", source]) == 2
+    assert told in capsys.readouterr().err
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("address", "file"),
+    [
+        ("sqlite:///a/b.db", Path("a/b.db")),
+        ("sqlite:////a/b.db", Path("/a/b.db")),
+        ("sqlite:///a.db?timeout=5", Path("a.db")),
+        ("sqlite:///file:a.db?mode=ro&uri=true", Path("a.db")),
+        ("a.db", Path("a.db")),
+        ("~/a.db", Path("~/a.db").expanduser()),
+        ("postgresql://host/db", None),
+    ],
+)
+def test_files_of_addresses(address: str, file: Path | None) -> None:
+    assert file_of(address) == file
+
+
+@pytest.mark.parametrize("address", ["sqlite://", "sqlite:///:memory:"])
+def test_a_database_in_memory_holds_nothing(address: str) -> None:
+    with pytest.raises(ValueError, match="in memory, so it is empty: name a file"):
+        existing(address)
