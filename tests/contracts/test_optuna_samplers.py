@@ -35,15 +35,13 @@ FAST: TransferOptions = {"n_startup_trials": 0, "n_candidates": 50, "seed": 0}
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),
-    "ei_per_second": lambda: EIPerSecondSampler(n_startup_trials=0, seed=0),
-    "surrogate": lambda: SurrogateSampler(n_startup_trials=0, seed=0),
     "tst": lambda: TSTSampler(EARLIER, **FAST),
 }
-TRANSFER: dict[str, Callable[[], BaseSampler]] = {
+FURTHER: dict[str, Callable[[], BaseSampler]] = {
+    "ei_per_second": lambda: EIPerSecondSampler(n_startup_trials=0, seed=0),
+    "surrogate": lambda: SurrogateSampler(n_startup_trials=0, seed=0),
     "pmf": lambda: PMFSampler(EARLIER, **FAST),
     "blended": lambda: BlendedSampler(EARLIER, **FAST),
-}
-FURTHER: dict[str, Callable[[], BaseSampler]] = {
     "thesis": lambda: GBQRSampler.thesis(n_startup_trials=0, seed=0),
     "gbqr_per_second": lambda: GBQRSampler(n_startup_trials=0, cost="duration", seed=0),
     "forest_interleaved": lambda: SurrogateSampler(
@@ -58,39 +56,22 @@ FURTHER: dict[str, Callable[[], BaseSampler]] = {
 }
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS.keys(), indirect=True)
-class TestBasic(BasicSamplerTestCase):
+class _Given:
     @pytest.fixture
     def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
         return request.param  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS.keys(), indirect=True)
-class TestSingleOnly(SingleOnlySamplerTestCase):
-    @pytest.fixture
-    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
-        return request.param  # type: ignore[no-any-return]
+class TestWhole(_Given, BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """All cases: without a memory and with one."""
 
 
-@pytest.mark.parametrize(
-    "sampler", [*SAMPLERS.values(), *FURTHER.values()], ids=[*SAMPLERS, *FURTHER], indirect=True
-)
-class TestRelative(RelativeSamplerTestCase):
-    @pytest.fixture
-    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
-        return request.param  # type: ignore[no-any-return]
+@pytest.mark.parametrize("sampler", FURTHER.values(), ids=FURTHER.keys(), indirect=True)
+class TestRelative(_Given, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """What a proposer sees of Optuna.
 
-
-@pytest.mark.parametrize("sampler", TRANSFER.values(), ids=TRANSFER.keys(), indirect=True)
-class TestTransfer(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
-    """All cases but the 36 pairs of distributions, which the proposer sees nothing of.
-
-    They are the business of the adapter, which is the same for all; TST goes through them above.
+    Distributions, alone and in pairs, are the business of the adapter, which is the same for all.
     """
 
-    test_combination_of_different_distributions_objective = None  # type: ignore[assignment]
     test_sample_relative_numerical = None  # type: ignore[assignment]
-
-    @pytest.fixture
-    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
-        return request.param  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata, wilcoxon
 
@@ -63,6 +63,7 @@ def test_wilcoxon_agrees_with_scikit_posthocs(
     np.testing.assert_allclose(found, posthoc.to_numpy()[[0, 0, 1], [1, 2, 2]], rtol=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=6), st.sampled_from(ZERO_METHODS))
 def test_few_tasks_are_enumerated(difference: list[int], zero_method: ZeroMethod) -> None:
     d = np.array(difference, dtype=float)
