@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.explanation import ArmFacts
+from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
 from . import _private
@@ -40,7 +41,7 @@ class ArmOptions(TypedDict, total=False):
     seed: int | None
 
 
-class ArmSampler(BaseSampler):
+class ArmSampler(ShowsArguments, BaseSampler):
     """The choices of one categorical parameter are arms: each has a sampler of its own.
 
     Which arm a trial gets is decided by a subclass, from all trials of the study; everything else

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 
 from automl_plugins.bandits.rewards import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
+from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
 from . import _private
@@ -22,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 _logger = get_logger("optuna.automl_plugins")
 
 
-class SuccessiveFilteringPruner(BasePruner):
+class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     """Successive halving in which a trial advances by chance, the better the likelier.
 
     At the steps ``min_resource * reduction_factor^i`` a trial comes to rung i. All trials that

@@ -19,6 +19,7 @@ from automl_plugins.design import apportion, stratified_value
 from automl_plugins.history import History
 from automl_plugins.pending import ask
 from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
 from . import _private
@@ -33,7 +34,7 @@ from ._steps import merged_note
 _logger = get_logger("optuna.automl_plugins")
 
 
-class ProposerSampler(BaseSampler):
+class ProposerSampler(ShowsArguments, BaseSampler):
     """A proposer of the core on any define-by-run objective.
 
     The proposer sees one space, the union of all parameters, its conditions inferred from the

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from automl_plugins import recipes
+from automl_plugins.representation import preset
 
 from ._options import SharedOptions, at_least, of_proposer, of_sampler
 from .proposer_sampler import ProposerSampler
@@ -63,6 +64,7 @@ class GBQRSampler(SurrogateSampler):
         ProposerSampler.__init__(self, proposer, **of_sampler(options))
 
     @classmethod
+    @preset
     def thesis(cls, **options: Unpack[SharedOptions]) -> SurrogateSampler:
         """GBQR as in thesis 5.3.2: one model of alpha = 0.9 of the score (0.1 of the loss).
 

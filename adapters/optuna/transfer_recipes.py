@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from automl_plugins import recipes
+from automl_plugins.representation import preset
 from automl_plugins.surrogates.two_stage import Distance
 
 from ._options import TransferOptions, of_proposer
@@ -68,6 +69,7 @@ class TSTSampler(TransferSampler):
         super().__init__(sources, recipe, task=task, options=options)
 
     @classmethod
+    @preset
     def paper(
         cls,
         sources: AnySources,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
 from .records import ArmRecords, ArmStatistics
@@ -37,7 +38,7 @@ class ArmChoice:
     round: int | None = None
 
 
-class Policy(ABC):
+class Policy(ShowsArguments, ABC):
     """Chooses the arm of the next pull; a pure function of the records, the seed and k.
 
     An arm whose first three finished pulls all failed is given up unless all arms are. Every

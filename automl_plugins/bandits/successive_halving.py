@@ -73,6 +73,10 @@ def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
 def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:
     """The evaluation with the smallest loss among those with the largest resource, the first.
 
+    Algorithm 1 of the paper returns the finalist with the smallest loss of any rung (line 13).
+    Losses of unequal resources are not compared here: a lucky one on a ninth of the data is not
+    better than what the whole data say.
+
     Raises:
         ValueError: If none of these has a loss that is a number.
     """

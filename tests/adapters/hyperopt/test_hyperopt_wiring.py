@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import _running, boasf_fmin
+from automl_plugins.adapters.hyperopt._arms import arms_of
+from automl_plugins.adapters.hyperopt._pulls import PullReader
 from automl_plugins.adapters.hyperopt.proposing import algorithm
-from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, fmin, hp
+from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Domain, Trials, fmin, hp
 
 SPACE = hp.choice("model", [{"C": hp.uniform("C", 0, 1)}, {"depth": hp.uniformint("depth", 1, 9)}])
 
@@ -101,3 +103,13 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
             show_progressbar=False,
             rstate=np.random.default_rng(0),
         )
+
+
+def test_a_pull_is_read_again_when_its_result_was_replaced() -> None:
+    trials = Trials()
+    run(trials=trials)
+    reader = PullReader(arms_of(Domain(loss_of, SPACE)))
+    document = trials.trials[0]
+    before = reader.read([document]).losses
+    document["result"] = {**document["result"], "loss": before[0] + 1.0}
+    assert reader.read([document]).losses == [before[0] + 1.0]
