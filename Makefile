@@ -13,12 +13,13 @@ EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_%.py \
 	$(sort $(wildcard examples/*.py)))
 PIP = bin/python -m pip install --disable-pip-version-check
 
-.PHONY: help demo test breaks oldest examples evidence memory clean
+.PHONY: help demo test smoke breaks oldest examples evidence memory clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo       the quick start, in an environment of its own"
 	@echo "make test       lint, types, tests"
+	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
 	@echo "make oldest     tests with the oldest supported versions"
 	@echo "make examples   every example, in full"
@@ -34,6 +35,9 @@ test: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS)
+
+smoke: $(VENV)/.dev
+	$(VENV)/bin/python tests/smoke.py $(ARGS)
 
 breaks: $(VENV)/.dev
 	$(VENV)/bin/python tests/breaks/breaks.py $(ARGS)

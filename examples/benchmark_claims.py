@@ -1,6 +1,6 @@
 """Overhead, failing regions and cost awareness, measured beside Optuna's TPE in the same run.
 
-python examples/benchmark_claims.py overhead
+python examples/benchmark_claims.py overhead   # ms of a trial, 10 floats, 50 parameters, branches
 python examples/benchmark_claims.py failures
 python examples/benchmark_claims.py cost       # needs the recorded runs
 """
@@ -13,13 +13,13 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import optuna
 from automl_plugins.adapters.optuna import SECONDS, EIPerSecondSampler, GBQRSampler, optimizer
-from optuna.distributions import BaseDistribution, FloatDistribution
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from recorded_tables import oboe
 
@@ -30,39 +30,60 @@ COST_RUNS = Path("build/cost.csv")  # an interrupted run goes on there
 # --- overhead of a proposal ---------------------------------------------------------------
 
 
-def milliseconds(make: Callable[[], BaseSampler], n_trials: int, cycles: int) -> float:
-    """Mean time of an ask/tell cycle after ``n_trials``, 10 float parameters, refits included."""
-    space: dict[str, BaseDistribution] = {f"x{i}": FloatDistribution(0, 1) for i in range(10)}
-    rng = np.random.default_rng(0)
-    study = optuna.create_study(sampler=make())
-    for x in rng.random((n_trials, 10)):
-        params = dict(zip(space, x.tolist(), strict=True))
-        value = float(((x - 0.4) ** 2).sum())
-        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
-    study.tell(study.ask(space), 1.0)  # reading the stored trials once is no part of the cycle
+def floats(trial: optuna.Trial) -> float:
+    """10 floats."""
+    return sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(10))
+
+
+def mixed(trial: optuna.Trial) -> float:
+    """50 parameters: 30 floats, 10 whole numbers, 10 choices."""
+    value = sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(30))
+    value += sum(abs(trial.suggest_int(f"n{i}", 1, 100) - 40) / 100 for i in range(10))
+    return value + sum(trial.suggest_categorical(f"c{i}", "abcd") != "b" for i in range(10))
+
+
+def branches(trial: optuna.Trial) -> float:
+    """16 branches with 3 floats each."""
+    branch = trial.suggest_categorical("branch", range(16))
+    return branch + sum((trial.suggest_float(f"{branch}.{i}", 0, 1) - 0.4) ** 2 for i in range(3))
+
+
+SPACES = {"floats": floats, "mixed": mixed, "branches": branches}
+
+
+def milliseconds(
+    make: Callable[[], BaseSampler],
+    objective: Callable[[optuna.Trial], float],
+    n_trials: int,
+    cycles: int,
+) -> float:
+    """Mean time of a trial after ``n_trials`` random ones, refits included."""
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(objective, n_trials=n_trials)
+    study.sampler = make()
+    study.optimize(objective, n_trials=1)  # reading the stored trials once is no part of it
     start = time.perf_counter()
-    for _ in range(cycles):
-        trial = study.ask(space)
-        study.tell(trial, sum((x - 0.4) ** 2 for x in trial.params.values()))
+    study.optimize(objective, n_trials=cycles)
     return 1e3 * (time.perf_counter() - start) / cycles
 
 
-def overhead(cycles: int, repeats: int) -> None:
-    """Table of milliseconds per cycle; samplers take turns, the ratio is of medians."""
+def overhead(spaces: list[str], at: list[int], cycles: int, repeats: int) -> None:
+    """Table of milliseconds for a trial; samplers take turns, the ratio is of medians."""
     samplers: dict[str, Callable[[], BaseSampler]] = {
         "TPESampler": lambda: TPESampler(seed=0),
         "GBQRSampler": lambda: GBQRSampler(seed=0),
         "EIPerSecondSampler": lambda: EIPerSecondSampler(seed=0, cost=lambda _: 1.0),
     }
-    print(f"{'sampler':20s} {'trials':>7s} {'ms/cycle':>9s} {'/ TPE':>6s}")
-    for n_trials in (100, 1_000, 10_000):
+    print(f"{'space':9s} {'sampler':20s} {'trials':>7s} {'ms/trial':>9s} {'/ TPE':>6s}")
+    for space, n_trials in product(spaces, at):
         times: dict[str, list[float]] = {name: [] for name in samplers}
         for _ in range(repeats):
             for name, make in samplers.items():
-                times[name].append(milliseconds(make, n_trials, cycles))
+                times[name].append(milliseconds(make, SPACES[space], n_trials, cycles))
         for name, values in times.items():
-            ratio = np.median(values) / np.median(times["TPESampler"])
-            print(f"{name:20s} {n_trials:7d} {np.median(values):9.1f} {ratio:6.2f}", flush=True)
+            ms = float(np.median(values))
+            ratio = ms / np.median(times["TPESampler"])
+            print(f"{space:9s} {name:20s} {n_trials:7d} {ms:9.1f} {ratio:6.2f}", flush=True)
 
 
 # --- failing region -----------------------------------------------------------------------
@@ -150,7 +171,9 @@ def cost(every: int, seeds: int, n_jobs: int, n_trials: int = 100) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("claim", choices=["overhead", "failures", "cost"])
-    parser.add_argument("--cycles", type=int, default=100)
+    parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=list(SPACES))
+    parser.add_argument("--at", type=int, nargs="+", default=[100, 200, 1_000, 10_000])
+    parser.add_argument("--cycles", type=int, default=50)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--every", type=int, default=6)
@@ -160,7 +183,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     if args.claim == "overhead":
-        overhead(args.cycles, args.repeats)
+        overhead(args.spaces, args.at, args.cycles, args.repeats)
     elif args.claim == "failures":
         failures(*((1, 16) if args.quick else (args.seeds, 100)))
     else:

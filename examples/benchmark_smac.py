@@ -187,10 +187,10 @@ def retrained(scenario: Scenario, *arguments: Any, **parts: Any) -> AbstractFaca
     )
 
 
-def overhead(cycles: int) -> None:
+def overhead(at: list[int], cycles: int) -> None:
     """Mean seconds of an ask/tell cycle, refits included."""
     print(f"{'trials':>6s} {'SMAC':>8s} {'GBQR':>8s} {'ratio':>6s}")
-    for n_trials in (100, 500, 1000):
+    for n_trials in at:
         spent = []
         for make, n in ((retrained, cycles), (GBQRFacade, 10 * cycles)):
             with tempfile.TemporaryDirectory() as folder:
@@ -214,6 +214,7 @@ def main() -> None:
             sub.add_argument("--methods", nargs="+", default=["EI per second", "GBQR per second"])
     sub = commands.add_parser("overhead")
     sub.add_argument("--cycles", type=int, default=5)
+    sub.add_argument("--at", type=int, nargs="+", default=[100, 500, 1000])
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # SMAC's own; see _private.quiet
     if args.command == "quality":
@@ -221,7 +222,7 @@ def main() -> None:
     elif args.command == "seconds":
         seconds(args.tables, args.seeds, args.methods)
     else:
-        overhead(args.cycles)
+        overhead(args.at, args.cycles)
 
 
 if __name__ == "__main__":

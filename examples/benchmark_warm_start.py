@@ -41,7 +41,6 @@ from smac import HyperparameterOptimizationFacade, Scenario
 
 from automl_plugins.meta import Design, MetaDataset, bundled, diverse, meta_features
 
-N_TRIALS = 50
 N_SUGGESTED = 10
 # One of each kind of origin, small enough to be trained a few thousand times.
 DATA = (
@@ -96,12 +95,14 @@ def known(learner: str, data: str) -> Known:
     return Known(memory, described, diverse(space(learner), memory, described, N_SUGGESTED))
 
 
-def by_smac(objective: Objective, learner: str, seed: int, warm: Known | None) -> list[float]:
+def by_smac(
+    objective: Objective, learner: str, seed: int, n_trials: int, warm: Known | None
+) -> list[float]:
     """SMAC's facade for hyperparameters, with its own defaults."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario(
             space(learner),
-            n_trials=N_TRIALS,
+            n_trials=n_trials,
             deterministic=True,
             seed=seed,
             output_directory=Path(folder),
@@ -123,7 +124,9 @@ def by_smac(objective: Objective, learner: str, seed: int, warm: Known | None) -
         return [float(value.cost) for value in facade.runhistory.values()]  # type: ignore[arg-type]
 
 
-def by_gbqr(objective: Objective, learner: str, seed: int, warm: Known | None) -> list[float]:
+def by_gbqr(
+    objective: Objective, learner: str, seed: int, n_trials: int, warm: Known | None
+) -> list[float]:
     """Our sampler in Optuna."""
     study = optuna.create_study(sampler=GBQRSampler(seed=seed))
     if warm is not None:
@@ -131,7 +134,7 @@ def by_gbqr(objective: Objective, learner: str, seed: int, warm: Known | None) -
         enqueue_initial_design(
             study, start, search_space=space(learner), mode="replace", n_configs=len(start)
         )
-    return searched(study, objective, learner)
+    return searched(study, objective, learner, n_trials)
 
 
 def by_transfer(
@@ -139,20 +142,23 @@ def by_transfer(
     objective: Objective,
     learner: str,
     seed: int,
+    n_trials: int,
     warm: Known | None,
 ) -> list[float]:
     """A sampler that looks at the memory for each trial; without one ``GBQRSampler``."""
     if warm is None:
-        return by_gbqr(objective, learner, seed, None)
+        return by_gbqr(objective, learner, seed, n_trials, None)
     described = dict(warm.meta_features)
     study = optuna.create_study(sampler=sampler(warm.memory, seed=seed, meta_features=described))
-    return searched(study, objective, learner)
+    return searched(study, objective, learner, n_trials)
 
 
-def searched(study: optuna.Study, objective: Objective, learner: str) -> list[float]:
+def searched(
+    study: optuna.Study, objective: Objective, learner: str, n_trials: int
+) -> list[float]:
     """Losses of all trials."""
     of = space(learner)
-    study.optimize(lambda trial: objective(ask(trial, of)), n_trials=N_TRIALS)
+    study.optimize(lambda trial: objective(ask(trial, of)), n_trials=n_trials)
     return [trial.value for trial in study.trials if trial.value is not None]
 
 
@@ -177,7 +183,7 @@ def ask(trial: optuna.Trial, searched: Any) -> dict[str, Any]:
     return values
 
 
-OPTIMIZERS: dict[str, Callable[[Objective, str, int, Known | None], list[float]]] = {
+OPTIMIZERS: dict[str, Callable[[Objective, str, int, int, Known | None], list[float]]] = {
     "SMAC": by_smac,
     "GBQR": by_gbqr,
     "blended": partial(by_transfer, BlendedSampler),
@@ -185,13 +191,13 @@ OPTIMIZERS: dict[str, Callable[[Objective, str, int, Known | None], list[float]]
 }
 
 
-def one(learner: str, data: str, seed: int, name: str) -> dict[str, Any]:
+def one(learner: str, data: str, seed: int, name: str, n_trials: int) -> dict[str, Any]:
     """A cold and a warm search."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     objective = objective_of(learner, prepared(data, LEARNERS[learner].scaled))
     search = OPTIMIZERS[name]
-    cold = search(objective, learner, seed, None)
-    warm = search(objective, learner, seed, known(learner, data))
+    cold = search(objective, learner, seed, n_trials, None)
+    warm = search(objective, learner, seed, n_trials, known(learner, data))
     return {
         "learner": learner,
         "data": data,
@@ -214,18 +220,18 @@ def summary(rows: list[dict[str, Any]]) -> pd.DataFrame:
         {
             "learner": row["learner"],
             "optimizer": row["optimizer"],
-            "warm reaches cold's 50": first(row["warm"], row["cold"][-1]),
+            "warm reaches cold's end": first(row["warm"], row["cold"][-1]),
             "cold itself": first(row["cold"], row["cold"][-1]),
             "cold reaches warm's 10": first(row["cold"], row["warm"][N_SUGGESTED - 1]),
             "warm better at 10": row["warm"][N_SUGGESTED - 1] < row["cold"][N_SUGGESTED - 1],
-            "warm better at 50": row["warm"][-1] < row["cold"][-1],
-            "warm worse at 50": row["warm"][-1] > row["cold"][-1],
+            "warm better at end": row["warm"][-1] < row["cold"][-1],
+            "warm worse at end": row["warm"][-1] > row["cold"][-1],
         }
         for row in rows
     )
     groups = frame.groupby(["learner", "optimizer"])
-    shown = groups[["warm reaches cold's 50", "cold itself", "cold reaches warm's 10"]].median()
-    for name in ("warm better at 10", "warm better at 50", "warm worse at 50"):
+    shown = groups[["warm reaches cold's end", "cold itself", "cold reaches warm's 10"]].median()
+    for name in ("warm better at 10", "warm better at end", "warm worse at end"):
         shown[name] = groups[name].mean().round(2)
     shown["runs"] = groups.size()
     return shown
@@ -236,6 +242,7 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", default=["svm"], choices=list(LEARNERS))
     parser.add_argument("--data", nargs="+", default=list(DATA), choices=list(SOURCES))
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--trials", type=int, default=50, help="of a search")
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--optimizers", nargs="+", default=list(OPTIMIZERS))
     parser.add_argument("--out", type=Path, default=Path("build/warm_start.jsonl"))
@@ -248,7 +255,7 @@ def main() -> None:
     )
     there = {(r["learner"], r["data"], r["seed"], r["optimizer"]) for r in done}
     wanted = product(args.learners, args.data, range(args.seeds), args.optimizers)
-    jobs = [delayed(one)(*job) for job in wanted if job not in there]
+    jobs = [delayed(one)(*job, args.trials) for job in wanted if job not in there]
     for row in Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")(jobs):
         done.append(row)
         with args.out.open("a") as file:

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from memory_data import folds
 from memory_learners import LEARNERS
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from automl_plugins.meta import MetaDataset, bundled
@@ -47,9 +48,15 @@ class Task:
 
     def __init__(self, name: str, learner: str) -> None:
         self.name = name
-        self.X, self.y = DATA[name](return_X_y=True, as_frame=True)
+        self.X, self.y = DATA[name](return_X_y=True)
         self.learner = LEARNERS[learner]
-        self._folds = folds(self.X, self.y.to_numpy(), self.learner.scaled)
+        self._folds = []
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(self.X, self.y):
+            X, X_test = self.X[train], self.X[test]
+            if self.learner.scaled:
+                scaler = StandardScaler().fit(X)
+                X, X_test = scaler.transform(X), scaler.transform(X_test)
+            self._folds.append((X, self.y[train], X_test, self.y[test]))
 
     def loss(self, configuration: Mapping[str, Any]) -> float:
         """One minus the balanced accuracy, mean over 3 folds; equal ones have equal losses."""
