@@ -209,7 +209,7 @@ def test_the_configuration_of_a_replay_runs(
     monkeypatch.chdir(tmp_path)
     recorded(tmp_path)
     (tmp_path / "replay.toml").write_text(code, encoding="utf-8")
-    assert "`python -m automl_plugins replay replay.toml`" in TEXT
+    assert "`automl-plugins replay replay.toml`" in TEXT
     assert not main(["replay", "replay.toml"])
     runs = pd.read_csv("replay.csv")
     assert set(runs.table) == {"mine/one", "mine/two", "mine/three"} and set(runs.seed) == {
@@ -223,7 +223,7 @@ def test_the_configuration_of_a_replay_runs(
 def test_the_command_that_compares_studies_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (command,) = re.findall(r"`python -m (automl_plugins compare [^`]*)`", TEXT)
+    (command,) = re.findall(r"`(automl-plugins compare [^`]*)`", TEXT)
     monkeypatch.chdir(tmp_path)
     for table in ("a", "b"):
         for method in ("TPE", "random"):
