@@ -91,11 +91,13 @@ def _seed_notes(runs: Runs, kept: BoolArray) -> tuple[str, ...]:
     uneven = np.unique(table[count < len(runs.methods)])
     if not len(uneven):
         return ()
-    here = np.bincount(runs.method[kept & (runs.table == uneven[0])])
-    cases = ", ".join(f"{name} {n}" for name, n in zip(runs.methods, here, strict=True))
+    # By name, here and below: the order of the rows must not decide what is said.
+    first = min(uneven.tolist(), key=lambda i: str(runs.tables[i]))
+    here = np.bincount(runs.method[kept & (runs.table == first)], minlength=len(runs.methods))
+    cases = ", ".join(sorted(f"{m} {n}" for m, n in zip(runs.methods, here, strict=True)))
     return (
         f"The methods do not have the same seeds on {len(uneven)} of {len(np.unique(table))}"
-        f" tasks; first, {runs.tables[uneven[0]]}, with these numbers of seeds: {cases}. Each mean"
+        f" tasks; first, {runs.tables[first]}, with these numbers of seeds: {cases}. Each mean"
         " is over the seeds that there are.",
     )
 
@@ -106,8 +108,11 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
     longest = np.zeros((len(runs.tables), len(runs.methods)))
     np.maximum.at(longest, (runs.table, runs.method), runs.length)
     longest[np.setdiff1d(np.arange(len(longest)), runs.table[kept])] = np.inf
-    table, method = np.unravel_index(np.argmin(longest), longest.shape)
-    budget = float(longest[table, method])
+    budget = float(longest.min())
+    table, method = min(
+        np.argwhere(longest == budget).tolist(),
+        key=lambda cell: (str(runs.tables[cell[0]]), str(runs.methods[cell[1]])),
+    )
     return budget, (
         f"Budget: {number(budget)} trials, the most that every method has made on every task"
         f" ({runs.methods[method]} on {runs.tables[table]} made no more)."
@@ -143,4 +148,4 @@ def _count(runs: Runs, chosen: BoolArray, *, lengths: bool = False) -> str:
         mine = chosen & (runs.method == i)
         shortest = f" (the shortest at {number(runs.length[mine].min())})" if lengths else ""
         cases.append(f"{runs.methods[i]} {mine.sum()}{shortest}")
-    return listed(cases)
+    return listed(sorted(cases))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 from scipy.stats import chi2, f, rankdata
 
 from automl_plugins.statistics.ranks import score_matrix
@@ -19,7 +20,7 @@ class OmnibusTest:
         chi2: Friedman's statistic with the correction for ties.
         chi2_p: Its p-value, from chi-squared on K - 1 degrees of freedom.
         F: The statistic of Iman and Davenport; inf if all tasks rank the methods alike.
-        F_p: Its p-value.
+        F_p: Its p-value; exact where F is inf.
         df: Degrees of freedom of F, (K - 1, (K - 1)(N - 1)).
         n_tasks: N.
         n_methods: K.
@@ -44,7 +45,9 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
         F    = (N - 1) S / (N A - S)  on (K - 1, (K - 1)(N - 1))
 
     which is the tie-corrected form (Conover 1999): ties make A smaller. Ranks are
-    multiples of one half, so N A - S is exactly 0 where all tasks agree, and F is inf with p = 0.
+    multiples of one half, so N A - S is exactly 0 where all tasks agree, and F is inf. Its
+    distribution would give p = 0, however few the tasks; p is exact there: of the m arrangements
+    of a task's ranks (K! without ties) all tasks have the same with probability m^(1 - N).
     Where all methods tie on every task, both statistics are 0 and p = 1. Chi-squared is too
     conservative a reference, F the better one (Iman and Davenport 1980; Demsar 2006,
     section 3.2.2).
@@ -74,8 +77,15 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
         chi2=statistic,
         chi2_p=float(chi2.sf(statistic, k - 1)),
         F=ratio,
-        F_p=float(f.sf(ratio, *df)),
+        F_p=float(f.sf(ratio, *df)) if rest > 0 else _all_alike(deviation[0], n),
         df=df,
         n_tasks=n,
         n_methods=k,
     )
+
+
+def _all_alike(ranks: npt.NDArray[np.float64], n: int) -> float:
+    """Probability that ``n`` tasks rank alike by chance, with the ties of ``ranks`` (K,)."""
+    _, ties = np.unique(ranks, return_counts=True)
+    log_arrangements = gammaln(len(ranks) + 1) - gammaln(ties + 1).sum()
+    return float(np.exp((1 - n) * log_arrangements))

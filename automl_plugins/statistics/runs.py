@@ -160,7 +160,7 @@ def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
     if (unknown := np.isnan(seconds)).any():
         counts = rows["table"].groupby(rows["table"], sort=False).size()
         gaps = rows["table"][unknown].groupby(rows["table"], sort=False).size()
-        cases = [f"{table} (in {n} of {counts[table]} rows)" for table, n in gaps.items()]
+        cases = sorted(f"{table} (in {n} of {counts[table]} rows)" for table, n in gaps.items())
         raise ValueError(f"A budget in seconds, but no seconds on table {', '.join(cases)}.")
     back = (np.diff(seconds, prepend=-np.inf) < 0) & ~new
     if back.any():
@@ -198,9 +198,13 @@ def _normalised(
     ]
     notes += _lost_note(rows, np.isnan(losses), "complete and finite loss")
     if constant := [tables[i] for i in np.flatnonzero(high == low)]:
-        notes.append(f"All losses are equal, so their regret is 0, on: {listed(constant)}.")
+        notes.append(
+            f"All losses are equal, so their regret is 0, on: {listed(sorted(constant, key=str))}."
+        )
     if empty := [tables[i] for i in np.flatnonzero(np.isnan(low))]:
-        notes.append(f"No method has a result, so all have regret 1, on: {listed(empty)}.")
+        notes.append(
+            f"No method has a result, so all have regret 1, on: {listed(sorted(empty, key=str))}."
+        )
     return regret, tuple(notes)
 
 
@@ -230,7 +234,8 @@ def _lost_note(rows: pd.DataFrame, lost: BoolArray, what: str) -> list[str]:
     if not lost.any():
         return []
     counts = rows["method"][lost].value_counts()
-    cases = ", ".join(f"{method} {n}" for method, n in counts.items())
+    most_first = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    cases = ", ".join(f"{method} {n}" for method, n in most_first)
     return [
         f"{number(lost.sum())} of {len(rows)} evaluations have no {what} ({cases}): they count"
         " against the budget and improve nothing."

@@ -79,9 +79,13 @@ def complete_tasks(
     affected: dict[tuple[Hashable, ...], list[Hashable]] = {}
     for task, row in zip(matrix.index[incomplete], gaps[incomplete].to_numpy(), strict=True):
         affected.setdefault(tuple(matrix.columns[row]), []).append(task)
+    # Sorted, so that the notes of shuffled rows are the same.
     notes = tuple(
-        f"{where}Left out, since there is no {what} of {listed(methods)}: {listed(tasks)}."
-        for methods, tasks in affected.items()
+        sorted(
+            f"{where}Left out, since there is no {what} of {listed(sorted(methods, key=str))}:"
+            f" {listed(sorted(tasks, key=str))}."
+            for methods, tasks in affected.items()
+        )
     )
     return matrix[~incomplete], notes
 

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.known_meanings import TaskFacts
+from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.alignment import align
 from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.values import as_configuration, to_values
@@ -190,3 +191,20 @@ def test_equal_configurations_hash_equally() -> None:
     (vector,), _, _ = aligned(space, {"kernel": "rbf", "C": 2.0, "gamma": 0.5})
     assert hash(as_configuration(space, vector)) == hash(as_configuration(space, vector.copy()))
     as_configuration(space, vector).check_valid_configuration()
+
+
+@pytest.mark.xfail(reason="counts are clipped into a space of fractions, each to its strongest")
+def test_recorded_counts_are_fractions_of_the_rows() -> None:
+    """The transformation of the thesis (3.1.1): a leaf of 5 of 1 000 rows is one of 0.005."""
+    space = ConfigurationSpace()
+    space.add(Float("min_samples_leaf", (0.0005, 0.5), log=True))
+    record = TaskRecord(
+        "t",
+        [{"min_samples_leaf": n} for n in (1, 5, 50, 300)],
+        np.array([0.1, 0.2, 0.3, 0.4]),
+        meta_features={"NumberOfInstances": 1000.0, "NumberOfFeatures": 20.0},
+    )
+    dataset = MetaDataset.from_records([record], space)
+    found = [v["min_samples_leaf"] for v in to_values(space, dataset.vectors)]
+    assert found == pytest.approx([0.001, 0.005, 0.05, 0.3])
+    assert not dataset.coverage[0].clipped

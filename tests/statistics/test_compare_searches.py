@@ -405,3 +405,20 @@ def test_no_table_is_gone_through_by_itself() -> None:
     compare(few, budgets=[6, 12])  # imports
     least = count_calls(lambda: compare(few, budgets=[6, 12]))
     assert count_calls(lambda: compare(many, budgets=[6, 12])) < 1.5 * least
+
+
+@pytest.mark.parametrize("budgets", [None, [2, 4]])
+def test_notes_are_those_of_shuffled_rows(budgets: Any) -> None:
+    rows = [
+        (table, method, seed, trial, 1.0 if table in "de" else trial / 7 + seed)
+        for table in "edcba"
+        for method in "zyx"
+        for seed in range(1 if (table, method) in (("c", "y"), ("b", "z")) else 2)
+        for trial in range(1, 4 if table in "cb" else 6)
+        if (table, method) not in (("a", "x"), ("a", "y"))
+    ]
+    frame = pd.DataFrame(rows, columns=["table", "method", "seed", "trial", "loss"])
+    frame["status"] = np.where(frame["trial"] == 2, "failed", "complete")
+    notes = compare(frame, budgets=budgets).notes
+    for seed in range(3):
+        assert compare(frame.sample(frac=1, random_state=seed), budgets=budgets).notes == notes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -67,7 +70,8 @@ def test_order_of_tasks_and_methods_does_not_matter(scores: Matrix, seed: int) -
 def test_perfect_agreement(row: list[float]) -> None:
     test = iman_davenport([row] * 7)
     assert test.chi2 == pytest.approx(7 * (len(row) - 1))
-    assert (test.F, test.F_p) == (np.inf, 0.0)
+    assert math.inf == test.F
+    assert 0 < test.F_p < 0.01
 
 
 def test_all_ties() -> None:
@@ -99,3 +103,23 @@ def test_one_task_is_too_few() -> None:
 def test_nan_is_refused() -> None:
     with pytest.raises(ValueError, match="NaN in 1 cells"):
         iman_davenport([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("row", "n", "p"),
+    [
+        ([1, 2, 3], 3, 1 / 36),
+        ([1, 2, 3], 2, 1 / 6),
+        ([1, 1, 2], 3, 1 / 9),
+        ([4, 3, 2, 1], 5, 24**-4),
+    ],
+)
+def test_few_tasks_that_agree_are_no_certainty(row: list[float], n: int, p: float) -> None:
+    result = iman_davenport([row] * n)
+    assert math.inf == result.F
+    assert result.F_p == pytest.approx(p)
+    # By counting: how many of all rankings of the tasks agree.
+    if n <= 3:
+        arrangements = sorted(set(itertools.permutations(row)))
+        draws = list(itertools.product(arrangements, repeat=n))
+        assert result.F_p == pytest.approx(sum(len(set(d)) == 1 for d in draws) / len(draws))
