@@ -106,6 +106,32 @@ def test_useless_meta_features_leave_the_portfolio_as_good() -> None:
     assert np.mean(blind) < 1.3 * np.mean(plain) + 0.01
 
 
+def a_search_that_converged(name: str, where: float, seed: int) -> TaskRecord:
+    """A few points everywhere, then many beside the best."""
+    rng = np.random.default_rng(seed)
+    wide, narrow = rng.random((20, 2)), rng.normal([where, 0.0], 0.01, (40, 2))
+    rows = np.vstack([wide, np.clip(narrow, 0.0, 1.0)])
+    configurations = [{"x": x, "y": y} for x, y in rows.tolist()]
+    return TaskRecord(name, configurations, loss(rows, where), space=SPACE)
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2, 3])
+def test_the_picks_spread_when_tasks_are_few(n_tasks: int) -> None:
+    found = [a_search_that_converged(f"t{i}", 0.3 + 0.05 * i, seed=i) for i in range(n_tasks)]
+    made = diverse(SPACE, MetaDataset.from_records(found), None, 5)
+    points = np.array([[c["x"], c["y"]] for c in made.configurations])
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=2)
+    assert gaps[np.triu_indices(5, 1)].mean() > 0.1 and (gaps + np.eye(5)).min() > 0.015
+    assert np.abs(points[0] - [0.35, 0.0]).max() < 0.1  # the best that is known
+    assert n_tasks > 1 or "unlike the picks before it" in made[1].reason
+
+
+def test_the_trust_in_the_prediction_fades_from_pick_to_pick() -> None:
+    picks = [c["x"] for c in diverse(SPACE, memory(20), {"where": 0.1}, 6).configurations]
+    assert picks[0] < 0.3  # what is predicted; the later ones serve any task
+    assert max(picks) > 0.8
+
+
 @pytest.mark.parametrize("design", [top_k, delta, diverse, knn, bad_start])
 @pytest.mark.parametrize("task", [None, {}, {"other": 3.0}])
 def test_an_undescribed_task_is_told(design: InitialDesign, task: dict[str, float] | None) -> None:

@@ -26,6 +26,15 @@ def test_weights_may_change_from_pick_to_pick() -> None:
     assert greedy(scenarios, np.array([[0.0, 1.0], [1.0, 0.0]])) == [2, 0]
 
 
+def test_doubt_spreads_what_the_scenarios_tie() -> None:
+    # 0 and 1 are near-copies; 2 is a little worse and far from both
+    scenarios = np.array([[0.0, 0.01, 0.02, 0.9]])
+    doubt = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]) * 0.1
+    assert greedy(scenarios, equal(4, 1)) == [0, 1, 2, 3]
+    assert greedy(scenarios, equal(4, 1), doubt) == [0, 2, 1, 3]
+    assert greedy(scenarios, equal(4, 1), 0.0 * doubt) == [0, 1, 2, 3]
+
+
 def test_all_configurations_at_most() -> None:
     assert sorted(greedy(np.random.default_rng(0).random((4, 3)), equal(9, 4))) == [0, 1, 2]
 

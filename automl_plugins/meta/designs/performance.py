@@ -21,7 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 MAX_CANDIDATES = 500  # the portfolio's work grows with their number times the tasks'
 _MAX_ROWS = 1000  # runs of a task that its estimates look at
-_WIDTH = 0.2  # of the kernel, in ranges of a hyperparameter
+WIDTH = 0.2  # of the kernel, in ranges of a hyperparameter
 _TRUST = 0.5  # in a measured loss, the rest is its neighbours'
 
 
@@ -99,7 +99,7 @@ def kernel_means(places: FloatArray, runs: FloatArray, values: FloatArray) -> Fl
     Gaussian weights; far from all runs the nearest one decides.
     """
     squared = cdist(places, runs, metric="sqeuclidean")
-    exponent = -0.5 * squared / _WIDTH**2
+    exponent = -0.5 * squared / WIDTH**2
     weights = np.exp(exponent - exponent.max(axis=1, keepdims=True))
     return np.asarray((weights @ values) / weights.sum(axis=1))
 

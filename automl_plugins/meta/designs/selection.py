@@ -8,12 +8,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.acquisition import expected_improvement
+
 FloatArray = npt.NDArray[np.float64]
 
 NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
 
 
-def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
+def greedy(
+    scenarios: FloatArray, weights: FloatArray, doubt: npt.NDArray[np.float64] | None = None
+) -> list[int]:
     """The configurations that lower the expected regret of the best one most, one by one.
 
     The gain has diminishing returns, so with equal weights for all picks the greedy choice is at
@@ -22,6 +26,9 @@ def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
     Args:
         scenarios: Regrets (S, C).
         weights: Probabilities of the scenarios at each pick (k, S).
+        doubt: Standard deviation (C, C) of the difference between the regrets of two
+            configurations in a scenario. A pick then gains as much as is expected of a regret
+            with that deviation from the pick nearest to it. None for none.
 
     Returns:
         Indices, distinct: k, or as many as there are configurations.
@@ -30,7 +37,12 @@ def greedy(scenarios: FloatArray, weights: FloatArray) -> list[int]:
     best = np.full(n_scenarios, np.inf)
     chosen: list[int] = []
     for row in weights[:n]:
-        expected = row @ np.minimum(best[:, None], scenarios)
+        if chosen and doubt is not None:
+            std = doubt[chosen].min(axis=0)
+            gain = expected_improvement(scenarios, std, best[:, None])
+            expected = row @ (best[:, None] - gain)
+        else:
+            expected = row @ np.minimum(best[:, None], scenarios)
         expected[chosen] = np.inf
         # Once the best of every scenario is chosen nothing is gained: then the best on average.
         tied = np.flatnonzero(expected <= expected.min() + NO_GAIN)
