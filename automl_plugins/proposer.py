@@ -69,6 +69,9 @@ class ProposerSettings:
         uniform_start: Draw the start at random instead of filling the space.
         informed: Whether the surrogate knows something of the space before any evaluation; it is
             then asked at once, after ``n_startup`` rows (0 unless set).
+        n_recorded: First evaluations that are chosen among the best recorded configuration of
+            each earlier task, while one has a vote; the surrogate's ``best_recorded(space)``
+            knows them (n, d).
     """
 
     models: ModelSettings
@@ -85,6 +88,7 @@ class ProposerSettings:
     refit: Refit = "schedule"
     uniform_start: bool = False
     informed: bool = False
+    n_recorded: int = 0
 
 
 def refit_point(n: int) -> int:
@@ -206,7 +210,9 @@ class Proposer:
         n_candidates = settings.n_candidates
         if n_candidates is None:
             n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
-        first = self._unseen(space, history, fixed, n_candidates, rng)
+        first = self._recorded(space, history, models, fixed)
+        if first is None:
+            first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
         unknown = space.features(history.before(k).vectors[models.n_rows :])
         exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
@@ -243,6 +249,23 @@ class Proposer:
         budget = self.settings.cost_budget
         left = 1.0 if budget is None else max(0.0, 1.0 - k / budget)
         return self.settings.cost_exponent * left
+
+    def _recorded(
+        self,
+        space: VectorSpace,
+        history: History,
+        models: FittedModels,
+        fixed: FloatArray | None,
+    ) -> Candidates | None:
+        """The best of earlier tasks that were not observed here; None where others may come."""
+        # What the earlier tasks promise where none of them looked is often too good.
+        voting = models.shares is not None and sum(models.shares.values()) > 0.0
+        if len(history) >= self.settings.n_recorded or not voting:
+            return None
+        vectors = self.settings.models.surrogate.best_recorded(space)
+        seen = np.sort(space.keys(history.vectors))
+        fresh = vectors[~space.seen(vectors, seen) & space.agrees(vectors, fixed)]
+        return Candidates(fresh, seen, complete=True) if len(fresh) else None
 
     def _unseen(
         self,

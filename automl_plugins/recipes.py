@@ -44,6 +44,7 @@ AcquisitionName = Literal["ei", "ei_per_second", "bound", "bound_per_second"]
 Startup = Literal["design", "random"]
 
 _FLOOR = 0.1  # of the losses' standard deviation; SMAC's forest has the same variance floor
+_RECORDED = 3  # first evaluations of tst, chosen among the best of earlier tasks
 
 
 class Options(TypedDict, total=False):
@@ -247,6 +248,10 @@ def tst(
 ) -> Proposer:
     """Two-stage transfer (Wistuba 2016): the processes of earlier tasks vote while they agree.
 
+    The first three evaluations are chosen among the best recorded configuration of each earlier
+    task, for where nothing was recorded a process can promise more than any task ever gave. The
+    paper chooses among all.
+
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
@@ -264,10 +269,10 @@ def tst(
         TypeError: For what is no memory.
         ValueError: For a memory without another task, or an argument outside its range.
     """
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"n_recorded": _RECORDED}
     if paper:
         options = _preset(options, n_candidates=1000, max_rows=None, failed="ignore")
-        settings["refit"] = "always"
+        settings = {"refit": "always"}
     template = TransferTemplate(
         task_memory(memory, task=task),
         paper=paper,

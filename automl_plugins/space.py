@@ -174,6 +174,14 @@ class VectorSpace:
             return vectors
         return self.activate(np.where(np.isnan(vectors), self._draw(len(vectors), rng), vectors))
 
+    def agrees(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
+        """Whether each of ``vectors`` (n, d) has the values ``fixed`` (d,), NaN where free."""
+        if fixed is None:
+            return np.ones(len(vectors), dtype=bool)
+        decided = ~np.isnan(fixed)
+        close = np.isclose(vectors[:, decided], fixed[decided], rtol=0.0, atol=1e-9)
+        return np.asarray(close.all(axis=1))
+
     def fill(self, vector: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Copy of ``vector`` (d,) with random values in place of the inactive ones."""
         return np.where(np.isnan(vector), self._draw(1, rng)[0], vector)

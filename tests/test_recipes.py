@@ -17,6 +17,7 @@ from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.proposal import AnyProposer, Proposal
 from automl_plugins.proposer import Proposer
 from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
 
 RNG = np.random.default_rng(0)
@@ -102,6 +103,62 @@ def test_a_memory_answers_before_the_first_evaluation(name: str) -> None:
     columns = SPACE.space.index_of
     assert proposal.vector[columns["kind"]] == 0.0  # better by one on every task
     assert np.isnan(proposal.vector[columns["y"]])
+
+
+def error_rate(vector: np.ndarray) -> float:
+    """As of a classifier on few rows: steps, a plateau at the best, useless settings at 0.4."""
+    place = SPACE.space.index_of
+    x, y = vector[place["x"]], vector[place["y"]]
+    if vector[place["kind"]] == 0.0:
+        exact = 0.4 if x < 0.25 else 0.03 + (x - 0.6) ** 2
+    else:
+        exact = 0.4 if y > 0.7 else 0.02 + 0.5 * (x - 0.7) ** 2 + (y - 0.3) ** 2
+    luck = 0.01 * np.sin(60.0 * x + 40.0 * np.nan_to_num(y))
+    return round(500.0 * float(exact + luck)) / 500.0
+
+
+def runs_of_the_same_task(n_tasks: int, n: int = 30) -> MetaDataset:
+    records = []
+    for i in range(n_tasks):
+        vectors = SPACE.sample(n, np.random.default_rng(10 + i))
+        losses = np.array([error_rate(vector) for vector in vectors])
+        configurations = to_values(SPACE.space, vectors)
+        records.append(TaskRecord(f"run {i}", configurations, losses, space=SPACE.space))
+    return MetaDataset.from_records(records, SPACE.space)
+
+
+def begun(proposer: AnyProposer, n: int) -> tuple[History, list[float]]:
+    """The first ``n`` evaluations of a search."""
+    vectors: list[np.ndarray] = []
+    losses: list[float] = []
+    history = EMPTY
+    for k in range(n):
+        vectors.append(proposer.propose(SPACE, history, Streams(0), k).vector)
+        losses.append(error_rate(vectors[-1]))
+        history = History.of(vectors, losses)
+    return history, losses
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2, 3])
+def test_transfer_finds_the_best_of_the_same_task_again(n_tasks: int) -> None:
+    memory = runs_of_the_same_task(n_tasks)
+    assert min(begun(recipes.tst(memory), 3)[1]) <= memory.losses.min()
+
+
+def test_transfer_begins_with_what_was_recorded() -> None:
+    memory = runs_of_the_same_task(3)
+    best = [memory.vectors[rows][memory.losses[rows].argmin()].tobytes() for rows in memory.rows]
+    history, _ = begun(recipes.tst(memory), 4)
+    recorded = [vector.tobytes() in best for vector in history.vectors]
+    assert recorded == [True, True, True, False]
+    paper, _ = begun(recipes.tst(memory, paper=True), 3)
+    assert not any(vector.tobytes() in best for vector in paper.vectors)
+    # decided values are kept
+    kind = SPACE.space.index_of["kind"]
+    for option in (0.0, 1.0):
+        fixed = np.where(np.arange(3) == kind, option, np.nan)
+        proposal = recipes.tst(memory).propose(SPACE, EMPTY, Streams(0), 0, fixed)
+        assert proposal.vector[kind] == option
 
 
 @pytest.mark.parametrize("name", ["tst", "tst_paper", "blended"])

@@ -79,9 +79,7 @@ class SuggestedStart:
             except ValueError as error:
                 raise SurrogateFailure(str(error)) from error
             fresh = ~space.seen(vectors, np.sort(space.keys(history.vectors)))
-            if fixed is not None:
-                told = ~np.isnan(fixed)
-                fresh &= np.isclose(vectors[:, told], fixed[told], rtol=0.0, atol=1e-9).all(axis=1)
+            fresh &= space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(vector, "design", shares={"meta-learner": 1.0})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.stationary import Kernel
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
@@ -66,6 +67,23 @@ class TransferTemplate:
             self._last = last = (space, sources)
         options = self._surrogate.get_params(deep=False)
         return TwoStageTransfer(**(options | {"sources": last[1]}))
+
+    def best_recorded(self, space: VectorSpace) -> FloatArray:
+        """The best complete run of each earlier task (n, d), n <= S, distinct.
+
+        Raises:
+            ValueError: If the space can use no run of the memory.
+        """
+        dataset = self.memory.on(space)
+        losses = dataset.complete_losses
+        best = [
+            rows.start + int(np.nanargmin(losses[rows]))
+            for rows in dataset.rows
+            if not np.isnan(losses[rows]).all()
+        ]
+        vectors = space.canonical(dataset.vectors[best])
+        _, first = np.unique(space.keys(vectors), return_index=True)
+        return vectors[np.sort(first)]
 
     def _sources(self, dataset: MetaDataset) -> Sources:
         kernel, max_rows = self._surrogate.kernel, self._surrogate.max_rows
