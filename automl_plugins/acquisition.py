@@ -23,7 +23,7 @@ _LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 
 def expected_improvement(
-    mean: FloatArray, std: FloatArray, best: float, xi: float = 0.0
+    mean: FloatArray, std: FloatArray, best: float | FloatArray, xi: float = 0.0
 ) -> FloatArray:
     """EI = std * (z Phi(z) + phi(z)), z = (best - mean - xi) / std.
 

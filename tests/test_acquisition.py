@@ -342,3 +342,13 @@ def test_more_pending_never_raise_the_distance() -> None:
     assert np.min(factors) >= 0.0
     assert np.max(factors) <= 1.0
     np.testing.assert_allclose(pending_distance(pending, pending), np.zeros(10), atol=1e-15)
+
+
+@pytest.mark.parametrize("xi", [0.0, 0.01, 0.5, 3.0])
+def test_xi_lowers_the_log_as_it_lowers_the_plain_form(xi: float) -> None:
+    mean, std = np.linspace(-1.0, 2.0, 13), np.linspace(0.1, 1.0, 13)
+    plain = expected_improvement(mean, std, 1.5, xi)
+    rows = plain > 1e-12
+    found = log_expected_improvement(mean, std, 1.5, xi)
+    np.testing.assert_allclose(found[rows], np.log(plain[rows]), rtol=1e-6)
+    assert rows.sum() > 3 and (found <= log_expected_improvement(mean, std, 1.5)).all()

@@ -145,3 +145,10 @@ def test_rank_correlation() -> None:
     assert rank_correlation(a, a) == pytest.approx(1.0)
     assert rank_correlation(a, -a) == pytest.approx(-1.0)
     assert np.isnan(rank_correlation(a, np.ones(4))) and np.isnan(rank_correlation(a[:1], a[:1]))
+
+
+def test_a_memory_of_a_few_runs_is_learnt_from() -> None:
+    few = optimum_moves(2, 12)
+    learner = MetaLearner(n_trees=20).fit(few)
+    predicted = learner.predict(few.vectors, few.tasks[0].meta_features)
+    assert np.ptp(predicted) > 0.1  # leaves of 20 runs would leave a single one

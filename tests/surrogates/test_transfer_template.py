@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
 from automl_plugins.meta.task_memory import TaskMemory
 from automl_plugins.space import VectorSpace
-from automl_plugins.surrogates import Sources, TwoStageTransfer
+from automl_plugins.surrogates import Sources, TwoStageTransfer, transfer
 from automl_plugins.surrogates.transfer import TransferTemplate
 
 RNG = np.random.default_rng(7)
@@ -136,3 +137,20 @@ def test_a_store_keeps_the_first_stage(tmp_path: Path, fits: list[str]) -> None:
 def test_illegal_options_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TransferTemplate(TaskMemory(MEMORY), **options)
+
+
+def test_what_is_kept_is_told_apart_by_all_that_it_depends_on() -> None:
+    def version(dataset: MetaDataset, kernel: Any = "se", max_rows: int = 300) -> str:
+        return transfer._version(dataset, kernel, max_rows)
+
+    first = version(MEMORY)
+    assert first == version(MetaDataset.from_records(MEMORY.records(), a_space()))
+    changed = [
+        replace(MEMORY, losses=MEMORY.losses + np.arange(len(MEMORY))),
+        replace(MEMORY, vectors=MEMORY.vectors[::-1].copy()),
+        replace(MEMORY, status=np.where(np.arange(len(MEMORY)) == 3, 2, MEMORY.status)),
+        MEMORY.without("task 0.3"),
+    ]
+    versions = {first, *map(version, changed)}
+    versions |= {version(MEMORY, "matern52"), version(MEMORY, "se", 200)}
+    assert len(versions) == 7

@@ -301,3 +301,10 @@ def test_bad_data_are_refused() -> None:
         TwoStageTransfer(SOURCES).fit(X, Y).predict(np.zeros((2, 3)))
     with pytest.raises(NotFittedError):
         TwoStageTransfer(SOURCES).predict(X)
+
+
+def test_the_kernel_that_the_earlier_tasks_taught_is_likelier_from_the_start() -> None:
+    # one observation is no evidence: what is left is the prior, e^3 to 1 for each of the others
+    evidence = TwoStageTransfer(SOURCES).fit(X[:1], Y[:1]).own_.evidence_
+    assert len(evidence) == 11
+    assert evidence[-1] == pytest.approx(np.exp(3.0) / (np.exp(3.0) + 10.0))

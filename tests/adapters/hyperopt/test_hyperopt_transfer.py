@@ -20,7 +20,7 @@ from automl_plugins.adapters.hyperopt import (
 )
 from automl_plugins.adapters.hyperopt._documents import values_of
 from automl_plugins.adapters.hyperopt.proposing import explanation
-from hyperopt import Trials, fmin, hp, rand, tpe
+from hyperopt import Domain, Trials, fmin, hp, rand, tpe
 
 from automl_plugins.meta import MetaStore
 
@@ -194,3 +194,10 @@ def test_options_outside_their_range_are_refused_at_once(
 ) -> None:
     with pytest.raises(ValueError, match="n_candidates must be >= 1"):
         ALGOS[name](memory=earlier, n_candidates=0)
+
+
+def test_each_search_of_one_space_leaves_its_own_trials_out(earlier: dict[str, Trials]) -> None:
+    domain = Domain(loss_at(2.0), space())
+    for own in ("near", "far", "near"):
+        [document] = tst([100], domain, earlier[own], 0, memory=earlier)
+        assert set(explanation(document)["shares"]) == set(earlier) - {own}

@@ -192,6 +192,16 @@ def test_budgets_are_recorded_and_the_highest_is_full(tmp_path: Path) -> None:
     assert {record.name for record in store.single} == {"t"}
 
 
+def test_one_configuration_at_two_budgets_is_two_trials() -> None:
+    history, configuration = RunHistory(), space().sample_configuration()
+    for budget in (1.0, 3.0):
+        history.add(configuration, cost=1.0, seed=0, budget=budget, starttime=1.0, endtime=2.0)
+    store = FakeStore()
+    assert RecordCallback(store, task="t").add(history) == 2
+    keys = {key for _, _, key in store.runs}
+    assert len(keys) == 2
+
+
 def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
     store = FakeStore()
     for seed in (0, 1):

@@ -335,6 +335,17 @@ def test_the_bound_per_second_is_gbqr_median() -> None:
     np.testing.assert_allclose(medians, medians[0], atol=1e-9)
 
 
+def test_the_median_bound_is_that_of_the_newest_model() -> None:
+    used, fresh = QuantileBound(beta=0.0), QuantileBound(beta=0.0)
+    for level in (0.0, -100.0):
+        model = SurrogateModel(SPACE, RandomForest(), seed=1)
+        model.train(X, np.column_stack([COST + level, np.zeros(len(X))]))
+        used.update(model, eta=0.0)
+        used(CANDIDATES)
+    fresh.update(model, eta=0.0)
+    np.testing.assert_array_equal(used(CONFIGS), fresh(CONFIGS))
+
+
 @pytest.mark.parametrize("function", [EIPerSecond(cost_budget=9), QuantileBound(beta=0.5)])
 def test_functions_describe_themselves(function: Any) -> None:
     assert json.loads(json.dumps(function.meta)) == function.meta

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from automl_plugins.meta.factorization import FactorizationFileError, MatrixFact
 from automl_plugins.meta.factorization.kernels import Kernel, Parameters, covariance
 from automl_plugins.meta.factorization.likelihood import objective, patterns
 from automl_plugins.meta.factorization.scaling import ScalePrior, scales
+from automl_plugins.meta.factorization.training import _Adam
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 KERNELS: list[Kernel] = ["se", "linear"]
@@ -468,3 +470,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         model.save(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_the_first_step_of_adam_is_as_long_as_the_rate() -> None:
+    """Kingma and Ba 2015, algorithm 1: without the correction of the moments it is 3.2 times."""
+    p = _parameters(4, 2)
+    before = p.places.copy()
+    gradient = Parameters(**{f.name: np.ones_like(getattr(p, f.name)) for f in fields(p)})
+    _Adam(p).step(p, gradient, np.arange(4), 0.01)
+    np.testing.assert_allclose(before - p.places, 0.01, rtol=1e-6)

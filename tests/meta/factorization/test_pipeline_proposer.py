@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Integer
 
+from automl_plugins import recipes
 from automl_plugins.history import History, Status
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.factorization import MatrixFactorization
+from automl_plugins.meta.factorization import MatrixFactorization, recommendation
 from automl_plugins.meta.pipeline_proposer import PipelineProposer, matrix
 from automl_plugins.proposal import Proposal
 from automl_plugins.space import VectorSpace
@@ -357,3 +358,45 @@ def test_it_needs_no_seconds() -> None:
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         _proposer(_space(), **options)
+
+
+def _nothing(space: VectorSpace) -> History:
+    return History.of(np.empty((0, space.d)), [])
+
+
+def test_the_improvement_that_counts_as_none_reaches_the_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space, seen = _space(), []
+
+    def spy(mean: Any, std: Any, best: float, xi: float, rows: Any) -> int:
+        seen.append(xi)
+        return int(rows[0])
+
+    monkeypatch.setattr(recommendation, "most_improving", spy)
+    history = History.of(
+        _proposer(space).propose(space, _nothing(space), STREAMS, 0).vector[None], [0.3]
+    )
+    for proposer in (
+        _proposer(space, n_start=1, xi=0.25),
+        recipes.pmf(_memory(space), model=FAST, n_start=1, xi=0.25),
+    ):
+        proposer.propose(space, history, STREAMS, 1)
+    assert seen == [0.25, 0.25]
+
+
+def test_what_is_running_lowers_the_doubt() -> None:
+    space = _space()
+    proposer, (vectors, _) = _proposer(space, n_start=1), matrix(_memory(space))
+    # The third is the only one with these values, so it is proposed with and without the second.
+    finished, running, wanted = vectors[:3]
+    both = History.of(
+        np.vstack([finished, running]), [0.3, np.nan], status=[Status.COMPLETE, Status.RUNNING]
+    )
+    alone = both.first(1)
+    a, b = (proposer.propose(space, h, STREAMS, 2, wanted) for h in (alone, both))
+    np.testing.assert_array_equal(a.vector, wanted)
+    np.testing.assert_array_equal(b.vector, wanted)
+    assert a.loss and b.loss and a.bound and b.bound
+    assert a.loss == pytest.approx(b.loss)
+    assert a.loss - b.bound < a.loss - a.bound - 1e-6
