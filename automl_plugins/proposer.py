@@ -210,7 +210,7 @@ class Proposer:
         n_candidates = settings.n_candidates
         if n_candidates is None:
             n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
-        first = self._recorded(space, history, models, fixed)
+        first = self._recorded(space, history, models, k, fixed)
         if first is None:
             first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
@@ -255,12 +255,13 @@ class Proposer:
         space: VectorSpace,
         history: History,
         models: FittedModels,
+        k: int,
         fixed: FloatArray | None,
     ) -> Candidates | None:
         """The best of earlier tasks that were not observed here; None where others may come."""
         # What the earlier tasks promise where none of them looked is often too good.
         voting = models.shares is not None and sum(models.shares.values()) > 0.0
-        if len(history) >= self.settings.n_recorded or not voting:
+        if len(history.before(k)) >= self.settings.n_recorded or not voting:
             return None
         vectors = self.settings.models.surrogate.best_recorded(space)
         seen = np.sort(space.keys(history.vectors))
