@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
-_HUGE = 1e150  # its square, and sums of many such, are finite
+HUGE = 1e150  # its square, and sums of many such, are finite
 _FAR = 1e4  # spreads from the middle half: others keep their digits, in 32-bit floats too
 _RESOLVED = 1e12  # of two spreads: in sums with the larger one the smaller one has no digits
 
@@ -26,9 +26,9 @@ def tame(losses: FloatArray) -> FloatArray:
     """
     known = losses[~np.isnan(losses)]
     distinct = np.unique(known)
-    sizes = np.clip(distinct, -_HUGE, _HUGE)
+    sizes = np.clip(distinct, -HUGE, HUGE)
     if len(sizes) < 3:
-        return np.clip(losses, -_HUGE, _HUGE)
+        return np.clip(losses, -HUGE, HUGE)
     last = len(sizes) - 1
     low, middle, high = sizes[[last // 4, last // 2, last - last // 4]].tolist()
     spreads = sorted(gap for gap in (middle - low, high - middle) if gap > 0)
@@ -39,7 +39,7 @@ def tame(losses: FloatArray) -> FloatArray:
     reach = _FAR * spread
     above, below = sizes > high + reach, sizes < low - reach
     if spread == 0.0 or not (above | below).any():
-        return np.clip(losses, -_HUGE, _HUGE)
+        return np.clip(losses, -HUGE, HUGE)
     sizes[above] = high + reach * (1.0 + _even(int(above.sum())))
     sizes[below] = low - reach * (1.0 + _even(int(below.sum())))[::-1]
     out = losses.copy()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.outliers import HUGE, tame
+
 FloatArray = npt.NDArray[np.float64]
 
 _FAR = 4.0  # times the distance from the best to the median: what is worse is no better than 0
@@ -35,7 +37,7 @@ class RewardScale:
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
         All others are rescaled by the best and the worst one; a worst one that is further from
         the best than four times the median is cut there, so that one diverged run does not make
-        all others equal.
+        all others equal; far outliers are tamed before (``outliers.tame``).
 
         Args:
             losses: Minimised.
@@ -53,7 +55,7 @@ class RewardScale:
                 )
             return cls(float(best), float(worst), "rewards are scaled by the given range")
         values = np.asarray(losses, dtype=np.float64)
-        values = values[np.isfinite(values)]
+        values = tame(values[np.isfinite(values)])
         if not len(values) or (values.min() >= 0.0 and values.max() <= 1.0):
             return cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
         if values.min() >= -1.0 and values.max() <= 0.0:
@@ -71,5 +73,6 @@ class RewardScale:
         width = self.worst - self.best
         if width <= 0.0:  # one loss only, or several equal ones
             return np.where(np.isnan(values), np.nan, (values <= self.best).astype(np.float64))
-        with np.errstate(over="ignore"):
+        values = np.clip(values, -HUGE, HUGE)
+        with np.errstate(over="ignore"):  # the width may be the least there is
             return np.asarray(np.clip((self.worst - values) / width, 0.0, 1.0))

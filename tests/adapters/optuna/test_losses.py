@@ -12,12 +12,14 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    BanditSampler,
     BlendedSampler,
     EIPerSecondSampler,
     GBQRSampler,
     PMFSampler,
     SurrogateSampler,
     TSTSampler,
+    WeightedModelSampler,
 )
 from automl_plugins.adapters.optuna._memory import finite
 from optuna.samplers import BaseSampler, RandomSampler
@@ -61,6 +63,21 @@ def test_the_model_continues(name: str, direction: Direction) -> None:
     origins = [t.user_attrs["automl_plugins"].get("origin") for t in study.trials[1:]]
     assert None not in origins  # every trial has a joint proposal
     assert origins.count("model") >= 12 or name == "pmf"
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("sampler", [BanditSampler, WeightedModelSampler])
+def test_arms_continue(sampler: Callable[..., BaseSampler], direction: Direction) -> None:
+    def with_arms(trial: optuna.Trial) -> float:
+        arm = trial.suggest_categorical("arm", ["a", "b"])
+        value = objective(trial)
+        return value if abs(value) > 1e9 or arm == "a" else value * 2
+
+    study = optuna.create_study(sampler=sampler("arm", seed=0), direction=direction)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study.optimize(with_arms, n_trials=22)
+    assert {trial.params["arm"] for trial in study.trials[8:]} == {"a", "b"}
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
