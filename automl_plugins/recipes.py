@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from automl_plugins.meta.factorization import MatrixFactorization
     from automl_plugins.meta.pipeline_proposer import PipelineProposer
+    from automl_plugins.meta.pipeline_proposer import Start as PipelineStart
 
 SURROGATES: dict[str, Any] = {
     "quantile_boosting": QuantileBoosting,
@@ -328,6 +329,8 @@ def pmf(
     model: MatrixFactorization | None = None,
     n_start: int = 5,
     xi: float = 0.01,
+    start: PipelineStart | None = None,
+    paper: bool = False,
     **options: Unpack[Options],
 ) -> PipelineProposer:
     """Probabilistic matrix factorisation (Fusi 2018) over the configurations of a memory.
@@ -339,20 +342,31 @@ def pmf(
         model: Settings of the factorisation, or one fitted on this memory; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which EI gains nothing.
+        start: ``"portfolio"`` or ``"nearest"``, see ``PipelineProposer``; None is the portfolio,
+            the nearest for the paper.
+        paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, which
+            says what it leaves open and what losses it expects. What still differs: a failed
+            evaluation counts as the worst instead of as missing; expected improvement divides by
+            the standard deviation where the paper prints the variance; running evaluations
+            count; after the known configurations GBQR continues.
         **options: See above; for the search after all known configurations are evaluated.
 
     Raises:
         TypeError: For what is no memory.
         ValueError: For a memory without another task, or an argument outside its range.
     """
+    from automl_plugins.meta.factorization import MatrixFactorization
     from automl_plugins.meta.pipeline_proposer import PipelineProposer
 
+    if paper and model is None:
+        model = MatrixFactorization.paper()
     return PipelineProposer(
         task_memory(memory, task=task),
         model=model,
         meta_features=meta_features,
         n_start=n_start,
         xi=xi,
+        start=("nearest" if paper else "portfolio") if start is None else start,
         fallback=gbqr(**options),
     )
 

@@ -62,7 +62,7 @@ MODELS: dict[str, tuple[MatrixFactorization, str]] = {
         ),
         "weighted",
     ),
-    "paper": (MatrixFactorization(20, scaling=None, noise="shared", own_share=0.0), "weighted"),
+    "paper": (MatrixFactorization.paper(), "nearest"),
 }
 
 

@@ -23,9 +23,14 @@ import pandas as pd
 from recorded_memories import MEMORIES
 from recorded_tables import oboe
 
+from automl_plugins import recipes
 from automl_plugins.acquisition import log_expected_improvement
+from automl_plugins.history import History
 from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.proposer import Proposer
 from automl_plugins.replay import Table
+from automl_plugins.space import VectorSpace
+from automl_plugins.streams import Streams
 from automl_plugins.surrogates.stationary import Kernel
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
@@ -61,7 +66,6 @@ METHODS: dict[str, tuple[str, Kernel, Make]] = {
             sources, distance="meta_features", meta_features=task
         ),
     ),
-    "paper": ("", "se", lambda sources, task: TwoStageTransfer.paper(sources)),
     "paper_matern": ("", "matern52", lambda sources, task: TwoStageTransfer.paper(sources)),
     "raw": ("", "matern52", _with(scale="raw")),
     "own_spread": ("", "matern52", _with(spread="own")),
@@ -74,6 +78,12 @@ METHODS: dict[str, tuple[str, Kernel, Make]] = {
     "none": ("", "matern52", _none),
     "negated": ("negated", "matern52", _default),
     "shuffled": ("shuffled", "matern52", _default),
+}
+
+
+# Whole recipes, as samplers and algos have them: they make their sources of the memory themselves.
+RECIPES: dict[str, Callable[[MetaDataset], Proposer]] = {
+    "paper": lambda memory: recipes.tst(memory, paper=True),
 }
 
 
@@ -134,6 +144,19 @@ def search(
     return tried
 
 
+def proposed(
+    proposer: Proposer, space: VectorSpace, vectors: FloatArray, losses: FloatArray, trials: int
+) -> list[int]:
+    """Rows that a proposer tries, in order, in a space that holds nothing else."""
+    place = {int(key): row for row, key in enumerate(space.keys(vectors))}
+    tried: list[int] = []
+    for k in range(min(trials, len(losses))):
+        history = History.of(vectors[tried].reshape(-1, space.d), losses[tried])
+        vector = proposer.propose(space, history, Streams(0), k).vector
+        tried.append(place[int(space.keys(vector[None])[0])])
+    return tried
+
+
 def regrets(table: Table, tried: list[int]) -> FloatArray:
     """Normalised regret of the best so far after each trial."""
     scale = max(table.worst - table.best, 1e-300)
@@ -151,14 +174,24 @@ def run(source: str, methods: list[str], every: int, trials: int) -> None:
             TaskRecord(t.name, [t.config(i) for i in range(len(t))], t.losses, space=t.space)
             for t in tables
         )
-    features = whole.vector_space.features(whole.vectors[whole.rows[0]])
+    space, vectors = whole.vector_space, whole.vectors[whole.rows[0]]
+    features = space.features(vectors)
     chosen = list(enumerate(tables))[::every]
     described = {task.name: task.meta_features for task in memory.tasks}
     budgets = [b for b in BUDGETS if b <= trials]
     rows = {}
     for name in methods:
-        how, kernel, make = METHODS[name]
         begin = time.perf_counter()
+        if name in RECIPES:
+            curves = [
+                regrets(t, proposed(proposer, space, vectors, t.losses, trials))
+                for _, t in chosen
+                for proposer in [RECIPES[name](memory.without(t.name))]
+            ]
+            rows[name] = _summary(np.array(curves), budgets, time.perf_counter() - begin)
+            print(f"{source} {name}: {rows[name]}", flush=True)
+            continue
+        how, kernel, make = METHODS[name]
         used = spoilt(memory, how) if how else memory
         once = Sources.fit(used, kernel=kernel) if source != "svm_grid" else None
         fit = partial(Sources.fit, kernel=kernel)
@@ -195,7 +228,7 @@ def _summary(curves: FloatArray, budgets: list[int], seconds: float) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--tables", default="svm_grid", choices=["svm_grid", "oboe"])
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=[*METHODS, *RECIPES])
     parser.add_argument("--every", type=int, default=1, help="search one table of so many")
     parser.add_argument("--trials", type=int, default=100)
     args = parser.parse_args()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hyperopt import Domain, Trials, tpe
 
-from automl_plugins.bandits.successive_filtering import Score, SuccessiveFiltering
+from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering, Unit
 from automl_plugins.streams import Streams
 
 from ._arms import Arms, Split, Values, arms_of
@@ -40,6 +40,7 @@ class BoasfOptions:
     inner: Suggest | str = tpe.suggest
     cost: Cost = None
     reward_range: tuple[float, float] | None = None
+    paper: bool = False
 
     def __post_init__(self) -> None:
         if (self.budget_seconds is None) == (self.max_evals is None):
@@ -57,6 +58,14 @@ class BoasfOptions:
                 "label= names the choice whose options are the arms, split= makes cells of the"
                 " whole space the arms: give one of them."
             )
+        if self.paper:
+            own = {field.name: field.default for field in fields(self)}
+            changed = [name for name in PAPER if getattr(self, name) != own[name]]
+            if changed:
+                raise ValueError(
+                    f"paper=True takes no {', '.join(changed)}: the paper has its own. Leave it"
+                    " out, or leave out paper=True."
+                )
         self.filtering()
         inner_of(self.inner, 1)
 
@@ -69,6 +78,9 @@ class BoasfOptions:
 
     def filtering(self) -> SuccessiveFiltering:
         """Budget and rules."""
+        if self.paper:
+            unit: Unit = "seconds" if self.max_evals is None else "trials"
+            return SuccessiveFiltering.paper(self.budget, unit=unit, rounds=self.rounds)
         return SuccessiveFiltering(
             self.budget,
             unit="seconds" if self.max_evals is None else "trials",

@@ -58,8 +58,12 @@ def weighted(
     label: str | None = None,
     weights: Weights = "2^N",
     inner: Suggest | str = "random",
+    paper: bool = False,
 ) -> list[Document]:
     """Weighted model sampling (Sarigiannis et al. 2019): models with more to tune come more often.
+
+    As it is by default it is the paper's RS.W; Hyperopt has no budgets of a trial, so SH.W and
+    HB.W are ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband`` with these weights.
 
     Args:
         new_ids: Numbers of the trials to propose.
@@ -72,10 +76,15 @@ def weighted(
             of their ranges. Otherwise a weight for each option: a mapping by its name or index,
             or a sequence in their order.
         inner: What proposes inside an option: ``"random"``, ``"tpe"`` or a suggest function.
+        paper: Whether to refuse what is not the paper's: other weights, another inner function.
 
     Raises:
         ValueError: If the space has no such choice, or for weights that do not fit it.
     """
+    if paper and (weights, inner) != ("2^N", "random"):
+        raise ValueError(
+            f"paper=True has weights='2^N' and inner='random', got {weights!r} and {inner!r}."
+        )
     arms = arms_of(domain, label=label)
     choice = root_choice(domain.expr, label)
     p = option_weights(choice, weights)[list(choice.possible)]

@@ -45,6 +45,7 @@ def boasf_fmin(
     inner: Suggest | str = tpe.suggest,
     cost: Cost = None,
     reward_range: tuple[float, float] | None = None,
+    paper: bool = False,
     executor: Executor | None = None,
     n_workers: int | None = None,
     timeout: float | None = None,
@@ -102,6 +103,9 @@ def boasf_fmin(
             result, a function gets the result. What failed and says nothing is measured.
         reward_range: The best and the worst loss there may be, which get the rewards 1 and 0;
             None scales by the losses so far, see ``RewardScale``.
+        paper: Whether to follow algorithm 1 of the paper: score, c, temperature, min_pulls and
+            carry_debts are then its own and cannot be given. Rewards are scaled to [0, 1] unless
+            ``reward_range`` is given; for the rest see ``bandits.SuccessiveFiltering.paper``.
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
             ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
             and the executor breaks, the trials under way have failed, and the search ends.
@@ -147,6 +151,7 @@ def boasf_fmin(
         inner=inner,
         cost=cost,
         reward_range=reward_range,
+        paper=paper,
     )
     validate_timeout(timeout)
     validate_loss_threshold(loss_threshold)

@@ -132,6 +132,9 @@ def pmf() -> None:
         model: A ``MatrixFactorization``, fitted on this memory or not; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which expected improvement gains nothing.
+        start: ``"portfolio"``, configurations that together are best on the earlier tasks, or
+            ``"nearest"``, the best ones of the tasks nearest by their meta-features.
+        paper: Whether to follow the authors, see ``automl_plugins.recipes.pmf``.
     """
 
 

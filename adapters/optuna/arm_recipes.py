@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from automl_plugins.bandits.policy import ArmChoice, Policy, working
 from automl_plugins.bandits.records import ArmStatistics
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.history import Status
+from automl_plugins.representation import preset
 
 from . import _inner
 from ._arm_situation import Situation
@@ -38,8 +40,10 @@ class WeightedModelSampler(ArmSampler):
 
     A model with N hyperparameters is drawn with probability 2^N / sum 2^N: uniform draws spend as
     much on a model without hyperparameters as on one with ten. It is a heuristic, no theorem:
-    see ``automl_plugins.bandits.model_weights``. Together with Optuna's
-    ``SuccessiveHalvingPruner`` and ``HyperbandPruner`` it is the paper's SH.W and HB.W.
+    see ``automl_plugins.bandits.model_weights``. With Optuna's ``SuccessiveHalvingPruner`` or
+    ``HyperbandPruner`` it is like the paper's SH.W and HB.W, but these pruners are asynchronous
+    and decide by the trials so far; ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband``
+    are the paper's schedules.
 
     N counts all names, nested ones included, that complete and pruned trials of the model have
     asked for and that can vary; what all models share changes nothing. So every model is tried
@@ -82,11 +86,43 @@ class WeightedModelSampler(ArmSampler):
                 f" {weights!r}."
             )
         self.weights = dict(weights) if isinstance(weights, Mapping) else weights
+        self._gives_up = True
+
+    @classmethod
+    @preset
+    def paper(
+        cls,
+        arm: str = "algorithm",
+        *,
+        n_hyperparameters: Mapping[Any, int],
+        **options: Unpack[ArmOptions],
+    ) -> Self:
+        """The paper's RS.W: models drawn by 2^N from the first trial on, random search inside.
+
+        Each trial draws on its own, whatever the others were worth. What differs: a model whose
+        configurations have all been tried (without hyperparameters, or a declared grid) leaves.
+        See the class for SH.W and HB.W.
+
+        Args:
+            arm: Name of the categorical parameter that selects the model.
+            n_hyperparameters: N of each choice; Optuna cannot know it before a trial has asked.
+            **options: See the class.
+
+        Raises:
+            ValueError: For numbers below 0, or that do not fit the choices.
+        """
+        counts = {choice: operator.index(n) for choice, n in n_hyperparameters.items()}
+        p = weights_from_counts(list(counts.values())).tolist()
+        sampler = cls(arm, weights=dict(zip(counts, p, strict=True)), **options)
+        sampler._gives_up = False
+        return sampler
 
     def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
         records = situation.pulls.records
         statistics = ArmStatistics.from_records(records, len(situation.choices))
-        arms = working(np.array(situation.arms), statistics)
+        arms = np.array(situation.arms)
+        if self._gives_up:
+            arms = working(arms, statistics)
         rng = self._streams.generator("weights", situation.k)
         if isinstance(self.weights, dict):
             weights = _given(self.weights, situation.choices)[arms]

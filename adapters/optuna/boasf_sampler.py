@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from optuna.logging import get_logger
@@ -14,8 +14,14 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.rendering import lost_incumbent_line
 from automl_plugins.bandits.rounds import Round, lost_incumbent
-from automl_plugins.bandits.successive_filtering import Score, SuccessiveFiltering, Unit
+from automl_plugins.bandits.successive_filtering import (
+    PAPER,
+    Score,
+    SuccessiveFiltering,
+    Unit,
+)
 from automl_plugins.bandits.ucb import MaxUCB
+from automl_plugins.representation import preset
 
 from . import _inner, _private
 from ._arm_situation import Situation
@@ -113,6 +119,34 @@ class BOASFSampler(ArmSampler):
         self.stop_when_spent = stop_when_spent
         self._afterwards = MaxUCB()
         self._said_few = False
+
+    @classmethod
+    @preset
+    def paper(
+        cls,
+        arm: str = "algorithm",
+        *,
+        n_trials: int | None = None,
+        seconds: float | None = None,
+        rounds: int = 3,
+        **options: Unpack[ArmOptions],
+    ) -> Self:
+        """Algorithm 1 of the paper, TPE inside; the study is ended when the budget is spent.
+
+        ``bandits.SuccessiveFiltering.paper`` says what differs. Further: rewards are scaled to
+        [0, 1] by the values so far unless ``reward_range`` is given (the paper's balanced
+        accuracy: ``(0, 1)``), and TPE is Optuna's, with 10 random trials of each arm, fewer if
+        there are more than four arms.
+        """
+        return cls(
+            arm,
+            n_trials=n_trials,
+            seconds=seconds,
+            rounds=rounds,
+            stop_when_spent=True,
+            **PAPER,
+            **options,
+        )
 
     def after_trial(
         self,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from automl_plugins import recipes
+from automl_plugins.meta.pipeline_proposer import Start
 from automl_plugins.representation import preset
 from automl_plugins.surrogates.two_stage import Distance
 
@@ -80,7 +81,10 @@ class TSTSampler(TransferSampler):
         bandwidth: float | None = None,
         **options: Unpack[TransferOptions],
     ) -> Self:
-        """The authors' choices throughout, see ``surrogates.TwoStageTransfer.paper``."""
+        """The authors' choices; what still differs is in ``automl_plugins.recipes.tst``.
+
+        ``bandwidth=None`` is the authors' 0.1 for ranks.
+        """
         recipe = partial(
             recipes.tst,
             meta_features=meta_features,
@@ -106,6 +110,8 @@ class PMFSampler(TransferSampler):
         model: Settings of the factorisation; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which EI gains nothing.
+        start: ``"portfolio"``, configurations that together are best on the sources, or
+            ``"nearest"``, the best ones of the sources nearest by their meta-features.
         **options: See ``TSTSampler``.
 
     Raises:
@@ -122,6 +128,7 @@ class PMFSampler(TransferSampler):
         model: MatrixFactorization | None = None,
         n_start: int = 5,
         xi: float = 0.01,
+        start: Start = "portfolio",
         **options: Unpack[TransferOptions],
     ) -> None:
         recipe = partial(
@@ -130,9 +137,29 @@ class PMFSampler(TransferSampler):
             model=model,
             n_start=n_start,
             xi=xi,
+            start=start,
             **of_proposer(options),
         )
         super().__init__(sources, recipe, task=task, options=options)
+
+    @classmethod
+    @preset
+    def paper(
+        cls,
+        sources: AnySources,
+        *,
+        task: str | None = None,
+        meta_features: Mapping[str, float] | None = None,
+        **options: Unpack[TransferOptions],
+    ) -> Self:
+        """The authors' start and model; what still differs is in ``automl_plugins.recipes.pmf``.
+
+        Maximise balanced accuracy, rescaled so that guessing has 0: the prior mean is 0.
+        """
+        recipe = partial(
+            recipes.pmf, meta_features=meta_features, paper=True, **of_proposer(options)
+        )
+        return cls._made(sources, recipe, task=task, options=options)
 
 
 class BlendedSampler(TransferSampler):

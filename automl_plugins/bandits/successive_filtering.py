@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,24 @@ Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
+
+
+class _Paper(TypedDict):
+    score: Score
+    c: float
+    temperature: float
+    min_pulls: int
+    carry_debts: bool
+
+
+PAPER: _Paper = {
+    "score": "mean",
+    "c": 2.0,
+    "temperature": 1.0,
+    "min_pulls": 1,
+    "carry_debts": False,
+}
+"""What Zhu (2020) says, for ``SuccessiveFiltering`` and what is made of it."""
 
 
 def gaussian_ucb(
@@ -137,6 +155,19 @@ class SuccessiveFiltering:
         self.score: Score = score
         self.min_pulls = min_pulls
         self.carry_debts = carry_debts
+
+    @classmethod
+    def paper(
+        cls, budget: float, *, unit: Unit = "trials", rounds: int = 3
+    ) -> SuccessiveFiltering:
+        """Algorithm 1 as printed: the bound of the mean with c = 2, its plain softmax, no debts.
+
+        What differs: no arm is dropped where all scores are equal, where equation 7 is 0 / 0; a
+        failed evaluation has the reward 0 instead of none; an arm that failed three times
+        without a success waits for the end of the round. An arm without a success is dropped,
+        as in the paper.
+        """
+        return cls(budget, unit=unit, rounds=rounds, **PAPER)
 
     def open(
         self,

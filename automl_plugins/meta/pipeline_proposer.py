@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 from sklearn.base import clone
 
 from automl_plugins.history import History, Status
@@ -20,7 +21,14 @@ from automl_plugins.targets import effective_losses
 
 from .dataset import MetaDataset
 from .designs.performance import performance
-from .factorization import MatrixFactorization, Pick, Recommender, by_distance, complementary
+from .factorization import (
+    MatrixFactorization,
+    Pick,
+    Recommender,
+    by_distance,
+    complementary,
+    of_nearest,
+)
 from .memories import Memory
 from .scores import by_task
 from .task_features import TaskFeatures, distances
@@ -28,6 +36,7 @@ from .task_memory import AnyTaskMemory, task_memory
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Start = Literal["portfolio", "nearest"]
 
 _SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed
 _TRIED = 200  # pipelines that are changed to fixed values before the fallback is asked
@@ -54,9 +63,10 @@ class PipelineProposer:
     """Proposes the configurations of a memory, each once, then asks another proposer.
 
     The first ``n_start`` are a portfolio, in which data sets count by the nearness of their
-    meta-features where the new one has any. Then a ``MatrixFactorization`` is conditioned on the
-    losses so far and the expected improvement decides. Evaluations of other configurations are
-    left aside by the model; what failed counts as the worst.
+    meta-features where the new one has any, or the best of the nearest data sets. Then a
+    ``MatrixFactorization`` is conditioned on the losses so far and the expected improvement
+    decides. Evaluations of other configurations are left aside by the model; what failed counts
+    as the worst.
 
     Where hardly any configuration was evaluated on two data sets, losses are estimated from
     neighbouring configurations first, see ``designs.performance``.
@@ -68,6 +78,9 @@ class PipelineProposer:
         meta_features: Those of the new task.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement, in the range of the losses, below which EI gains nothing.
+        start: ``"portfolio"``, or ``"nearest"`` as in the paper: the best configuration of each of
+            the data sets that are nearest by the L1 distance of their standardised meta-features,
+            none twice. Without meta-features those of the best mean rank.
         fallback: What proposes when no configuration of the memory is left, or fits values that
             are already decided; None takes ``recipes.gbqr()``.
 
@@ -84,6 +97,7 @@ class PipelineProposer:
         meta_features: Mapping[str, float] | None = None,
         n_start: int = 5,
         xi: float = 0.01,
+        start: Start = "portfolio",
         fallback: AnyProposer | None = None,
     ) -> None:
         if model is not None and not isinstance(model, MatrixFactorization):
@@ -92,6 +106,8 @@ class PipelineProposer:
             raise ValueError(f"n_start must be an integer >= 1, got {n_start!r}.")
         if not isinstance(xi, Real) or not 0.0 <= float(xi) < np.inf:
             raise ValueError(f"xi must be a number >= 0, got {xi!r}.")
+        if start not in get_args(Start):
+            raise ValueError(f"start must be 'portfolio' or 'nearest', got {start!r}.")
         if fallback is None:
             from automl_plugins.recipes import gbqr
 
@@ -104,6 +120,7 @@ class PipelineProposer:
         self.meta_features: Mapping[str, float] | None = meta_features
         self.n_start: int = int(n_start)
         self.xi: float = float(xi)
+        self.start: Start = start
         self.fallback: AnyProposer = fallback
         self._cache: tuple[VectorSpace, MetaDataset, _Known] | None = None
 
@@ -240,6 +257,8 @@ class PipelineProposer:
     def _start(
         self, dataset: MetaDataset, Y: FloatArray, model: MatrixFactorization
     ) -> list[Pick]:
+        if self.start == "nearest":
+            return _nearest(dataset, Y, self.meta_features, self.n_start + _SPARE)
         weights = None
         features = TaskFeatures(dataset, self.meta_features)
         if features.useful:
@@ -247,6 +266,28 @@ class PipelineProposer:
             weights = by_distance(np.where(features.described, gaps, np.inf))
         n = self.n_start + _SPARE
         return complementary(model.scaled(Y), model.mean_, n, weights)
+
+
+def _nearest(
+    dataset: MetaDataset, Y: FloatArray, task: Mapping[str, float] | None, n: int
+) -> list[Pick]:
+    """The best pipelines of the nearest data sets, as auto-sklearn begins (Feurer et al. 2015)."""
+    names = dataset.meta_feature_names()
+    known = dataset.meta_features(names)
+    new = np.array([float((task or {}).get(name, np.nan)) for name in names])
+    use = np.isfinite(new) & np.isfinite(known).any(axis=0)
+    described = np.asarray(np.isfinite(known[:, use]).any(axis=1))
+    if not described.any():
+        ranks = np.where(np.isnan(Y), np.nan, rankdata(Y, axis=0, nan_policy="omit"))
+        order = np.argsort(np.nanmean(ranks, axis=1), kind="stable")[:n]
+        share = np.full(Y.shape[1], 1.0 / Y.shape[1])
+        return [Pick(row, share) for row in order.tolist()]
+    values = np.where(np.isfinite(known), known, np.nan)[:, use]
+    values = np.where(np.isnan(values), np.nanmedian(values, axis=0), values)
+    spread = values.std(axis=0)
+    gaps = np.abs((values - new[use]) / np.where(spread > 0, spread, np.inf)).sum(axis=1)
+    order = np.lexsort((gaps, ~described))
+    return of_nearest(Y, order[described[order]].astype(np.int64), n)
 
 
 def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:

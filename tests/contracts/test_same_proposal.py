@@ -368,6 +368,11 @@ PRESETS: dict[str, tuple[Make, Make, Make]] = {
         lambda memory: our_optuna.TSTSampler.paper(memory, seed=SEED),
         lambda memory: our_hyperopt.tst(memory=memory, seed=SEED, paper=True),
     ),
+    "pmf_paper": (
+        lambda memory: recipes.pmf(memory, paper=True),
+        lambda memory: our_optuna.PMFSampler.paper(memory, seed=SEED),
+        lambda memory: our_hyperopt.pmf(memory=memory, seed=SEED, paper=True),
+    ),
 }
 ALL = METHODS | SURROGATES | PRESETS
 

@@ -31,7 +31,7 @@ class Pick:
 
 
 def of_nearest(z: npt.NDArray[np.floating], order: IntArray, n: int) -> list[Pick]:
-    """The best pipelines of the nearest data sets, none twice (Fusi 2018, section 4.1).
+    """The best pipelines of the nearest data sets, none twice (Fusi 2018, section 4.3).
 
     Args:
         z: Losses (N, D); NaN where there is none.

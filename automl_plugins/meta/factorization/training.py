@@ -1,4 +1,4 @@
-"""Mini-batched Adam on the likelihood of a factorisation.
+"""Mini-batched descent on the likelihood of a factorisation.
 
 A mini-batch is a block of pipelines and some data sets. While all pipelines fit into one block it
 is the likelihood of the paper. Else an epoch divides the pipelines anew at random and each block
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import numpy as np
 
 from .kernels import FloatArray, IntArray, Kernel, Parameters, covariance
 from .likelihood import objective
+
+Optimizer = Literal["adam", "sgd"]
 
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
 _LOG_NOISE = (-18.0, 6.0)
@@ -25,13 +28,15 @@ class Schedule:
     """How long and in which steps to train.
 
     Attributes:
-        learning_rate: Of Adam, falling to a tenth by a cosine over the epochs.
+        learning_rate: Of Adam, falling to a tenth by a cosine over the epochs; of plain gradient
+            descent, constant.
         epochs: Largest number of passes over the pipelines.
         block: Pipelines in a mini-batch.
         batch: Data sets in a mini-batch.
         patience: Epochs without a better validation score before it stops.
         one_noise: Whether all pipelines have the same noise.
         stop: Epochs after which to stop, whatever comes; None for all.
+        optimizer: How a gradient moves the parameters.
     """
 
     learning_rate: float
@@ -41,6 +46,7 @@ class Schedule:
     patience: int
     one_noise: bool
     stop: int | None = None
+    optimizer: Optimizer = "adam"
 
 
 class _Adam:
@@ -64,6 +70,13 @@ class _Adam:
                 np.sqrt(v[where] / (1 - _BETA_2**t)) + _EPSILON
             )
             getattr(p, name)[where] -= rate * move
+
+
+def _descend(p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
+    """Move the parameters in place against their gradient (Fusi eqs. 7 and 8)."""
+    for field in fields(p):
+        where = rows if field.name in ("places", "log_noise") else slice(None)
+        getattr(p, field.name)[where] -= rate * getattr(g, field.name)
 
 
 def fitted(
@@ -126,7 +139,7 @@ def train(
         The parameters, and the validation score after each epoch, smaller is better.
     """
     p = _copied(start)
-    adam = _Adam(p)
+    adam, plain = _Adam(p), schedule.optimizer == "sgd"
     judge = _Judge(kernel, held_out, rng) if held_out.shape[1] else None
     best, scores, since = _copied(p), [], 0
     if judge is not None:
@@ -141,9 +154,13 @@ def train(
                 continue
             _, gradient = objective(kernel, p.of(rows), part)
             if schedule.one_noise:
-                summed = np.full(len(rows), gradient.log_noise.mean())
-                gradient = replace(gradient, log_noise=summed)
-            adam.step(p, gradient, rows, rate)
+                # Adam's step does not depend on the size of the gradient; that of descent does.
+                total = gradient.log_noise.sum() if plain else gradient.log_noise.mean()
+                gradient = replace(gradient, log_noise=np.full(len(rows), total))
+            if plain:
+                _descend(p, gradient, rows, schedule.learning_rate)
+            else:
+                adam.step(p, gradient, rows, rate)
             if schedule.one_noise:
                 p.log_noise[:] = p.log_noise[rows].mean()
             np.clip(p.log_noise, *_LOG_NOISE, out=p.log_noise)
