@@ -20,7 +20,7 @@ from automl_plugins.streams import Streams
 
 FloatArray = npt.NDArray[np.float64]
 
-_MOST = 32  # numbers that may be asked for at one moment; older ones belong to dead workers
+MOST_ASKING = 32  # numbers that may be asked for at one moment; older ones belong to dead workers
 
 
 def ask(
@@ -49,7 +49,7 @@ def foresee(
     single value counts as not published.
     """
     asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
-    asking &= (history.number < k) & (history.number >= k - _MOST)
+    asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
     for number in np.sort(history.number[asking]).tolist():
         place = history.number == number
         others = history.rows(~place)

@@ -32,6 +32,12 @@ def test_benchmark_of_claims(tmp_path: Path) -> None:
     assert "GBQRSampler" in run(tmp_path, "benchmark_claims.py", "failures", "--quick")
 
 
+def test_benchmark_of_workers(tmp_path: Path) -> None:
+    output = run(tmp_path, "benchmark_workers.py", "--smoke")
+    assert "geometric mean regret of 8 workers is" in output
+    assert output == run(tmp_path, "benchmark_workers.py", "--smoke")  # read from the file
+
+
 @pytest.mark.usefixtures("recorded_runs")
 def test_evidence_page(tmp_path: Path) -> None:
     arguments = ["--methods", "GBQR,random", "--sources", "svm_grid,oboe", "--n-trials", "12"]

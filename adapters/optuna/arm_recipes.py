@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from optuna.study import Study
-from optuna.trial import FrozenTrial
 
 from automl_plugins.bandits.branches import log_volumes
 from automl_plugins.bandits.model_weights import (
@@ -117,7 +115,7 @@ class WeightedModelSampler(ArmSampler):
         sampler._gives_up = False
         return sampler
 
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
+    def _choose(self, situation: Situation) -> ArmChoice:
         records = situation.pulls.records
         statistics = ArmStatistics.from_records(records, len(situation.choices))
         arms = np.array(situation.arms)
@@ -208,7 +206,7 @@ class BanditSampler(ArmSampler):
             )
         self.policy = MaxUCB() if policy is None else policy
 
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
+    def _choose(self, situation: Situation) -> ArmChoice:
         return self.policy.decide(
             situation.arms, situation.pulls.records, self._streams, situation.k
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
@@ -15,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.explanation import ArmFacts
+from automl_plugins.pending import MOST_ASKING
 from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
@@ -109,8 +111,11 @@ class ArmSampler(ShowsArguments, BaseSampler):
         return self._streams.seed
 
     @abstractmethod
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
-        """One of ``situation.arms``."""
+    def _choose(self, situation: Situation) -> ArmChoice:
+        """One of ``situation.arms``; nothing else decides."""
+
+    def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
+        """Store with the trial what is decided along with its arm."""
 
     # --- Optuna's interface ---------------------------------------------------------------
 
@@ -289,9 +294,23 @@ class ArmSampler(ShowsArguments, BaseSampler):
             return ArmChoice(promised, "decided by another worker")
         if distribution.single():
             return ArmChoice(0, "the only arm")
+        view = self._foreseen(known, view, distribution, trial.number)
         situation = known.situation(view, distribution, trial.number)
         self._announce(known, situation)
-        return self._choose(study, trial, situation)
+        self._record(study, trial, situation)
+        return self._choose(situation)
+
+    def _foreseen(
+        self, known: KnownStudy, view: View, distribution: CategoricalDistribution, k: int
+    ) -> View:
+        """The view with the arms that running trials of lower numbers are just being given."""
+        running = sorted(view.running, key=lambda row: row.number)
+        for i, row in enumerate(running):
+            if self.arm not in row.values and k - MOST_ASKING <= row.number < k:
+                earlier = replace(view, running=running[:i])
+                arm = self._choose(known.situation(earlier, distribution, row.number)).arm
+                running[i] = replace(row, values=row.values | {self.arm: float(arm)})
+        return replace(view, running=running)
 
     # --- what is said ---------------------------------------------------------------------
 

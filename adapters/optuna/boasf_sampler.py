@@ -163,7 +163,17 @@ class BOASFSampler(ArmSampler):
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 
-    def _choose(self, study: Study, trial: FrozenTrial, situation: Situation) -> ArmChoice:
+    def _choose(self, situation: Situation) -> ArmChoice:
+        arm, opened = self._next(situation)
+        last = (*situation.rounds, *opened)[-1]
+        if arm is not None:
+            return ArmChoice(arm, "share of BOASF", last.score_of(arm), last.index + 1)
+        arms = [a for a in last.arms if a in situation.arms] or situation.arms
+        records = situation.pulls.records
+        return self._afterwards.decide(arms, records, self._streams, situation.k)
+
+    def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
+        """Store the rounds that are opened for a trial."""
         n_arms = len(situation.choices)
         if self.unit == "trials" and n_arms > self.filtering.budget and not self._said_few:
             self._said_few = True
@@ -171,7 +181,7 @@ class BOASFSampler(ArmSampler):
                 f"{n_arms} arms share a budget of {self.filtering.budget:g} trials: not every arm"
                 " will be tried."
             )
-        arm, opened = self._next(situation)
+        opened = self._next(situation)[1]
         if opened:
             stored = [r.to_dict() for r in opened]
             _private.write_rounds(study, trial, self.arm, stored)
@@ -179,12 +189,6 @@ class BOASFSampler(ArmSampler):
             lost = lost_incumbent(outcome, situation.pulls.records, situation.arms)
             if lost is not None:
                 _logger.warning(lost_incumbent_line(outcome, str(situation.choices[lost])))
-        last = (*situation.rounds, *opened)[-1]
-        if arm is not None:
-            return ArmChoice(arm, "share of BOASF", last.score_of(arm), last.index + 1)
-        arms = [a for a in last.arms if a in situation.arms] or situation.arms
-        records = situation.pulls.records
-        return self._afterwards.decide(arms, records, self._streams, situation.k)
 
     def _after(
         self,

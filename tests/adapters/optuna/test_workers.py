@@ -17,18 +17,20 @@ from typing import Any
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    BanditSampler,
     BlendedSampler,
+    BOASFSampler,
     EIPerSecondSampler,
     GBQRSampler,
     PMFSampler,
     SurrogateSampler,
     TSTSampler,
 )
-from optuna.distributions import IntDistribution
+from optuna.distributions import CategoricalDistribution, IntDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
-from slow_storage import SlowStorage
+from storages import SlowStorage, UnpublishedStorage
 
 WORKERS = 8
 Suggest = Callable[[optuna.Trial], float]
@@ -125,6 +127,49 @@ def test_threads_exhaust_a_grid_without_repeats(declared: bool) -> None:
 def test_branches_are_balanced_from_the_first_trials_on() -> None:
     found = in_threads(branches, GBQRSampler(seed=2), InMemoryStorage(), WORKERS)
     counts = [sum(p["algorithm"] == a for p in found) for a in ("svm", "rf", "knn")]
+    assert sorted(counts) == [2, 3, 3]
+
+
+ARMS: dict[str, Callable[[], BaseSampler]] = {
+    "bandit": lambda: BanditSampler(seed=1, search_space=ALGORITHM),
+    "boasf": lambda: BOASFSampler(seed=1, n_trials=30, search_space=ALGORITHM),
+}
+ALGORITHM = {"algorithm": CategoricalDistribution(["svm", "rf", "knn"])}
+
+
+def at_one_moment(
+    objective: Suggest, sampler: BaseSampler, n_finished: int
+) -> list[dict[str, Any]]:
+    """Values of eight trials that see nothing of each other."""
+    storage = UnpublishedStorage()
+    study = optuna.create_study(storage=storage, sampler=sampler)
+    study.optimize(objective, n_trials=n_finished)
+    trials = [storage.create_new_trial(study._study_id) for _ in range(WORKERS)]
+    for trial in trials:
+        objective(optuna.Trial(study, trial))
+    return [storage.get_trial(trial).params for trial in trials]
+
+
+@pytest.mark.parametrize("objective", [floats, branches, small])
+@pytest.mark.parametrize("n_finished", [0, 10])
+@pytest.mark.parametrize("name", OWN)
+def test_workers_that_see_nothing_of_each_other(
+    name: str, n_finished: int, objective: Suggest
+) -> None:
+    assert distinct(at_one_moment(objective, OWN[name](), n_finished)) == WORKERS
+
+
+@pytest.mark.parametrize("n_finished", [0, 10])
+@pytest.mark.parametrize("name", TRANSFER)
+def test_workers_with_a_memory_that_see_nothing_of_each_other(name: str, n_finished: int) -> None:
+    sampler = TRANSFER[name](earlier(branches), seed=1)
+    assert distinct(at_one_moment(branches, sampler, n_finished)) == WORKERS
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_arms_are_balanced_when_all_ask_at_once(name: str) -> None:
+    found = at_one_moment(branches, ARMS[name](), 0)
+    counts = [sum(p["algorithm"] == a for p in found) for a in ALGORITHM["algorithm"].choices]
     assert sorted(counts) == [2, 3, 3]
 
 

@@ -1,11 +1,14 @@
-"""A storage as far away as a database server."""
+"""Storages that are far away, or that show nothing of running trials."""
 
 from __future__ import annotations
 
+import copy
 import time
+from collections.abc import Container
 from typing import Any
 
 from optuna.storages import InMemoryStorage
+from optuna.trial import FrozenTrial, TrialState
 
 STATEMENTS = (
     "create_new_trial",
@@ -38,3 +41,22 @@ class SlowStorage(InMemoryStorage):
             return method(*args, **options)
 
         return delayed
+
+
+class UnpublishedStorage(InMemoryStorage):
+    """Shows no value of running trials: what workers see that ask at one moment."""
+
+    def get_all_trials(
+        self,
+        study_id: int,
+        deepcopy: bool = True,
+        states: Container[TrialState] | None = None,
+    ) -> list[FrozenTrial]:
+        found = super().get_all_trials(study_id, deepcopy, states)
+        return [_bare(trial) if trial.state == TrialState.RUNNING else trial for trial in found]
+
+
+def _bare(trial: FrozenTrial) -> FrozenTrial:
+    bare = copy.copy(trial)
+    bare.params, bare.distributions, bare.system_attrs = {}, {}, {}
+    return bare
