@@ -130,11 +130,11 @@ def test_branches_are_balanced_from_the_first_trials_on() -> None:
     assert sorted(counts) == [2, 3, 3]
 
 
+ALGORITHM = {"algorithm": CategoricalDistribution(["svm", "rf", "knn"])}
 ARMS: dict[str, Callable[[], BaseSampler]] = {
     "bandit": lambda: BanditSampler(seed=1, search_space=ALGORITHM),
     "boasf": lambda: BOASFSampler(seed=1, n_trials=30, search_space=ALGORITHM),
 }
-ALGORITHM = {"algorithm": CategoricalDistribution(["svm", "rf", "knn"])}
 
 
 def at_one_moment(
