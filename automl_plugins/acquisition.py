@@ -132,19 +132,20 @@ def weighted(
 
 
 def pending_distance(
-    features: FloatArray, pending: FloatArray, radius: float = 0.02
+    features: FloatArray, pending: FloatArray, radius: float | FloatArray = 0.02
 ) -> FloatArray:
     """Factor (m,) in [0, 1]: 0 on a running evaluation, 1 outside ``radius`` of all of them.
 
     Local penalisation in the spirit of Gonzalez et al. 2016, with the parabola
-    min(1, (u / radius)^2) of the distance u to the nearest of them (``design.distances``).
+    min(1, (u / radius)^2) of the distance u (``design.distances``) to the one that is nearest in
+    radii.
 
     Args:
         features: Candidates (m, f), NaN = inactive.
         pending: Running evaluations (p, f).
-        radius: Distance at which the influence ends.
+        radius: Distance at which the influence ends, of all or of each (p,).
     """
     if not len(pending):
         return np.ones(len(features))
-    nearest = distances(features, pending).min(axis=1)
-    return np.asarray(np.minimum(1.0, (nearest / radius) ** 2))
+    nearest = (distances(features, pending) / radius).min(axis=1)
+    return np.asarray(np.minimum(1.0, nearest**2))

@@ -42,6 +42,9 @@ _CANDIDATES = 1000
 _FEWER_CANDIDATES = 300  # with many rows a prediction is dearer, and one proposal matters less
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
 
+_RADIUS = 0.02  # around what the model does not know, see ``pending_distance``
+_SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
+
 __all__ = ["Proposal", "Proposer", "ProposerSettings", "SurrogateFailure", "refit_point"]
 
 
@@ -214,7 +217,15 @@ class Proposer:
         if first is None:
             first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
-        unknown = space.features(history.before(k).vectors[models.n_rows :])
+        earlier = history.before(k)
+        unknown = space.features(earlier.vectors[models.n_rows :])
+        running = earlier.status[models.n_rows :] == Status.RUNNING
+        radius = np.full(len(unknown), _RADIUS)
+        if running.any() and hasattr(models.surrogate, "beside"):
+            # Those no longer look promising by themselves: only copies must be kept away.
+            known = unknown[running]
+            surrogate = models.surrogate.beside(known[~np.isnan(known).all(axis=1)])
+            models, radius[running] = replace(models, surrogate=surrogate), _SMALL_RADIUS
         exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
         reference: float | None = None
 
@@ -238,7 +249,9 @@ class Proposer:
                 log_success=models.log_success(features),
                 log_seconds=models.log_seconds(features) if exponent else 0.0,
                 exponent=exponent,
-                log_distance=np.log(np.maximum(pending_distance(features, unknown), 1e-12)),
+                log_distance=np.log(
+                    np.maximum(pending_distance(features, unknown, radius), 1e-12)
+                ),
             ), mean
 
         incumbents = history.vectors[models.best_rows]

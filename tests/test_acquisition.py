@@ -328,6 +328,11 @@ def test_pending_distance_by_hand() -> None:
     np.testing.assert_allclose(
         pending_distance(candidates, pending, radius=0.06)[:3], [0.0, 1 / 36, 0.25], atol=1e-12
     )
+    # A radius of each: 0.01 / 0.06 of the first, however near the second may be
+    own = pending_distance(
+        candidates[1:2], np.array([[0.5, 0.5], [0.5, 0.53]]), np.array([0.06, 1e-4])
+    )
+    np.testing.assert_allclose(own, [1 / 36], atol=1e-12)
 
 
 def test_pending_distance_without_pending() -> None:

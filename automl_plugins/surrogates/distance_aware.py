@@ -78,6 +78,15 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
+    def beside(self, pending: FloatArray) -> Self:
+        """A copy for which evaluations under way (p, f) are observed: they end the doubt there.
+
+        What they will be is unknown, so the mean stays as it is.
+        """
+        seen = copy.copy(self)
+        seen.points_ = np.vstack([self.points_, _embed(pending, self.flagged_)])
+        return seen
+
 
 def _embed(X: FloatArray, flagged: npt.NDArray[np.bool_]) -> FloatArray:
     """Features (n, f) without NaN, and the activity flags of the ``flagged`` ones."""

@@ -80,3 +80,15 @@ def test_same_seed_same_output_and_copies() -> None:
     stored = pickle.loads(pickle.dumps(DistanceAware(RandomForest(), random_state=4).fit(X, y)))
     assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
     assert stored.predict(X)[0].shape == (30,)
+
+
+def test_evaluations_under_way_end_the_doubt_and_leave_the_mean() -> None:
+    X, y = data()
+    aware = DistanceAware(RandomForest(), random_state=1).fit(X, y)
+    plain = RandomForest(random_state=1).fit(X, y)
+    pending = np.full((1, 3), 2.0)
+    mean, std = aware.beside(pending).predict(pending)
+    assert mean == pytest.approx(aware.predict(pending)[0])
+    assert std == pytest.approx(plain.predict(pending)[1], abs=1e-6)
+    # The model itself is unchanged
+    assert aware.predict(pending)[1][0] ** 2 == pytest.approx(std[0] ** 2 + (0.6 * y.std()) ** 2)
