@@ -221,19 +221,6 @@ def test_an_exception_and_a_nan_are_the_same_failure() -> None:
     assert TrialState.FAIL in {t.state for t in returned.trials}
 
 
-def test_infinite_values_and_a_first_trial_that_fails() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        value = bowl(trial)
-        if trial.number == 0:
-            raise RuntimeError
-        return math.inf if trial.number % 5 == 1 else value
-
-    for direction in ("minimize", "maximize"):
-        study = optuna.create_study(sampler=GBQRSampler(seed=0), direction=direction)
-        study.optimize(objective, n_trials=25, catch=(RuntimeError,))
-        assert study.trials[-1].user_attrs["automl_plugins"]["origin"] == "model"
-
-
 def test_every_trial_fails() -> None:
     study = optuna.create_study(sampler=GBQRSampler(seed=0))
     study.optimize(lambda t: bowl(t) * math.nan, n_trials=15)
