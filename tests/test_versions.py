@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+import optuna
 import pytest
 
 from automl_plugins import _frameworks, _versions
@@ -120,9 +121,11 @@ def test_the_core_refuses_old_numerics(tmp_path: Path) -> None:
 
 
 def test_an_old_framework_is_no_hindrance_to_the_others(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     whole = _frameworks.adapter
+    address = f"sqlite:///{tmp_path / 'runs.db'}"
+    optuna.create_study(storage=address)
 
     def adapter(name: str) -> object:
         if name == "hyperopt":
@@ -130,5 +133,5 @@ def test_an_old_framework_is_no_hindrance_to_the_others(
         return whole(name)
 
     monkeypatch.setattr(_frameworks, "adapter", adapter)
-    assert _frameworks.owner_of("sqlite:///runs.db").__name__ == "automl_plugins.adapters.optuna"
+    assert _frameworks.owner_of(address).__name__ == "automl_plugins.adapters.optuna"
     assert "hyperopt is too old" in caplog.text
