@@ -17,7 +17,7 @@ PIP = bin/python -m pip install --disable-pip-version-check
 .NOTPARALLEL:
 
 help:
-	@echo "make demo       the quick start, in an environment of its own"
+	@echo "make demo       searches with and without a memory beside Optuna's default sampler, in an environment of its own"
 	@echo "make test       lint, types, tests"
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
@@ -28,6 +28,7 @@ help:
 	@echo "make clean      remove environments, builds and caches"
 
 demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/transfer_lightgbm.py
 	$(VENV)/bin/python examples/quickstart.py
 
 test: $(VENV)/.dev

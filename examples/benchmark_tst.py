@@ -83,6 +83,7 @@ METHODS: dict[str, tuple[str, Kernel, Make]] = {
 
 # Whole recipes, as samplers and algos have them: they make their sources of the memory themselves.
 RECIPES: dict[str, Callable[[MetaDataset], Proposer]] = {
+    "sampler": recipes.tst,
     "paper": lambda memory: recipes.tst(memory, paper=True),
 }
 

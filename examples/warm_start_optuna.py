@@ -14,7 +14,7 @@ from pathlib import Path
 import optuna
 from automl_plugins.adapters.optuna import enqueue_initial_design, record
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.study import Study
+from optuna.trial import TrialState
 from warm_start_tasks import NEW, Task, show
 
 from automl_plugins.meta import MetaStore, meta_features
@@ -69,8 +69,8 @@ def filled(path: Path, n_trials: int = 40) -> MetaStore:
     return store
 
 
-def study_on(task: Task, seed: int, n_trials: int, store: MetaStore | None) -> Study:
-    """A study, warm if there is a store."""
+def study_on(task: Task, seed: int, n_trials: int, store: MetaStore | None) -> list[float]:
+    """The losses of a study, warm if there is a store."""
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     if store is not None:
         design = enqueue_initial_design(
@@ -79,7 +79,9 @@ def study_on(task: Task, seed: int, n_trials: int, store: MetaStore | None) -> S
         if seed == 0:
             print(f"\n{design}")
     study.optimize(Objective(task), n_trials=n_trials)
-    return study
+    # With fewer trials than suggestions, the last of these are still waiting.
+    done = study.get_trials(states=(TrialState.COMPLETE,))
+    return [trial.values[0] for trial in done]
 
 
 def main() -> None:
@@ -91,10 +93,7 @@ def main() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     store, task = filled(args.store), Task(NEW, LEARNER)
     losses = {
-        name: [
-            [t.values[0] for t in study_on(task, seed, args.n_trials, memory).trials]
-            for seed in range(args.seeds)
-        ]
+        name: [study_on(task, seed, args.n_trials, memory) for seed in range(args.seeds)]
         for name, memory in (("cold", None), ("three studies", store))
     }
     show(losses)

@@ -27,11 +27,12 @@ SECONDS = 300
 # Without pandas, like who installs an extra of one framework.
 PLAIN = (
     "quickstart.py --quick",
+    "transfer_lightgbm.py --n-trials 3 --seeds 1",
     "transfer_optuna.py --n-earlier 3 --n-trials 4 --seeds 1",
     "pmf_recommend.py",
     "hyperopt_gbqr.py --n-trials 8 --seeds 1",
     "smac_gbqr.py --n-trials 5",
-    "warm_start_optuna.py --n-trials 12 --seeds 1",
+    "warm_start_optuna.py --n-trials 3 --seeds 1",
     "warm_start_smac.py --n-trials 12 --seeds 1",
     "warm_start_hyperopt.py --n-trials 12 --seeds 1",
     "boasf_optuna.py --data breast_cancer --seconds 2",

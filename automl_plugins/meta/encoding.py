@@ -26,6 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _RULE = "a value is text, a number, a bool or None"
+_INSTEAD = 'Offer it as text, such as "inf", and turn it into the number where it is used.'
 
 # Sorted, so that equal configurations are equal text.
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True).encode
@@ -57,7 +58,7 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
             raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is no text.")
         if isinstance(value, float) and not math.isfinite(value):
             if math.isinf(value):
-                raise ValueError(f"{where}: {name}={value} must be finite.")
+                raise ValueError(f"{where}: {name}={value} must be finite. {_INSTEAD}")
             continue
         plain[name] = value
     return plain
@@ -133,6 +134,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
 
     Raises:
         TypeError: For a choice that is neither text, number, bool nor None.
+        ValueError: For a choice that is infinite or NaN.
     """
     for name, hyperparameter in space.items():
         values: Sequence[Any] = ()
@@ -147,6 +149,11 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
                 raise TypeError(
                     f"The search space cannot be stored: {name} has the choice {value!r}, a"
                     f" {type(value).__name__}; {_RULE}."
+                )
+            if isinstance(value, float | np.floating) and not math.isfinite(value):
+                raise ValueError(
+                    f"The search space cannot be stored: {name} has the choice {value}, and"
+                    f" numbers in a store are finite. {_INSTEAD}"
                 )
     plain: dict[str, Any] = space.to_serialized_dict(ENCODERS)
     del plain["python_module_version"]

@@ -90,10 +90,10 @@ class Recorder:
             self.n_lost += 1
             if self.n_lost == 1:
                 logger.warning(
-                    "A run could not be recorded, the search goes on without: %s: %s. Further"
+                    "A run could not be recorded, the search goes on without: %s: %s Further"
                     " ones are counted in n_lost.",
                     type(error).__name__,
-                    error,
+                    f"{error}".removesuffix(".") + ".",
                 )
 
     def add(self, record: TaskRecord, *, search: str, keys: Sequence[str]) -> int:

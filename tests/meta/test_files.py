@@ -199,6 +199,10 @@ def wrong_records() -> Iterator[Any]:
     tuples = ConfigurationSpace()
     tuples.add(Categorical("layers", [(1, 2), (3,)]))
     yield pytest.param(one(1, space=tuples), TypeError, r"the choice \(1, 2\)", id="space")
+    for value in (np.inf, np.nan):
+        choices = ConfigurationSpace({"penalty": Categorical("penalty", [1.0, value])})
+        told = f"penalty has the choice {value}, .* Offer it as text"
+        yield pytest.param(one(1, space=choices), ValueError, told, id=f"choice {value}")
 
 
 @pytest.mark.parametrize(("wrong", "error", "told"), list(wrong_records()))
