@@ -15,6 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 # Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
 
 _MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
 
@@ -44,16 +45,19 @@ class LocalSearch:
         n_candidates: Configurations of the first batch to start from, the best ones.
         tolerance: Smallest gain worth a further step, in standard deviations of the scores of
             the first batch; 0 stops only where no neighbour is better at all.
+        joins: Whether a step also tries all single gains of a start together, which takes
+            fewer steps the more hyperparameters there are.
     """
 
     n_observed: int = 5
     by: Literal["loss", "score"] = "loss"
     n_candidates: int = 3
     tolerance: float = 0.05
+    joins: bool = True
 
 
 # As SMAC does it (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
-SMAC_SEARCH = LocalSearch(n_observed=10, by="score", n_candidates=0, tolerance=0.0)
+SMAC_SEARCH = LocalSearch(n_observed=10, by="score", n_candidates=0, tolerance=0.0, joins=False)
 
 
 def maximize(
@@ -69,9 +73,10 @@ def maximize(
 ) -> FloatArray:
     """The best unobserved configuration found.
 
-    A local search sets out from each start: it moves to the best of its one-exchange neighbours
-    until none of them is better. All searches step together, so that their neighbours are scored
-    in one batch, but each is judged by its own last point: one that is behind is not dropped.
+    A local search sets out from each start: it moves to the best of its one-exchange neighbours,
+    or to all that are better at once, until none of them is better. All searches step together,
+    so that their neighbours are scored in one batch, but each is judged by its own last point:
+    one that is behind is not dropped.
 
     Args:
         space: The search space.
@@ -103,12 +108,21 @@ def maximize(
                 break
             scores, losses = score(moved)
             batches.append((moved, scores, losses))
+            if search.joins:
+                gains = scores > levels[owner] + least
+                joined, joiner = _join(points, moved[gains], owner[gains], scores[gains])
+                fresh = space.allowed(joined) & ~space.seen(joined, first.seen)
+                if fresh.any():
+                    joined = joined[fresh]
+                    batches.append((joined, *score(joined)))
+                    owner = np.concatenate([owner, joiner[fresh]])
+                    moved, scores, losses = _stack(batches[-2:])
             best = _best_of_each(owner, scores, losses)
             best = best[scores[best] > levels[owner[best]] + least]
             if not len(best):
                 break
             points, levels = moved[best], scores[best]
-    vectors, scores, losses = (np.concatenate(part) for part in zip(*batches, strict=True))
+    vectors, scores, losses = _stack(batches)
     return np.asarray(vectors[_argmax(scores, losses, rng)])
 
 
@@ -132,6 +146,30 @@ def _starts(
     top = np.argsort(-scores, kind="stable")[: search.n_candidates]
     starts = np.concatenate([space.canonical(observed), candidates[top]])
     return starts, np.concatenate([levels, scores[top]])
+
+
+def _stack(batches: list[Batch]) -> Batch:
+    vectors, scores, losses = zip(*batches, strict=True)
+    return np.concatenate(vectors), np.concatenate(scores), np.concatenate(losses)
+
+
+def _join(
+    points: FloatArray, moved: FloatArray, owner: IntArray, scores: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """All gains of a start in one configuration (b', d), and its start (b',).
+
+    Where the score is nearly a sum over the hyperparameters, one step does the work of many. Only
+    neighbours count that change one value: one that changes a condition stands for itself.
+    """
+    before = points[owner]
+    changed = (moved != before) & ~(np.isnan(moved) & np.isnan(before))
+    alone = np.flatnonzero(changed.sum(axis=1) == 1)
+    alone = alone[np.argsort(scores[alone], kind="stable")]  # of several values the best stays
+    column = changed[alone].argmax(axis=1)
+    joined = points.copy()
+    joined[owner[alone], column] = moved[alone, column]
+    several = np.flatnonzero((joined != points).sum(axis=1) - np.isnan(points).sum(axis=1) > 1)
+    return joined[several], several
 
 
 def _best_of_each(owner: IntArray, scores: FloatArray, losses: FloatArray) -> IntArray:

@@ -73,7 +73,7 @@ def test_every_start_is_searched_until_nothing_is_better(seed: int) -> None:
         + [climb(start, value(start), value) for start in leaders]
     )
     pool = Candidates(first, np.sort(space.keys(observed)))
-    search = LocalSearch(n_observed=3, n_candidates=2, tolerance=0.0)
+    search = LocalSearch(n_observed=3, n_candidates=2, tolerance=0.0, joins=False)
     found = maximize(space, score, pool, observed, None, rng, search=search)
     assert score(found[None])[0][0] == plain
 
@@ -130,3 +130,42 @@ def test_nothing_is_searched_where_the_first_batch_is_all_there_is() -> None:
     found = maximize(space, counted, pool, first, None, np.random.default_rng(0))
     assert sizes == [5]
     assert score(found[None])[0][0] == score(first)[0].max()
+
+
+def test_joined_gains_climb_a_sum_with_half_of_the_neighbours() -> None:
+    space = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(20)}))
+    rng = np.random.default_rng(0)
+    first = Candidates(space.sample(50, rng), np.empty(0, dtype=np.uint64))
+
+    def search(joins: bool) -> tuple[float, int]:
+        rows = 0
+
+        def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+            nonlocal rows
+            rows += len(vectors)
+            distances = np.abs(vectors - 0.4).sum(axis=1)
+            return -distances, distances
+
+        settings = LocalSearch(tolerance=0.02, joins=joins)
+        nothing = np.empty((0, 20))
+        best = maximize(
+            space, score, first, nothing, None, np.random.default_rng(1), search=settings
+        )
+        return float(np.abs(best - 0.4).sum()), rows
+
+    (together, fewer), (single, many) = search(joins=True), search(joins=False)
+    assert together <= single
+    assert 2 * fewer <= many
+
+
+def test_joined_gains_keep_to_forbidden_clauses_and_conditions() -> None:
+    space, score = letters(), rugged(3)
+    seen: list[FloatArray] = []
+
+    def record(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        seen.append(vectors)
+        return score(vectors)
+
+    first = Candidates(space.sample(5, np.random.default_rng(0)), np.empty(0, dtype=np.uint64))
+    maximize(space, record, first, np.empty((0, N_COLUMNS)), None, np.random.default_rng(1))
+    assert (np.concatenate(seen)[:, 0] != 3).all()
