@@ -4,6 +4,7 @@ VENV ?= .venv
 OLDEST ?= .venv-oldest
 WORKERS ?= 2
 ARGS ?=
+EXTRAS = optuna smac hyperopt
 
 # The examples that are run as they are: not the benchmarks, nor the loaders that they import.
 EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_%.py \
@@ -13,7 +14,7 @@ EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_%.py \
 	$(sort $(wildcard examples/*.py)))
 PIP = bin/python -m pip install --disable-pip-version-check
 
-.PHONY: help demo test smoke breaks oldest examples evidence memory clean
+.PHONY: help demo test smoke breaks oldest extras examples evidence memory clean
 .NOTPARALLEL:
 
 help:
@@ -22,6 +23,7 @@ help:
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
 	@echo "make oldest     tests with the oldest supported versions"
+	@echo "make extras     each framework alone, in an environment that has nothing else"
 	@echo "make examples   every example, in full"
 	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
 	@echo "make memory     the bundled memory, trained for hours, resumed where it stopped: ARGS='--jobs 2'"
@@ -46,6 +48,9 @@ breaks: $(VENV)/.dev
 oldest: $(OLDEST)/.dev
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -n $(WORKERS)
 
+extras: $(EXTRAS:%=.venv-%/.extra)
+	@set -e; for extra in $(EXTRAS); do .venv-$$extra/bin/python tests/extras.py $$extra; done
+
 examples: $(VENV)/.dev
 	@set -e; for file in $(EXAMPLES); do \
 		echo "== $$file"; $(VENV)/bin/python $$file; \
@@ -63,7 +68,7 @@ memory: $(VENV)/.dev
 
 # Keeps the runs of the evidence page and of the memory: hours of work.
 clean:
-	rm -rf .venv .venv-oldest build/lib build/bdist.* dist *.egg-info
+	rm -rf .venv .venv-oldest $(EXTRAS:%=.venv-%) build/lib build/bdist.* dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -92,4 +97,9 @@ $(OLDEST)/.dev: pyproject.toml constraints.txt constraints-oldest.txt
 	$(OLDEST)/$(PIP) -c constraints.txt -e '.[dev]'
 	$(OLDEST)/$(PIP) -r constraints-oldest.txt
 	$(OLDEST)/bin/python -m pip check
+	touch $@
+
+.venv-%/.extra: pyproject.toml constraints.txt
+	$(call make_venv,.venv-$*)
+	.venv-$*/$(PIP) -c constraints.txt -e '.[$*]'
 	touch $@
