@@ -20,9 +20,10 @@ def tame(losses: FloatArray) -> FloatArray:
     """Losses (n,) with far outliers moved near the others; NaN stays.
 
     The spread is the larger distance from the median to a quartile of the distinct losses. Losses
-    farther than 10^4 spreads beyond the quartiles are spaced evenly from there to twice as far,
-    in their order; all others stay as they are. Where there is no spread, losses beyond +-1e150
-    are alike.
+    farther than 10^4 spreads beyond the quartiles are spaced evenly, in their order, from one to
+    two spreads beyond the farthest of the others, which stay as they are: standardised, the
+    others would have no digits beside anything farther. Where there is no spread, losses beyond
+    +-1e150 are alike.
     """
     known = losses[~np.isnan(losses)]
     distinct = np.unique(known)
@@ -40,8 +41,9 @@ def tame(losses: FloatArray) -> FloatArray:
     above, below = sizes > high + reach, sizes < low - reach
     if spread == 0.0 or not (above | below).any():
         return np.clip(losses, -HUGE, HUGE)
-    sizes[above] = high + reach * (1.0 + _even(int(above.sum())))
-    sizes[below] = low - reach * (1.0 + _even(int(below.sum())))[::-1]
+    near = sizes[~(above | below)]
+    sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
+    sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
     out = losses.copy()
     out[~np.isnan(losses)] = sizes[np.searchsorted(distinct, known)]
     return out

@@ -37,7 +37,7 @@ class RewardScale:
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
         All others are rescaled by the best and the worst one; a worst one that is further from
         the best than four times the median is cut there, so that one diverged run does not make
-        all others equal; far outliers are tamed before (``outliers.tame``).
+        all others equal; far outliers are tamed for that (``outliers.tame``).
 
         Args:
             losses: Minimised.
@@ -55,14 +55,15 @@ class RewardScale:
                 )
             return cls(float(best), float(worst), "rewards are scaled by the given range")
         values = np.asarray(losses, dtype=np.float64)
-        values = tame(values[np.isfinite(values)])
+        values = np.clip(values[np.isfinite(values)], -HUGE, HUGE)
         if not len(values) or (values.min() >= 0.0 and values.max() <= 1.0):
             return cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
         if values.min() >= -1.0 and values.max() <= 0.0:
             return cls(-1.0, 0.0, "scores lie in [0, 1]: the reward is the score")
-        best, worst = float(values.min()), float(values.max())
-        reach = best + _FAR * (float(np.median(values)) - best)
-        if best < reach < worst:
+        near = tame(values)
+        best, worst = float(near.min()), float(near.max())
+        reach = best + _FAR * (float(np.median(near)) - best)
+        if best < reach < values.max():
             worst = reach
         reason = f"losses lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
         return cls(best, worst, reason)
