@@ -167,6 +167,16 @@ def test_replay_refuses(
     assert not (tmp_path / "out").exists()
 
 
+def test_replay_refuses_a_path_of_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path, CONFIG)
+    assert main(["replay", str(tmp_path / "repaly.toml")]) == 2
+    assert f"did you mean {str(config)!r}" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+
+
 def test_module_runs() -> None:
     command = [sys.executable, "-m", "automl_plugins", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -69,7 +69,8 @@ class GBQRSampler(SurrogateSampler):
         """GBQR as in thesis 5.3.2: one model of alpha = 0.9 of the score (0.1 of the loss).
 
         100 trees of 8 leaves, three random starts, no interleaving; the predicted bound is the
-        acquisition. With ``cost`` it is GBQR-median (thesis eq. 5.2), in true seconds.
+        acquisition. With ``cost`` it is GBQR-median (thesis eq. 5.2), in true seconds. What still
+        differs is in ``automl_plugins.recipes.gbqr_thesis``.
         """
         per_second = options.get("cost") is not None
         proposer = recipes.gbqr_thesis(per_second=per_second, **of_proposer(options))

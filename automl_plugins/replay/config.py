@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from automl_plugins._frameworks import adapter
+from automl_plugins.addresses import existing
 
 from .journal import read_csv
 from .protocol import Method
@@ -33,10 +34,13 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
         progress: See ``replay``.
 
     Raises:
-        ValueError: For entries that are missing, unknown or illegal; the message names them.
+        ValueError: If there is no such file, or for entries that are missing, unknown or illegal;
+            the message names them.
         OSError: If a file cannot be read.
     """
-    with path.open("rb") as file:
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name the TOML file in it.")
+    with Path(existing(str(path))).expanduser().open("rb") as file:
         try:
             config = tomllib.load(file)
         except tomllib.TOMLDecodeError as error:
