@@ -81,7 +81,7 @@ def main() -> None:
             SPACE,
             memory=memory,
             meta_features=described,
-            n_configs=5,
+            n_configs=min(5, args.n_trials - 1),  # fmin needs room for one of its own
             n_startup_jobs=START_UP,
         )
         print(f"\nfrom {name}:")

@@ -40,7 +40,7 @@ def meta_learned(scenario: Scenario, task: Task) -> AbstractInitialDesign:
         memory=without_digits(LEARNER),
         X=task.X,
         y=task.y,
-        n_configs=SUGGESTED,
+        n_configs=min(SUGGESTED, scenario.n_trials),
         mode="replace",
     )
     return design
