@@ -20,6 +20,10 @@ from automl_plugins.design import distances
 FloatArray = npt.NDArray[np.float64]
 
 _LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
+_TIED = 1e-9  # relative difference of losses that are the same but for rounding
+# Of every range: how far a pair on a plateau speaks for its surroundings, at least and at most.
+_NEAR, _FAR = 0.02, 0.05
+_GROWTH = 2.0
 
 
 def expected_improvement(
@@ -126,7 +130,8 @@ def weighted(
         log_success: log P(success), <= 0.
         log_seconds: log of the predicted seconds.
         exponent: Cost exponent kappa in [0, 1]; 0 ignores the cost.
-        log_distance: log of a factor in [0, 1] that shrinks towards running evaluations.
+        log_distance: log of a factor in [0, 1] that shrinks towards evaluations beside which
+            nothing new is to be expected.
     """
     return np.asarray(log_gain + log_success + log_distance - exponent * np.asarray(log_seconds))
 
@@ -149,3 +154,59 @@ def pending_distance(
         return np.ones(len(features))
     nearest = (distances(features, pending) / radius).min(axis=1)
     return np.asarray(np.minimum(1.0, nearest**2))
+
+
+def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
+    """How far around each evaluation its loss is taken not to change, (n,); 0 where it may.
+
+    An evaluation lies on a plateau if another one of the same loss is nearer than any of another
+    loss, and nearer than 5 % of each range. Twice that far the plateau is taken to go on, at
+    least 2 and at most 5 % of each range, and not beyond the nearest of another loss. On a slope
+    no losses are the same, and on most grids none are that near.
+
+    Args:
+        features: Evaluations (n, f), NaN = inactive.
+        losses: Their losses (n,), finite.
+    """
+    radii = np.zeros(len(losses))
+    least = np.sort(losses)
+    if not (np.diff(least) <= _TIED * np.abs(least[1:])).any():
+        return radii
+    tied = np.isclose(losses[:, None], losses[None, :], rtol=_TIED, atol=0.0)
+    gaps = largest_differences(features, features)
+    other = np.where(tied, np.inf, gaps).min(axis=1)
+    near = tied & (gaps < np.minimum(other, _FAR)[:, None])
+    np.fill_diagonal(near, False)
+    reach = _GROWTH * np.where(near, gaps, 0.0).max(axis=1)
+    flat = near.any(axis=1)
+    radii[flat] = np.minimum(np.clip(reach, _NEAR, _FAR), other)[flat]
+    return radii
+
+
+def plateau_distance(features: FloatArray, flat: FloatArray, radii: FloatArray) -> FloatArray:
+    """Factor (m,) in [0, 1]: 0 on an evaluation of a plateau, 1 outside the radii of all.
+
+    The parabola of ``pending_distance``, of the largest difference in place of the mean one.
+
+    Args:
+        features: Candidates (m, f), NaN = inactive.
+        flat: Evaluations (p, f).
+        radii: Of each (p,), > 0, see ``plateau_radii``.
+    """
+    if not len(flat):
+        return np.ones(len(features))
+    nearest = (largest_differences(features, flat) / radii).min(axis=1)
+    return np.asarray(np.minimum(1.0, nearest**2))
+
+
+def largest_differences(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Largest absolute difference (m, n) of features ``a`` (m, f) and ``b`` (n, f).
+
+    Infinite where a feature is active (not NaN) on one side only.
+    """
+    largest = np.zeros((len(a), len(b)))
+    for x, y in zip(a.T, b.T, strict=True):
+        one_sided = np.isnan(x)[:, None] != np.isnan(y)[None, :]
+        difference = np.where(one_sided, np.inf, np.abs(x[:, None] - y[None, :]))
+        largest = np.fmax(largest, difference)  # NaN: inactive on both sides
+    return largest

@@ -21,6 +21,8 @@ from automl_plugins.acquisition import (
     log_expected_improvement,
     lower_confidence_bound,
     pending_distance,
+    plateau_distance,
+    plateau_radii,
     positive_part,
     weighted,
 )
@@ -41,6 +43,10 @@ _MANY_ROWS = 256
 _CANDIDATES = 1000
 _FEWER_CANDIDATES = 300  # with many rows a prediction is dearer, and one proposal matters less
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
+
+_PROMISE = 0.05  # of the range of the earlier tasks' losses, from the best of each
+
+_PLATEAU_ROWS = 64  # the best rows, among which plateaus are looked for
 
 _RADIUS = 0.02  # around what the model does not know, see ``pending_distance``
 _SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
@@ -72,9 +78,12 @@ class ProposerSettings:
         uniform_start: Draw the start at random instead of filling the space.
         informed: Whether the surrogate knows something of the space before any evaluation; it is
             then asked at once, after ``n_startup`` rows (0 unless set).
-        n_recorded: First evaluations that are chosen among the best recorded configuration of
-            each earlier task, while one has a vote; the surrogate's ``best_recorded(space)``
-            knows them (n, d).
+        n_recorded: First evaluations for which the best recorded configurations of the earlier
+            tasks are chosen among where the tasks promise nearly their best, or better, of
+            another one. The surrogate knows them, ``best_recorded(space)`` (n, d), and the loss
+            that is promised, ``promised(features)`` (m,), where each task had [0, 1].
+        leave_plateaus: Whether a candidate beside evaluations of equal losses gains nothing, see
+            ``plateau_radii``.
     """
 
     models: ModelSettings
@@ -92,6 +101,7 @@ class ProposerSettings:
     uniform_start: bool = False
     informed: bool = False
     n_recorded: int = 0
+    leave_plateaus: bool = True
 
 
 def refit_point(n: int) -> int:
@@ -213,9 +223,7 @@ class Proposer:
         n_candidates = settings.n_candidates
         if n_candidates is None:
             n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
-        first = self._recorded(space, history, models, k, fixed)
-        if first is None:
-            first = self._unseen(space, history, fixed, n_candidates, rng)
+        first = self._unseen(space, history, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
         earlier = history.before(k)
         unknown = space.features(earlier.vectors[models.n_rows :])
@@ -226,6 +234,7 @@ class Proposer:
             known = unknown[running]
             surrogate = models.surrogate.beside(known[~np.isnan(known).all(axis=1)])
             models, radius[running] = replace(models, surrogate=surrogate), _SMALL_RADIUS
+        flat, radii = self._plateaus(space, history)
         exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
         reference: float | None = None
 
@@ -239,7 +248,8 @@ class Proposer:
                 # Nothing observed, so nothing to improve on: the best that is expected.
                 beta = settings.beta if np.isfinite(models.best) else 0.0
                 utility = lower_confidence_bound(mean, std, beta)
-                if exponent == 0.0 and models.feasibility is None and not len(unknown):
+                plain = exponent == 0.0 and models.feasibility is None
+                if plain and not len(unknown) and not len(flat):
                     return utility, mean
                 if reference is None:  # fixed by the first batch, else it moves with the search
                     reference = _reference(utility, median=exponent > 0.0)
@@ -250,13 +260,33 @@ class Proposer:
                 log_seconds=models.log_seconds(features) if exponent else 0.0,
                 exponent=exponent,
                 log_distance=np.log(
-                    np.maximum(pending_distance(features, unknown, radius), 1e-12)
+                    np.maximum(
+                        pending_distance(features, unknown, radius)
+                        * plateau_distance(features, flat, radii),
+                        1e-12,
+                    )
                 ),
             ), mean
 
         incumbents = history.vectors[models.best_rows]
         vector = maximize(space, score, first, incumbents, fixed, rng, search=settings.search)
+        recorded = self._recorded(space, history, models, k, fixed, vector)
+        if recorded is not None:
+            vector = maximize(
+                space, score, recorded, incumbents, fixed, rng, search=settings.search
+            )
         return self._explained(space, models, vector)
+
+    def _plateaus(self, space: VectorSpace, history: History) -> tuple[FloatArray, FloatArray]:
+        """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
+        complete = np.flatnonzero(history.status == Status.COMPLETE)
+        if not self.settings.leave_plateaus:
+            complete = complete[:0]
+        order = np.argsort(history.losses[complete], kind="stable")
+        best = complete[order[:_PLATEAU_ROWS]]
+        features = space.features(history.vectors[best])
+        radii = plateau_radii(features, history.losses[best])
+        return features[radii > 0.0], radii[radii > 0.0]
 
     def _cost_exponent(self, k: int) -> float:
         budget = self.settings.cost_budget
@@ -270,11 +300,15 @@ class Proposer:
         models: FittedModels,
         k: int,
         fixed: FloatArray | None,
+        vector: FloatArray,
     ) -> Candidates | None:
-        """The best of earlier tasks that were not observed here; None where others may come."""
-        # What the earlier tasks promise where none of them looked is often too good.
+        """The best of earlier tasks that were not observed here; None where another may come."""
         voting = models.shares is not None and sum(models.shares.values()) > 0.0
         if len(history.before(k)) >= self.settings.n_recorded or not voting:
+            return None
+        # Nearly the best that all of them had, or better: processes extrapolate, and what was
+        # recorded keeps the promise.
+        if models.surrogate.promised(space.features(vector[None]))[0] >= _PROMISE:
             return None
         vectors = self.settings.models.surrogate.best_recorded(space)
         seen = np.sort(space.keys(history.vectors))

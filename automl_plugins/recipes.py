@@ -157,6 +157,7 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Prop
         uniform_start=True,
         refit="always",
         search=SMAC_SEARCH,
+        leave_plateaus=False,
         **options,
     )
 
@@ -249,9 +250,9 @@ def tst(
 ) -> Proposer:
     """Two-stage transfer (Wistuba 2016): the processes of earlier tasks vote while they agree.
 
-    The first three evaluations are chosen among the best recorded configuration of each earlier
-    task, for where nothing was recorded a process can promise more than any task ever gave. The
-    paper chooses among all.
+    Where nothing was recorded a process can promise more than any task ever gave. If in the first
+    three evaluations the tasks promise nearly their best or better, the best recorded
+    configuration of each is chosen among instead. The paper chooses among all.
 
     Args:
         memory: The earlier tasks.
@@ -273,7 +274,7 @@ def tst(
     settings: dict[str, Any] = {"n_recorded": _RECORDED}
     if paper:
         options = _preset(options, n_candidates=1000, max_rows=None, failed="ignore")
-        settings = {"refit": "always"}
+        settings = {"refit": "always", "leave_plateaus": False}
     template = TransferTemplate(
         task_memory(memory, task=task),
         paper=paper,

@@ -50,6 +50,7 @@ BENCHMARKS = (
     "benchmark_hyperopt.py quality --every-svm-grid 6 --every-oboe 15 --seeds 1",
     "benchmark_hyperopt.py functions --n-trials 3 --seeds 1",
     "benchmark_hyperopt.py overhead --at 20 --cycles 2 --repeats 1",
+    "benchmark_plateaus.py --smoke",
     "benchmark_pmf.py oboe --methods random portfolio svd pmf --trials 4",
     "benchmark_smac.py quality --tables 1",
     "benchmark_smac.py seconds --tables 1",

@@ -18,6 +18,8 @@ from automl_plugins.acquisition import (
     log_expected_improvement,
     lower_confidence_bound,
     pending_distance,
+    plateau_distance,
+    plateau_radii,
     positive_part,
     weighted,
 )
@@ -347,6 +349,41 @@ def test_more_pending_never_raise_the_distance() -> None:
     assert np.min(factors) >= 0.0
     assert np.max(factors) <= 1.0
     np.testing.assert_allclose(pending_distance(pending, pending), np.zeros(10), atol=1e-15)
+
+
+# Plateaus
+
+
+@pytest.mark.parametrize(
+    ("x", "losses", "radii"),
+    [
+        # Twice the gap, at least 0.02 and at most 0.05
+        ([0.1, 0.115, 0.9], [1.0, 1.0, 2.0], [0.03, 0.03, 0.0]),
+        ([0.1, 0.104, 0.9], [1.0, 1.0, 2.0], [0.02, 0.02, 0.0]),
+        ([0.1, 0.14, 0.9], [1.0, 1.0, 2.0], [0.05, 0.05, 0.0]),
+        # Too far apart, as on a grid; on a slope; equal but for rounding
+        ([0.1, 0.16, 0.9], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]),
+        ([0.1, 0.104, 0.9], [1.0, 1.0 + 1e-6, 2.0], [0.0, 0.0, 0.0]),
+        ([0.1, 0.104, 0.9], [0.1 + 0.2, 0.3, 2.0], [0.02, 0.02, 0.0]),
+        # Not beyond another loss; another loss that is as near or nearer
+        ([0.1, 0.12, 0.145], [1.0, 1.0, 2.0], [0.04, 0.025, 0.0]),
+        ([0.1, 0.12, 0.13], [1.0, 1.0, 2.0], [0.03, 0.0, 0.0]),
+        ([], [], []),
+    ],
+)
+def test_plateau_radii_by_hand(x: list[float], losses: list[float], radii: list[float]) -> None:
+    features = np.array(x).reshape(-1, 1)
+    np.testing.assert_allclose(plateau_radii(features, np.array(losses)), radii, atol=1e-12)
+
+
+def test_a_plateau_ends_where_a_branch_does() -> None:
+    features = np.array([[0.1, np.nan], [0.1, 0.5], [0.11, 0.5], [0.12, np.nan], [0.1, 0.9]])
+    radii = plateau_radii(features, np.ones(5))
+    # The last one is far in a number of its own branch.
+    np.testing.assert_allclose(radii, [0.04, 0.02, 0.02, 0.04, 0.0], atol=1e-12)
+    factor = plateau_distance(features + 0.01, features[:1], radii[:1])
+    np.testing.assert_allclose(factor, [1 / 16, 1.0, 1.0, 9 / 16, 1.0], atol=1e-12)
+    np.testing.assert_array_equal(plateau_distance(features, features[:0], radii[:0]), np.ones(5))
 
 
 @pytest.mark.parametrize("xi", [0.0, 0.01, 0.5, 3.0])

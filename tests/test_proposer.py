@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,36 @@ def search(space: VectorSpace, proposer: Proposer, n: int, seed: int = 0) -> His
         losses = [float(((np.nan_to_num(row) - 0.3) ** 2).sum()) for row in rows]
         history = History.of(rows, losses)
     return history
+
+
+class Funnel:
+    """A surrogate for which everything is better the nearer it is to the middle."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.abs(X - 0.5).max(axis=1), np.full(len(X), 0.1)
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "bound"])
+def test_a_plateau_is_left_and_a_slope_is_not(acquisition: Any) -> None:
+    space = square()
+    here = [[0.5, 0.5], [0.5, 0.51], [0.49, 0.5]]
+    vectors = np.vstack([here, space.sample(9, np.random.default_rng(1))])
+    far = np.linspace(1.0, 2.0, 9)
+    models = ModelSettings(surrogate=Funnel(), target="raw")
+    settings = ProposerSettings(models, acquisition=acquisition, n_startup=2)
+
+    def gap(best: list[float], **options: Any) -> float:
+        history = History.of(vectors, [*best, *far])
+        proposer = Proposer(replace(settings, **options))
+        vector = proposer.propose(space, history, Streams(0), len(vectors)).vector
+        return float(np.abs(vector - 0.5).max())
+
+    flat, slope = [0.25, 0.25, 0.25], [0.25, 0.26, 0.27]
+    assert gap(flat) > 0.02 > gap(slope)
+    assert gap(flat, leave_plateaus=False) == gap(slope, leave_plateaus=False) == gap(slope)
 
 
 def test_a_proposal_is_a_pure_function() -> None:

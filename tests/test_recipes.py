@@ -19,6 +19,7 @@ from automl_plugins.proposer import Proposer
 from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.two_stage import TwoStageTransfer
 
 RNG = np.random.default_rng(0)
 
@@ -145,14 +146,22 @@ def test_transfer_finds_the_best_of_the_same_task_again(n_tasks: int) -> None:
     assert min(begun(recipes.tst(memory), 3)[1]) <= memory.losses.min()
 
 
-def test_transfer_begins_with_what_was_recorded() -> None:
+def test_what_was_recorded_comes_first_where_the_best_is_promised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     memory = runs_of_the_same_task(3)
     best = [memory.vectors[rows][memory.losses[rows].argmin()].tobytes() for rows in memory.rows]
-    history, _ = begun(recipes.tst(memory), 4)
-    recorded = [vector.tobytes() in best for vector in history.vectors]
-    assert recorded == [True, True, True, False]
-    paper, _ = begun(recipes.tst(memory, paper=True), 3)
-    assert not any(vector.tobytes() in best for vector in paper.vectors)
+
+    def recorded(promised: float, paper: bool = False) -> list[bool]:
+        monkeypatch.setattr(TwoStageTransfer, "promised", lambda _, X: np.full(len(X), promised))
+        history, _ = begun(recipes.tst(memory, paper=paper), 4)
+        return [vector.tobytes() in best for vector in history.vectors]
+
+    assert recorded(0.0499) == [True, True, True, False]
+    assert recorded(0.05) == recorded(0.0, paper=True) == [False] * 4
+    monkeypatch.undo()
+    first = recipes.tst(memory).propose(SPACE, EMPTY, Streams(0), 0).vector
+    assert first.tobytes() in best
     # decided values are kept
     kind = SPACE.space.index_of["kind"]
     for option in (0.0, 1.0):
@@ -189,6 +198,13 @@ def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
     assert proposal.origin in ("design", "random") and proposal.shares is None
     later = PLAIN[name](n_startup=2).propose(SPACE, observed(), Streams(0), 13)
     assert later.origin == "model" and later.shares is None
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "tst", "tst_paper"])
+def test_only_presets_of_a_source_stay_on_plateaus(name: str) -> None:
+    proposer = (PLAIN | TRANSFER)[name]()
+    assert isinstance(proposer, Proposer)
+    assert proposer.settings.leave_plateaus == (name not in ("gbqr_thesis", "tst_paper"))
 
 
 @pytest.mark.parametrize("name", list(PLAIN))

@@ -212,6 +212,16 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             std = np.sqrt((1.0 - a) * std**2 + a * _INFLATION * variance)
         return mean, std
 
+    def promised(self, X: FloatArray) -> FloatArray:
+        """Loss that the votes promise at ``X`` (m, f), in units of the earlier tasks.
+
+        Each had losses in [0, 1]: below 0 their processes extrapolate. NaN without votes.
+        """
+        votes = float(self.weights_.sum())
+        if votes == 0.0:
+            return np.full(len(X), np.nan)
+        return np.asarray(self.weights_ @ self.sources_.predict(X, self.weights_ > 0)) / votes
+
     def check_arguments(self) -> None:
         """Raise what ``fit`` would.
 
