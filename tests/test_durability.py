@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import sys
@@ -80,21 +79,42 @@ def test_a_commit_of_the_store_waits_for_the_disk(tmp_path: Path) -> None:
 # --- one after the other --------------------------------------------------------------------
 
 
+class Announced:
+    """A lock that calls a function whenever somebody asks for it."""
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        self._lock, self._ask = threading.Lock(), ask
+
+    def __enter__(self) -> None:
+        self._ask()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 def test_threads_make_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with MetaStore(tmp_path / "runs.db") as store:
         database = store._database
         database.close()
         database.forget()
-        both, made, make = threading.Barrier(2), [], database._make_engine
+        here: set[int] = set()
+        changed, made, make = threading.Condition(), [], database._make_engine
 
-        def slowly() -> Any:
+        def arrive() -> None:
+            with changed:
+                here.add(threading.get_ident())
+                changed.notify_all()
+
+        def make_slowly() -> Any:
+            arrive()
             made.append(make())
-            # The other thread comes here too, unless it has to wait.
-            with contextlib.suppress(threading.BrokenBarrierError):
-                both.wait(timeout=0.3)
+            with changed:  # until the other thread comes here too, or waits for the lock
+                assert changed.wait_for(lambda: len(here) == 2, timeout=600)
             return made[-1]
 
-        monkeypatch.setattr(database, "_make_engine", slowly)
+        monkeypatch.setattr(database, "_lock", Announced(arrive))
+        monkeypatch.setattr(database, "_make_engine", make_slowly)
         threads = [threading.Thread(target=store.tasks) for _ in range(2)]
         for thread in threads:
             thread.start()
