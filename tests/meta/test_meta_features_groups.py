@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from math import log
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -246,12 +245,13 @@ codes = st.lists(st.integers(0, 5), min_size=1, max_size=40)
 
 
 @pytest.mark.parametrize(("loader", "row"), [("load_wine", 187), ("load_breast_cancer", 1510)])
-def test_values_published_for_the_same_data(loader: str, row: int) -> None:
+def test_values_published_for_the_same_data(
+    loader: str, row: int, recorded_runs: ModuleType
+) -> None:
     """Those of another implementation, recorded in the shared table of meta-features."""
-    folder = os.environ.get("AUTOML_PLUGINS_DATA")
-    file = Path(folder or "", "pmf_metafeatures", "metafeatures.csv.gz")
-    if folder is None or not file.exists():
-        pytest.skip("no published meta-features: set AUTOML_PLUGINS_DATA to their folder")
+    file = recorded_runs.data_folder() / "pmf_metafeatures" / "metafeatures.csv.gz"
+    if not file.exists():
+        pytest.skip(f"no published meta-features: there is no {file}")
     table = pd.read_csv(file).set_index("dataset_id").drop(columns="paper_split")
     published = dict(zip(table.columns, table.loc[[row]].to_numpy(np.float64)[0], strict=True))
     X, y = getattr(sklearn.datasets, loader)(return_X_y=True)
