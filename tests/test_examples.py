@@ -1,4 +1,4 @@
-"""Every example runs, in its quick form."""
+"""The quick start, the benchmark of workers and the evidence page run; smoke.py runs the rest."""
 
 from __future__ import annotations
 
@@ -26,10 +26,6 @@ def test_quickstart(tmp_path: Path) -> None:
     output = run(tmp_path, "quickstart.py", "--quick")
     assert "GBQRSampler" in output and "TPESampler (default)" in output
     assert (tmp_path / "build" / "quickstart.html").stat().st_size > 0
-
-
-def test_benchmark_of_claims(tmp_path: Path) -> None:
-    assert "GBQRSampler" in run(tmp_path, "benchmark_claims.py", "failures", "--quick")
 
 
 def test_benchmark_of_workers(tmp_path: Path) -> None:
