@@ -170,9 +170,10 @@ def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
     """
     radii = np.zeros(len(losses))
     least = np.sort(losses)
-    if not (np.diff(least) <= _TIED * np.abs(least[1:])).any():
-        return radii
-    tied = np.isclose(losses[:, None], losses[None, :], rtol=_TIED, atol=0.0)
+    with np.errstate(over="ignore"):  # losses as large as floats get are infinitely far apart
+        if not (np.diff(least) <= _TIED * np.abs(least[1:])).any():
+            return radii
+        tied = np.isclose(losses[:, None], losses[None, :], rtol=_TIED, atol=0.0)
     gaps = largest_differences(features, features)
     other = np.where(tied, np.inf, gaps).min(axis=1)
     near = tied & (gaps < np.minimum(other, _FAR)[:, None])
