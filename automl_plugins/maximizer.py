@@ -28,11 +28,14 @@ class Candidates:
         vectors: Unobserved configurations (m, d).
         seen: Sorted keys of what was observed (n,).
         complete: Whether the batch is all that is left of the space.
+        taken: Values (p, d) that no proposal should have all of, NaN where any, see
+            ``pending.taken``.
     """
 
     vectors: FloatArray
     seen: npt.NDArray[np.uint64]
     complete: bool = False
+    taken: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def maximize(
         for _ in range(n_steps):
             moved, owner = space.neighbourhoods(points, rng)
             moved = space.complete(moved, rng, fixed)
-            fresh = ~space.seen(moved, first.seen)
+            fresh = ~repeats(space, moved, first.seen, first.taken)
             moved, owner = moved[fresh], owner[fresh]
             if not len(moved):
                 break
@@ -111,7 +114,7 @@ def maximize(
             if search.joins:
                 gains = scores > levels[owner] + least
                 joined, joiner = _join(points, moved[gains], owner[gains], scores[gains])
-                fresh = space.allowed(joined) & ~space.seen(joined, first.seen)
+                fresh = space.allowed(joined) & ~repeats(space, joined, first.seen, first.taken)
                 if fresh.any():
                     joined = joined[fresh]
                     batches.append((joined, *score(joined)))
@@ -124,6 +127,19 @@ def maximize(
             points, levels = moved[best], scores[best]
     vectors, scores, losses = _stack(batches)
     return np.asarray(vectors[_argmax(scores, losses, rng)])
+
+
+def repeats(
+    space: VectorSpace,
+    vectors: FloatArray,
+    seen: npt.NDArray[np.uint64],
+    taken: FloatArray | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Mask (m,) of ``vectors`` (m, d) that were observed, or are taken; see ``Candidates``."""
+    mask = space.seen(vectors, seen)
+    for values in () if taken is None else taken:
+        mask |= space.agrees(vectors, values)
+    return mask
 
 
 def _starts(

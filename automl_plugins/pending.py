@@ -60,6 +60,34 @@ def foresee(
         history = replace(
             history,
             vectors=np.where(place[:, None], vector, history.vectors),
-            missing=history.missing & ~place[:, None],
+            missing=np.where(place[:, None], ~np.isnan(vector), history.missing),
         )
     return history
+
+
+def taken(space: VectorSpace, history: History, k: int) -> FloatArray:
+    """Running rows with less than all of their values: whoever has these values is a copy.
+
+    A parameter that no row asks for, or only rows of another branch, tells no two configurations
+    apart; what the conditions are is not always known before the first evaluations are complete.
+    So a row that has asked for a number is known by all that it asked for, and by what complete
+    rows of the same categories asked for. One that has not is known by what any row asked for.
+
+    Returns:
+        Vectors (p, d), NaN for values that do not count.
+    """
+    proposed = history.missing & ~np.isnan(history.vectors)
+    recent = (history.number >= k - MOST_ASKING) & proposed.any(axis=1)
+    asked = ~np.isnan(history.vectors) & ~proposed
+    complete = history.status == Status.COMPLETE
+    found = []
+    for row in np.flatnonzero(recent):
+        vector, own = history.vectors[row], asked[row]
+        if (own & ~space.categorical).any():
+            branch = np.where(own & space.categorical, vector, np.nan)
+            own = own | asked[complete & space.agrees(history.vectors, branch)].any(axis=0)
+        else:
+            own = asked.any(axis=0)
+        if (own & ~space.categorical & ~np.isnan(vector)).any():
+            found.append(np.where(own, vector, np.nan))
+    return np.array(found).reshape(-1, space.d)

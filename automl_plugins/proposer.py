@@ -27,8 +27,9 @@ from automl_plugins.acquisition import (
     weighted,
 )
 from automl_plugins.history import History, Status
-from automl_plugins.maximizer import Candidates, LocalSearch, maximize
+from automl_plugins.maximizer import Candidates, LocalSearch, maximize, repeats
 from automl_plugins.models import FittedModels, ModelSettings, fit_models
+from automl_plugins.pending import taken
 from automl_plugins.proposal import Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
@@ -163,10 +164,10 @@ class Proposer:
         starting = len(earlier) < self.n_startup(space) or not known
         rng = streams.generator("candidates", k)
         if starting and settings.uniform_start:
-            pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
+            pool = self._unseen(space, history, k, fixed, _DESIGN_POOL, rng).vectors
             return Proposal(pool[rng.integers(len(pool))], "random")
         if starting or turn:
-            pool = self._unseen(space, history, fixed, _DESIGN_POOL, rng).vectors
+            pool = self._unseen(space, history, k, fixed, _DESIGN_POOL, rng).vectors
             return Proposal(design.next_point(space, pool, earlier.vectors, rng), "design")
         balance = settings.balance
         if balance is not None and fixed is None and k and k % balance == 0:
@@ -187,7 +188,7 @@ class Proposer:
         """The branch whose turn it is, as fixed values (d,); None if the space has no branches."""
         if not space.branching:
             return None
-        pool = self._unseen(space, history, None, _DESIGN_POOL, rng).vectors
+        pool = self._unseen(space, history, k, None, _DESIGN_POOL, rng).vectors
         fixed = np.full(space.d, np.nan)
         columns = list(space.branching)
         tried = history.before(k).vectors
@@ -223,7 +224,7 @@ class Proposer:
         n_candidates = settings.n_candidates
         if n_candidates is None:
             n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
-        first = self._unseen(space, history, fixed, n_candidates, rng)
+        first = self._unseen(space, history, k, fixed, n_candidates, rng)
         # Running evaluations, and finished ones newer than the model, are unknown to it.
         earlier = history.before(k)
         unknown = space.features(earlier.vectors[models.n_rows :])
@@ -312,32 +313,37 @@ class Proposer:
             return None
         vectors = self.settings.models.surrogate.best_recorded(space)
         seen = np.sort(space.keys(history.vectors))
-        fresh = vectors[~space.seen(vectors, seen) & space.agrees(vectors, fixed)]
+        repeated = repeats(space, vectors, seen, taken(space, history, k))
+        fresh = vectors[~repeated & space.agrees(vectors, fixed)]
         return Candidates(fresh, seen, complete=True) if len(fresh) else None
 
     def _unseen(
         self,
         space: VectorSpace,
         history: History,
+        k: int,
         fixed: FloatArray | None,
         n: int,
         rng: np.random.Generator,
     ) -> Candidates:
-        """Candidates that were not observed; observed ones only if nothing else is left."""
+        """Candidates that repeat nothing; copies, then observed ones, only if nothing is left."""
         seen = np.sort(space.keys(history.vectors))
+        under_way = taken(space, history, k)
         everything = space.enumerate(n) if fixed is None else None
         for _ in range(_MAX_REDRAWS):
             if everything is not None:
                 break
             drawn = space.complete(space.sample(n, rng), rng, fixed)
-            fresh = drawn[~space.seen(drawn, seen)]
+            fresh = drawn[~repeats(space, drawn, seen, under_way)]
             if len(fresh):
-                return Candidates(fresh, seen)
+                return Candidates(fresh, seen, taken=under_way)
             everything = space.enumerate(n + 2 * len(history)) if fixed is None else None
-        if everything is None:
-            return Candidates(drawn, seen)
-        fresh = everything[~space.seen(everything, seen)]
-        return Candidates(fresh if len(fresh) else everything, seen, complete=True)
+        pool = drawn if everything is None else everything
+        for mask in (repeats(space, pool, seen, under_way), space.seen(pool, seen)):
+            if not mask.all():
+                pool = pool[~mask]
+                break
+        return Candidates(pool, seen, complete=everything is not None)
 
     def _explained(self, space: VectorSpace, models: FittedModels, vector: FloatArray) -> Proposal:
         features = space.features(vector[None])

@@ -16,7 +16,7 @@ from automl_plugins.meta.pipeline_proposer import PipelineProposer
 from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.meta.task_memory import TaskMemory
 from automl_plugins.models import ModelSettings
-from automl_plugins.pending import ask, foresee
+from automl_plugins.pending import ask, foresee, taken
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.proposer import Proposer, ProposerSettings
 from automl_plugins.space import VectorSpace
@@ -172,6 +172,99 @@ def test_what_is_published_is_not_asked_for_again() -> None:
     np.testing.assert_array_equal(by_number[47], published)
     for unknown in (3, 46, 49):
         assert np.isnan(by_number[unknown]).all()
-    assert not seen.missing[seen.number == 44].any()
+    assert seen.missing[seen.number == 44].all()  # foreseen, but not asked for
     assert foresee(counting, space, replace(finished(space, 5)), STREAMS, 48).n_finished == 5
     assert counting.numbers == [44, 46]
+
+
+def unknown_conditions() -> VectorSpace:
+    """Only "a" has an x and only "b" an n, which no complete trial has shown yet."""
+    return VectorSpace(
+        ConfigurationSpace({"kind": ["a", "b"], "x": (0.0, 1.0), "n": (0, 3), "y": (0.0, 1.0)})
+    )
+
+
+def half_asked(numbers: list[int], first: int = 6) -> History:
+    """Complete rows of "a" that asked for x, running ones of "b" that asked for n alone."""
+    space = unknown_conditions()
+    kind, x, n, y = (space.names.index(name) for name in ("kind", "x", "n", "y"))
+    vectors = np.full((6 + len(numbers), 4), np.nan)
+    vectors[:6, kind], vectors[:6, x] = 0.0, np.linspace(0.0, 1.0, 6)
+    vectors[6:] = space.sample(len(numbers), np.random.default_rng(0))
+    vectors[6:, kind] = 1.0
+    missing = np.zeros(vectors.shape, dtype=bool)
+    missing[6:, [x, y]] = True
+    for i, value in enumerate(numbers):
+        vectors[6 + i, n] = value / 3.0
+    return History.of(
+        vectors,
+        np.append(np.linspace(0.0, 1.0, 6), np.full(len(numbers), np.nan)),
+        number=[*range(6), *range(first, first + len(numbers))],
+        status=[Status.COMPLETE] * 6 + [Status.RUNNING] * len(numbers),
+        missing=missing,
+    )
+
+
+def test_what_takes_a_configuration_by_hand() -> None:
+    space = unknown_conditions()
+    kind, x, n, y = (space.names.index(name) for name in ("kind", "x", "n", "y"))
+    history = half_asked([2])
+    # The branch is known by what its row asked for
+    own = np.full(4, np.nan)
+    own[[kind, n]] = 1.0, 2.0 / 3.0
+    np.testing.assert_array_equal(taken(space, history, 9), [own])
+    # A complete row of the branch has asked for y: this one will
+    row = np.full((1, 4), np.nan)
+    row[0, [kind, n, y]] = 1.0, 0.0, 0.3
+    shown = History.of(
+        np.vstack([row, history.vectors]),
+        np.append(0.5, history.losses),
+        status=np.append(Status.COMPLETE, history.status),
+        missing=np.vstack([np.isnan(row), history.missing]),
+    )
+    own[y] = history.vectors[6, y]
+    np.testing.assert_array_equal(taken(space, shown, 9), [own])
+    # Nothing is asked for yet: what some row has asked for counts
+    foretold = replace(history, missing=history.missing | (history.status == 3)[:, None])
+    own[[n, y]], own[x] = np.nan, history.vectors[6, x]
+    np.testing.assert_array_equal(taken(space, foretold, 9), [own])
+    # Categories alone say too little, a worker of long ago is dead, all asked for needs no rule
+    first = replace(foretold, status=np.full(7, Status.RUNNING), missing=np.full((7, 4), True))
+    assert len(taken(space, first, 9)) == 0
+    assert len(taken(space, history, 6 + 32)) == 1
+    assert len(taken(space, history, 6 + 33)) == 0
+    assert len(taken(space, replace(history, missing=np.full((7, 4), False)), 9)) == 0
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"n_startup": 20}, {"n_startup": 3, "uniform_start": True}]
+)
+def test_proposals_that_differ_in_what_nobody_asks_for_are_copies(settings: Any) -> None:
+    space = unknown_conditions()
+    fixed = np.full(4, np.nan)
+    fixed[space.names.index("kind")] = 1.0
+    column = space.names.index("n")
+    for left in range(4):
+        history = half_asked([n for n in range(4) if n != left])
+        proposal = ask(forest(**settings), space, history, STREAMS, 9, fixed)
+        assert proposal.vector[column] == pytest.approx(left / 3.0)
+    # None is left: a copy is better than none
+    proposal = ask(forest(**settings), space, half_asked([0, 1, 2, 3]), STREAMS, 10, fixed)
+    assert space.agrees(proposal.vector[None], fixed)[0]
+
+
+@pytest.mark.parametrize("name", ["suggested", "factorisation"])
+def test_suggestions_that_differ_in_what_nobody_asks_for_are_copies(name: str) -> None:
+    # Earlier tasks know a and b. Here a complete row has asked for b alone, and so does another.
+    space = grid()
+    history = with_running(finished(space, 1), {1: None})
+    a, b = (space.names.index(n) for n in ("a", "b"))
+    first = ask(PROPOSERS[name](), space, history.first(1), STREAMS, 1).vector
+    vectors = np.vstack([history.vectors[0], first])
+    vectors[0, a] = np.nan
+    missing = np.zeros((2, 2), dtype=bool)
+    missing[1, a] = True
+    found = ask(
+        PROPOSERS[name](), space, replace(history, vectors=vectors, missing=missing), STREAMS, 2
+    )
+    assert found.vector[b] != first[b]

@@ -206,8 +206,12 @@ class Memory:
         """The core's history: finished rows, then the running ones."""
         space = union.vectors
         vectors = np.empty((len(view), space.d))
+        proposed = np.zeros(vectors.shape, dtype=bool)
         for name, column in union.column.items():
             vectors[:, column] = union.encode(name, _legal(union, name, view.values(name)))
+            # Running trials know names that they have not asked for, and perhaps never will.
+            asked = [name in row.distributions for row in Columns(view.running).rows]
+            proposed[len(view.columns) :, column] = ~np.array(asked, dtype=bool)
         if view.running:
             # What was proposed before its condition was known will not be asked for.
             running = slice(len(view.columns), None)
@@ -220,7 +224,11 @@ class Memory:
             status=view.facts("status").astype(np.int64),
             budget=view.facts("step"),
             constraints=view.constraints(),
-            missing=np.isnan(vectors) & ~np.isnan(space.activate(np.nan_to_num(vectors))),
+            missing=np.where(
+                np.isnan(vectors),
+                ~np.isnan(space.activate(np.nan_to_num(vectors))),
+                proposed,
+            ),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from threading import Lock
+from threading import RLock
 from typing import Any
 from zlib import crc32
 
@@ -39,6 +39,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
 
     The proposer sees one space, the union of all parameters, its conditions inferred from the
     trials. What it proposes depends on the seed, the trial's number and the stored trials alone.
+    Threads that share a sampler propose one after another: each sees what the last one published.
 
     Args:
         proposer: What proposes.
@@ -86,14 +87,14 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         self._views: Cache[Key, tuple[int, View]] = Cache()
         self._foretold: Cache[Key, dict[str, Any]] = Cache()
         self._overheads: Cache[Key, float] = Cache()
-        self._turn = Lock()
+        self._turn = RLock()
         self._turns = 0  # proposals published
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_turn"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _turn=Lock())
+        self.__dict__.update(state, _turn=RLock())
 
     @property
     def seed(self) -> int:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from automl_plugins.history import History, Status
 from automl_plugins.outliers import tame
+from automl_plugins.pending import taken
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
@@ -152,6 +153,8 @@ class PipelineProposer:
         rows = known.rows(space.keys(history.vectors))
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
+        for values in taken(space, history, k):
+            allowed &= ~space.agrees(known.vectors, values)
         matching = allowed
         if fixed is not None:
             told = ~np.isnan(fixed)

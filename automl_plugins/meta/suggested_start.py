@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.history import History
+from automl_plugins.maximizer import repeats
+from automl_plugins.pending import taken
 from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.space import VectorSpace
 from automl_plugins.streams import Streams
@@ -78,7 +80,8 @@ class SuggestedStart:
                 vectors = self._suggestions(space)
             except ValueError as error:
                 raise SurrogateFailure(str(error)) from error
-            fresh = ~space.seen(vectors, np.sort(space.keys(history.vectors)))
+            seen = np.sort(space.keys(history.vectors))
+            fresh = ~repeats(space, vectors, seen, taken(space, history, k))
             fresh &= space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()

@@ -18,6 +18,7 @@ from automl_plugins.surrogates.base import validated
 FloatArray = npt.NDArray[np.float64]
 
 _INACTIVE = 0.5  # stands in for the value of an inactive feature, whose flag is what differs
+_MANY_ROWS = 256  # observations from which a fit for one proposal is too dear
 
 
 class DistanceAware(BaseEstimator):  # type: ignore[misc]
@@ -54,9 +55,8 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""
         X, y = validated(X, y)
-        self.surrogate_ = copy.deepcopy(self.surrogate)
-        self.surrogate_.random_state = self.random_state
-        self.surrogate_.fit(X, y)
+        self.observed_ = X, y
+        self.surrogate_ = self._fitted(X, y)
         nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
         # Without conditions there are no flags, and distances cost half.
         self.flagged_ = np.full(X.shape[1], bool(np.isnan(X).any()))
@@ -79,13 +79,26 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
     def beside(self, pending: FloatArray) -> Self:
-        """A copy for which evaluations under way (p, f) are observed: they end the doubt there.
+        """A copy for which evaluations under way (p, f) are observed, with a typical outcome.
 
-        What they will be is unknown, so the mean stays as it is.
+        Each counts as an observation of the median target: the constant liar of Ginsbourger et al.
+        2010, who lie with the best, mean or worst one. The doubt ends there, and what only looks
+        promising in one direction is not tried by everyone. From 256 observations on the mean is
+        left as it is, and only the doubt ends.
         """
         seen = copy.copy(self)
         seen.points_ = np.vstack([self.points_, _embed(pending, self.flagged_)])
+        X, y = self.observed_
+        if len(pending) and len(y) < _MANY_ROWS:
+            supposed = np.full(len(pending), np.median(y))
+            seen.surrogate_ = self._fitted(np.vstack([X, pending]), np.append(y, supposed))
         return seen
+
+    def _fitted(self, X: FloatArray, y: FloatArray) -> Any:
+        surrogate = copy.deepcopy(self.surrogate)
+        surrogate.random_state = self.random_state
+        surrogate.fit(X, y)
+        return surrogate
 
 
 def _embed(X: FloatArray, flagged: npt.NDArray[np.bool_]) -> FloatArray:

@@ -82,13 +82,33 @@ def test_same_seed_same_output_and_copies() -> None:
     assert stored.predict(X)[0].shape == (30,)
 
 
-def test_evaluations_under_way_end_the_doubt_and_leave_the_mean() -> None:
+def test_evaluations_under_way_count_with_a_typical_outcome() -> None:
     X, y = data()
     aware = DistanceAware(RandomForest(), random_state=1).fit(X, y)
-    plain = RandomForest(random_state=1).fit(X, y)
     pending = np.full((1, 3), 2.0)
-    mean, std = aware.beside(pending).predict(pending)
-    assert mean == pytest.approx(aware.predict(pending)[0])
-    assert std == pytest.approx(plain.predict(pending)[1], abs=1e-6)
-    # The model itself is unchanged
-    assert aware.predict(pending)[1][0] ** 2 == pytest.approx(std[0] ** 2 + (0.6 * y.std()) ** 2)
+    before = aware.predict(pending)
+    supposed = RandomForest(random_state=1).fit(
+        np.vstack([X, pending]), np.append(y, np.median(y))
+    )
+    for found, expected in zip(
+        aware.beside(pending).predict(pending), supposed.predict(pending), strict=True
+    ):
+        assert found == pytest.approx(expected, abs=1e-6)  # and there is no doubt
+    # The model itself is unchanged, and so are its scales
+    np.testing.assert_array_equal(aware.predict(pending), before)
+    far = np.full((1, 3), 9.0)
+    doubts = [
+        model.predict(far)[1] ** 2 - model.surrogate_.predict(far)[1] ** 2
+        for model in (aware, aware.beside(pending))
+    ]
+    assert doubts[0] == pytest.approx(doubts[1])
+
+
+def test_many_observations_are_not_fitted_again_for_one_proposal() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((256, 2))
+    aware = DistanceAware(RandomForest(n_trees=2), random_state=1).fit(X, X.sum(axis=1))
+    pending = np.full((1, 2), 2.0)
+    seen = aware.beside(pending)
+    assert seen.surrogate_ is aware.surrogate_
+    assert seen.predict(pending)[1][0] < aware.predict(pending)[1][0]

@@ -6,6 +6,8 @@ its values. No assertion depends on who is faster.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 import multiprocessing
 import subprocess
@@ -27,11 +29,16 @@ from automl_plugins.adapters.optuna import (
     SurrogateSampler,
     TSTSampler,
 )
-from optuna.distributions import CategoricalDistribution, IntDistribution
+from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
 from storages import SlowStorage, UnpublishedStorage
+
+from automl_plugins.proposal import Proposal
+from automl_plugins.recipes import gbqr
 
 WORKERS = 8
 PATIENCE = 600  # seconds; the machine may be busy
@@ -173,6 +180,80 @@ def test_arms_are_balanced_when_all_ask_at_once(name: str) -> None:
     found = at_one_moment(branches, ARMS[name](), 0)
     counts = [sum(p["algorithm"] == a for p in found) for a in ALGORITHM["algorithm"].choices]
     assert sorted(counts) == [2, 3, 3]
+
+
+def shared(trial: optuna.Trial) -> float:
+    if trial.suggest_categorical("algorithm", ["svm", "rf", "knn"]) == "knn":
+        return float(trial.suggest_int("k", 1, 7))
+    return trial.suggest_float("x", 0, 1)
+
+
+def elsewhere(trial: optuna.Trial) -> float:
+    algorithm = trial.suggest_categorical("algorithm", ["svm", "rf", "knn"])
+    if algorithm == "knn":
+        return float(trial.suggest_int("k", 1, 7))
+    return trial.suggest_float("C" if algorithm == "svm" else "features", 0, 1)
+
+
+DECLARED = ALGORITHM | {"k": IntDistribution(1, 7), "x": FloatDistribution(0, 1)}
+HALF_KNOWN: dict[str, Callable[[], BaseSampler]] = {
+    "gbqr": lambda: GBQRSampler(seed=1, search_space=DECLARED),
+    "tst": lambda: TSTSampler(earlier(elsewhere), seed=1),
+    "blended": lambda: BlendedSampler(earlier(elsewhere), seed=1),
+}
+
+
+@pytest.mark.parametrize("name", HALF_KNOWN)
+def test_values_that_are_not_asked_for_tell_no_trials_apart(name: str) -> None:
+    # While no trial of "knn" is complete, x counts as a parameter of it.
+    study = optuna.create_study(sampler=HALF_KNOWN[name]())
+    for algorithm in ["svm", "rf", "svm", "rf"]:
+        study.enqueue_trial({"algorithm": algorithm})
+    study.optimize(shared, n_trials=4)
+    for _ in range(7):
+        study.enqueue_trial({"algorithm": "knn"})
+        shared(study.ask())
+    assert distinct(params_of(study)[4:]) == 7
+
+
+class Nested:
+    """Number 2 of the first study asks the same sampler for another study, number 3 fails."""
+
+    timed = False
+
+    def __init__(self) -> None:
+        self.sampler: BaseSampler | None = None
+        self.others: list[optuna.Study] = []
+
+    def propose(self, *args: Any) -> Proposal:
+        k = args[3]
+        if not self.others and k == 2:
+            self.others.append(optuna.create_study(sampler=self.sampler))
+            self.others[0].optimize(small, n_trials=2)
+        if k == 3:
+            raise KeyError("no proposal")
+        return gbqr().propose(*args)
+
+
+def test_turns_may_be_nested_and_end_with_an_error() -> None:
+    nested = Nested()
+    sampler = ProposerSampler(nested, seed=1, search_space={"a": IntDistribution(0, 30)})
+    nested.sampler = sampler = copy.deepcopy(sampler)
+    sampler._proposer = nested
+    study = optuna.create_study(sampler=sampler)
+
+    def work() -> None:
+        with contextlib.suppress(KeyError):
+            study.optimize(small, n_trials=1)
+
+    for _ in range(6):  # each in a thread of its own: nobody waits for a turn for ever
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        worker.join(timeout=300)
+        assert not worker.is_alive()
+    states = [trial.state for trial in study.trials]
+    assert [k for k, state in enumerate(states) if state != TrialState.COMPLETE] == [3]
+    assert len(nested.others[0].trials) == 2
 
 
 SCRIPT = """
