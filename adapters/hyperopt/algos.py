@@ -2,7 +2,7 @@
 
 Both are an ``algo=`` themselves; options are given by a call, ``algo=bandit(policy=UCB1())``, or
 by ``functools.partial``. The option ``seed=`` is for runs that are to be continued: proposals
-then hang on it and on the number of the trial in place of what ``fmin`` draws from ``rstate``.
+then depend on it and on the number of the trial in place of what ``fmin`` draws from ``rstate``.
 
 An arm is an option of the root choice, or of the choice named ``label``; hyperparameters outside
 of it belong to every arm. Inside an arm any other suggest function proposes and sees that arm's

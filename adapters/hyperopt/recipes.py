@@ -2,7 +2,7 @@
 
 Options are given by a call, ``algo=gbqr(alpha=0.2)``, or by ``functools.partial``. All take:
 
-- ``seed``: for runs that are to be continued. Proposals then hang on it, the trials and the
+- ``seed``: for runs that are to be continued. Proposals then depend on it, the trials and the
   number of the trial, in place of what ``fmin`` draws from ``rstate``: 25 trials and 25 more are
   the 50 of one run. So they are with the same generator as ``rstate`` of both.
 - ``n_startup``: trials before the model is asked; None follows the size of the space.

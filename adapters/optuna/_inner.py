@@ -94,7 +94,7 @@ class InnerSamplers:
     ) -> BaseSampler:
         """The sampler of one parameter that trial ``number``, served by ``sampler``, asks alone.
 
-        A parameter has a stream of its own, so its value does not hang on what was asked before.
+        A parameter has a stream of its own, so its value does not depend on what was asked before.
         """
         if isinstance(self._inner, BaseSampler):
             return sampler

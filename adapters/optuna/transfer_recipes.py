@@ -81,9 +81,13 @@ class TSTSampler(TransferSampler):
         bandwidth: float | None = None,
         **options: Unpack[TransferOptions],
     ) -> Self:
-        """The authors' choices; what still differs is in ``automl_plugins.recipes.tst``.
+        """The authors' choices; ``bandwidth=None`` is their 0.1 for ranks.
 
-        ``bandwidth=None`` is the authors' 0.1 for ranks.
+        What differs: the sum of eq. 8 weighs the own process alike in numerator and denominator,
+        its kernel is that of the earlier tasks and not learnt anew, each process sees at most 300
+        rows, and in a space of more than ``n_candidates=1000`` configurations, where the authors
+        predict a whole grid, random ones and local searches are predicted. Reasons are in
+        ``TwoStageTransfer.paper`` and ``automl_plugins.recipes.tst``.
         """
         recipe = partial(
             recipes.tst,

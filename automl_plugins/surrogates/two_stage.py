@@ -128,8 +128,12 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
         SE-ARD (fit ``Sources`` with ``kernel="se"``), raw scale, constant own weight, sigma of the
         own process, whose kernel is learnt from the earlier tasks, strict pairs, bandwidth 0.1.
-        Their program also weighs mu by 1 in the numerator of eq. 8; that is not followed, as
-        without votes it would not be the plain process.
+
+        What differs from the authors: their program weighs mu by 1 in the numerator of eq. 8, so
+        that without votes it would not be the plain process; it learns the own kernel anew in up
+        to 100 epochs, 5 fewer with each trial, where here it is that of the earlier tasks; and
+        processes here see at most ``max_rows`` rows. As in their program, and not in the paper, a
+        pair counts as discordant where strict comparisons differ.
         """
         own: dict[str, Any] = {
             "bandwidth": 0.69 if options.get("distance") == "meta_features" else 0.1,
