@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
+from automl_plugins._arguments import at_least, one_of
 from automl_plugins.maximizer import SMAC_SEARCH
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.suggested_start import SuggestedStart
@@ -198,13 +199,13 @@ def surrogate(
         ValueError: For an argument outside its range.
         TypeError: For a surrogate without ``fit`` and ``predict``.
     """
-    _at_least("interleave", interleave, 2)
-    _at_least("balance", balance, 2)
-    _at_least("xi", xi, 0)
-    _at_least("beta", beta, 0)
-    _one_of("acquisition", acquisition, get_args(AcquisitionName))
-    _one_of("startup", startup, get_args(Startup))
-    _one_of("target", target, TARGETS)
+    at_least("interleave", interleave, 2)
+    at_least("balance", balance, 2)
+    at_least("xi", xi, 0)
+    at_least("beta", beta, 0)
+    one_of("acquisition", acquisition, get_args(AcquisitionName))
+    one_of("startup", startup, get_args(Startup))
+    one_of("target", target, TARGETS)
     timed = acquisition.endswith("_per_second")
     if not 0.0 <= cost_exponent <= 1.0:
         raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
@@ -388,14 +389,14 @@ def made(
     Raises:
         ValueError: For an option outside its range.
     """
-    _at_least("n_candidates", n_candidates, 1)
-    _at_least("max_rows", max_rows, 2)
-    _at_least("n_startup", n_startup, 0)
-    _at_least("balance", settings.get("balance"), 1)
-    _at_least("cost_budget", settings.get("cost_budget"), 1)
+    at_least("n_candidates", n_candidates, 1)
+    at_least("max_rows", max_rows, 2)
+    at_least("n_startup", n_startup, 0)
+    at_least("balance", settings.get("balance"), 1)
+    at_least("cost_budget", settings.get("cost_budget"), 1)
     if not 0.0 <= settings.get("cost_exponent", 0.0) <= 1.0:
         raise ValueError(f"cost_exponent must lie in [0, 1], got {settings['cost_exponent']!r}.")
-    _one_of("failed_trials", failed_trials, get_args(FailedTrials))
+    one_of("failed_trials", failed_trials, get_args(FailedTrials))
     models = ModelSettings(
         surrogate=surrogate,
         target=target,
@@ -406,18 +407,6 @@ def made(
     return Proposer(
         ProposerSettings(models=models, n_startup=n_startup, n_candidates=n_candidates, **settings)
     )
-
-
-def _at_least(name: str, value: float | None, low: int) -> None:
-    """Raise a ValueError for a value below ``low``; None is legal."""
-    if value is not None and not value >= low:
-        raise ValueError(f"{name} must be >= {low}, got {value!r}.")
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Raise a ValueError for a value that is not ``allowed``."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
 def _preset(
@@ -442,7 +431,7 @@ def _preset(
 def _resolve(surrogate: Any) -> Any:
     """An instance of the surrogate."""
     if isinstance(surrogate, str):
-        _one_of("surrogate", surrogate, tuple(SURROGATES))
+        one_of("surrogate", surrogate, tuple(SURROGATES))
         return SURROGATES[surrogate]()
     for method in ("fit", "predict"):
         if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):

@@ -276,3 +276,9 @@ def test_costs_outside_their_range_are_refused_at_once() -> None:
         recipes.gbqr(per_second=True, cost_budget=0)
     with pytest.raises(ValueError, match="balance must be >= 1, got 0"):
         recipes.gbqr(balance=0)
+
+
+@pytest.mark.parametrize("option", ["n_startup", "n_candidates", "max_rows", "balance"])
+def test_an_option_that_is_no_number_is_refused_by_name(option: str) -> None:
+    with pytest.raises(TypeError, match=f"{option} must be a number >= .*got 'many'"):
+        recipes.gbqr(**{option: "many"})  # type: ignore[arg-type]

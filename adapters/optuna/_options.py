@@ -8,6 +8,7 @@ from typing import Any, TypedDict, cast
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
+from automl_plugins._arguments import at_least, one_of
 from automl_plugins.models import FailedTrials
 from automl_plugins.recipes import Options
 
@@ -59,15 +60,3 @@ def of_proposer(options: Mapping[str, Any]) -> Options:
 def of_sampler(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of ``ProposerSampler``."""
     return {name: value for name, value in options.items() if name not in _PROPOSER}
-
-
-def at_least(name: str, value: float | None, low: float) -> None:
-    """Raise a ValueError for a value below ``low``; None is legal."""
-    if value is not None and not value >= low:
-        raise ValueError(f"{name} must be >= {low}, got {value!r}.")
-
-
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Raise a ValueError for a value that is not ``allowed``."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")

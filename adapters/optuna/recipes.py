@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from automl_plugins import recipes
+from automl_plugins._arguments import at_least
 from automl_plugins.representation import preset
 
-from ._options import SharedOptions, at_least, of_proposer, of_sampler
+from ._options import SharedOptions, of_proposer, of_sampler
 from .proposer_sampler import ProposerSampler
 from .sampler import SurrogateSampler
 
