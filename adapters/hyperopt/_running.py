@@ -146,9 +146,14 @@ class Run:
         return self.loss_threshold is not None and self._best() < self.loss_threshold
 
     def _spent(self) -> float:
-        """What the bar shows: seconds, or trials that have ended."""
+        """What the bar shows: seconds, or trials that have ended, at most the budget.
+
+        The last evaluations may take more seconds than were left, and tqdm warns of that.
+        """
         pulls = self.search.pulls()
-        return self.search.spent(pulls) if self.seconds else int(pulls.records.finished.sum())
+        if not self.seconds:
+            return int(pulls.records.finished.sum())
+        return min(self.search.spent(pulls), self.budget)
 
     def _progress(self) -> Callable[..., Any]:
         if not self.show_progressbar or not self.verbose:

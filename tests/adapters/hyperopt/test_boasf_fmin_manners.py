@@ -356,6 +356,26 @@ def test_progress_is_shown_as_in_fmin(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr() == ("", "")
 
 
+def test_the_bar_of_seconds_ends_at_the_budget() -> None:
+    shown = [0.0]
+
+    class Bar:
+        postfix = ""
+
+        def update(self, n: float) -> None:
+            shown.append(shown[-1] + n)
+
+    @contextmanager
+    def own(initial: float, total: float) -> Iterator[Bar]:
+        yield Bar()
+
+    def overrunning(config: dict[str, Any]) -> dict[str, Any]:
+        return {"loss": loss_of(config), "status": "ok", "took": 7.0}
+
+    run(overrunning, max_evals=None, budget_seconds=10, cost="took", show_progressbar=own)
+    assert shown[-1] == 10.0
+
+
 def test_progress_may_be_ones_own() -> None:
     class Bar:
         postfix = ""
