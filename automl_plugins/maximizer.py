@@ -114,6 +114,7 @@ def maximize(
             if search.joins:
                 gains = scores > levels[owner] + least
                 joined, joiner = _join(points, moved[gains], owner[gains], scores[gains])
+                joined = space.complete(joined, rng, fixed)  # two changes may meet a condition
                 fresh = space.allowed(joined) & ~repeats(space, joined, first.seen, first.taken)
                 if fresh.any():
                     joined = joined[fresh]

@@ -7,7 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause
+from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+)
 
 from automl_plugins.maximizer import SMAC_SEARCH, Candidates, LocalSearch, Score, maximize
 from automl_plugins.space import VectorSpace
@@ -158,7 +165,7 @@ def test_joined_gains_climb_a_sum_with_half_of_the_neighbours() -> None:
     assert 2 * fewer <= many
 
 
-def test_joined_gains_keep_to_forbidden_clauses_and_conditions() -> None:
+def test_joined_gains_keep_to_forbidden_clauses() -> None:
     space, score = letters(), rugged(3)
     seen: list[FloatArray] = []
 
@@ -169,3 +176,28 @@ def test_joined_gains_keep_to_forbidden_clauses_and_conditions() -> None:
     first = Candidates(space.sample(5, np.random.default_rng(0)), np.empty(0, dtype=np.uint64))
     maximize(space, record, first, np.empty((0, N_COLUMNS)), None, np.random.default_rng(1))
     assert (np.concatenate(seen)[:, 0] != 3).all()
+
+
+def test_joined_gains_that_meet_a_condition_together_are_whole() -> None:
+    both = ConfigurationSpace()
+    a, b, c = (Categorical(name, ["off", "on"]) for name in "abc")
+    child = Float("child", (0.0, 1.0))
+    both.add([a, b, c, child])
+    both.add(AndConjunction(EqualsCondition(child, a, "on"), EqualsCondition(child, b, "on")))
+    space = VectorSpace(both)
+    parents = [space.names.index(name) for name in "ab"]
+    seen: list[FloatArray] = []
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        seen.append(vectors)
+        value = (vectors[:, parents] == 1.0).sum(axis=1).astype(np.float64)
+        return value, -value
+
+    off = space.sample(200, np.random.default_rng(0))
+    off = off[(off[:, parents] == 0.0).all(axis=1)][:3]
+    first = Candidates(off, np.empty(0, dtype=np.uint64))
+    maximize(space, score, first, np.empty((0, space.d)), None, np.random.default_rng(1))
+    scored = np.concatenate(seen)
+    active = (scored[:, parents] == 1.0).all(axis=1)
+    assert active.any()
+    assert (~np.isnan(scored[:, space.names.index("child")]) == active).all()
