@@ -152,8 +152,7 @@ def pending_distance(
     """
     if not len(pending):
         return np.ones(len(features))
-    nearest = (distances(features, pending) / radius).min(axis=1)
-    return np.asarray(np.minimum(1.0, nearest**2))
+    return _parabola(distances(features, pending), radius)
 
 
 def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
@@ -196,8 +195,12 @@ def plateau_distance(features: FloatArray, flat: FloatArray, radii: FloatArray) 
     """
     if not len(flat):
         return np.ones(len(features))
-    nearest = (largest_differences(features, flat) / radii).min(axis=1)
-    return np.asarray(np.minimum(1.0, nearest**2))
+    return _parabola(largest_differences(features, flat), radii)
+
+
+def _parabola(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
+    """min(1, u^2) (m,) of the least of the ``gaps`` (m, p) in radii."""
+    return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1) ** 2))
 
 
 def largest_differences(a: FloatArray, b: FloatArray) -> FloatArray:
