@@ -16,9 +16,10 @@ from ._versions import OutdatedError
 from .addresses import did_you_mean, existing
 
 if TYPE_CHECKING:
+    from automl_plugins.records.search import Search
+
     from .bandits.report import ArmReport
     from .replay.protocol import Method
-    from .replay.search import Search
 
 _ADAPTERS = "automl_plugins.adapters"
 _logger = logging.getLogger(__name__)

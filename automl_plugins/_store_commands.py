@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.records.history import Status, count_statuses
+
 from ._optional import require
 from .addresses import existing
-from .history import Status, count_statuses
 
 if TYPE_CHECKING:
     from .meta import MetaStore, MetaTask, TaskRecord

@@ -12,12 +12,14 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
 from automl_plugins._arguments import at_least, one_of
-from automl_plugins.maximizer import SMAC_SEARCH
 from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.meta.task_memory import AnyTaskMemory, task_memory
-from automl_plugins.models import FailedTrials, ModelSettings
-from automl_plugins.proposer import Proposer, ProposerSettings
+from automl_plugins.meta.transfer import TransferTemplate
+from automl_plugins.proposers.maximizer import SMAC_SEARCH
+from automl_plugins.proposers.model_based import Proposer, ProposerSettings
+from automl_plugins.proposers.models import FailedTrials, ModelSettings
+from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.proposers.targets import TARGETS, Target
 from automl_plugins.surrogates import (
     DistanceAware,
     ExtraTrees,
@@ -25,16 +27,14 @@ from automl_plugins.surrogates import (
     QuantileBoosting,
     RandomForest,
 )
-from automl_plugins.surrogates.transfer import TransferTemplate
 from automl_plugins.surrogates.two_stage import Distance
-from automl_plugins.targets import TARGETS, Target
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from automl_plugins.meta.factorization import MatrixFactorization
-    from automl_plugins.meta.pipeline_proposer import PipelineProposer
-    from automl_plugins.meta.pipeline_proposer import Start as PipelineStart
+    from automl_plugins.proposers.pipelines import PipelineProposer
+    from automl_plugins.proposers.pipelines import Start as PipelineStart
 
 SURROGATES: dict[str, Any] = {
     "quantile_boosting": QuantileBoosting,
@@ -189,7 +189,7 @@ def surrogate(
         balance: See ``ProposerSettings``; at least 2.
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
-        target: Transform of the losses, see ``automl_plugins.targets``.
+        target: Transform of the losses, see ``automl_plugins.proposers.targets``.
         cost_exponent: See ``ProposerSettings``; used per second only.
         cost_budget: See ``ProposerSettings``.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
@@ -313,7 +313,7 @@ def blended(
         TypeError: For what is no memory.
         ValueError: For a memory without another task, or an argument outside its range.
     """
-    from automl_plugins.surrogates.blending import BlendedTemplate
+    from automl_plugins.meta.blending import BlendedTemplate
 
     known = task_memory(memory, task=task)
     template = BlendedTemplate(
@@ -358,7 +358,7 @@ def pmf(
         ValueError: For a memory without another task, or an argument outside its range.
     """
     from automl_plugins.meta.factorization import MatrixFactorization
-    from automl_plugins.meta.pipeline_proposer import PipelineProposer
+    from automl_plugins.proposers.pipelines import PipelineProposer
 
     if paper and model is None:
         model = MatrixFactorization.paper()
@@ -425,7 +425,7 @@ def _preset(
         failed_trials=failed,
     )
     given = {name: value for name, value in options.items() if value is not None}
-    return cast(Options, own | given)
+    return cast("Options", own | given)
 
 
 def _resolve(surrogate: Any) -> Any:

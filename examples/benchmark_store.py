@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from automl_plugins.meta.records import TaskRecord
 from automl_plugins.meta.store import MetaStore
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 
 FORK = multiprocessing.get_context("fork")
 AT_ONCE = 4  # writers that are killed side by side

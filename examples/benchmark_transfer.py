@@ -26,9 +26,9 @@ from recorded_tables import oboe
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset
-from automl_plugins.meta.suggested_start import SuggestedStart
 from automl_plugins.meta.task_memory import TaskMemory
-from automl_plugins.proposal import AnyProposer
+from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.replay import Method, Problem, Table, proposing, replay
 from automl_plugins.statistics import compare
 from automl_plugins.surrogates import TwoStageTransfer

@@ -38,9 +38,9 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from automl_plugins.bandits.branches import hyperparameter_counts
 from automl_plugins.bandits.model_weights import model_weights
 from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalving, best
+from automl_plugins.spaces.branches import hyperparameter_counts
 from automl_plugins.statistics import compare
 
 RESOURCES = ("1/9", "1/3", "1")  # parts of the training rows

@@ -29,13 +29,13 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCo
 from recorded_tables import data_folder, oboe, svm_grid
 
 from automl_plugins import recipes
-from automl_plugins.history import History, Status
-from automl_plugins.models import ModelSettings
-from automl_plugins.pending import ask
-from automl_plugins.proposal import AnyProposer
-from automl_plugins.proposer import Proposer, ProposerSettings
+from automl_plugins.proposers.model_based import Proposer, ProposerSettings
+from automl_plugins.proposers.models import ModelSettings
+from automl_plugins.proposers.pending import ask
+from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.records.history import History, Status
 from automl_plugins.replay import Table
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
 

@@ -40,7 +40,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 N_CONFIGURATIONS = 64

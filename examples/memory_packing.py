@@ -14,9 +14,9 @@ from memory_data import load
 from memory_journal import Results, results
 from tqdm.auto import tqdm
 
-from automl_plugins.history import Status
 from automl_plugins.meta import TaskRecord, meta_features
 from automl_plugins.meta.files import write_records
+from automl_plugins.records.history import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
 _DIGITS = 5  # significant ones of losses and meta-features; folds have 2 000 rows at most

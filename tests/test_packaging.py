@@ -260,10 +260,10 @@ def forbidden(name: str, imported: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [
-        ("automl_plugins.space", "import ConfigSpace, numpy.linalg", False),
-        ("automl_plugins.space", "def f():\n    import optuna.trial", True),
-        ("automl_plugins.space", "from smac import Scenario", True),
-        ("automl_plugins.space", "from . import adapters", True),
+        ("automl_plugins.spaces.vector_space", "import ConfigSpace, numpy.linalg", False),
+        ("automl_plugins.spaces.vector_space", "def f():\n    import optuna.trial", True),
+        ("automl_plugins.spaces.vector_space", "from smac import Scenario", True),
+        ("automl_plugins.recipes", "from . import adapters", True),
         ("automl_plugins.meta.store", "from ..adapters.optuna import record", True),
         ("automl_plugins.meta.store", "from ..history import History", False),
         ("automl_plugins.adapters.optuna.record", "import optuna", False),
@@ -271,7 +271,11 @@ def forbidden(name: str, imported: str) -> bool:
         ("automl_plugins.adapters.optuna.record", "from .._optional import require", False),
         ("automl_plugins.adapters.optuna.record", "from ..optuna import trials", False),
         ("automl_plugins.adapters.smac.record", "from .. import optuna", True),
-        ("automl_plugins.adapters.smac.record", "from automl_plugins.history import H", False),
+        (
+            "automl_plugins.adapters.smac.record",
+            "from automl_plugins.records.history import H",
+            False,
+        ),
         ("automl_plugins.adapters.smac.record", "from adapters.smac import curves", True),
         ("automl_plugins.adapters._optional", "from .optuna import record", True),
         ("automl_plugins.adapters._optional", "import optuna", True),

@@ -11,13 +11,13 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from automl_plugins import recipes
-from automl_plugins.history import History, Status
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.suggested_start import SuggestedStart
-from automl_plugins.proposal import AnyProposer, Proposal
-from automl_plugins.proposer import Proposer
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.model_based import Proposer
+from automl_plugins.proposers.proposal import AnyProposer, Proposal
+from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from automl_plugins.bandits import ArmRecords, ArmReport
-from automl_plugins.history import History, Status
 from automl_plugins.meta import Design, MetaTask, Suggestion, TaskRecord, bundled
 from automl_plugins.meta.factorization.recommendation import Recommendation
 from automl_plugins.meta.features.extraction import MetaFeatures
-from automl_plugins.proposal import Proposal
+from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.records.history import History, Status
 from automl_plugins.replay import RecordedTrial, Search, TrialStatus
 from automl_plugins.statistics import compare
 

@@ -115,7 +115,7 @@ def test_adapters_refuse_old_frameworks_before_they_import_them(tmp_path: Path) 
 
 def test_the_core_refuses_old_numerics(tmp_path: Path) -> None:
     install(tmp_path, "scikit-learn", "1.5.2")
-    first, imported = errors(tmp_path, "automl_plugins.space")
+    first, imported = errors(tmp_path, "automl_plugins.spaces.vector_space")
     assert first.startswith("automl_plugins needs scikit-learn >= ")
     assert imported == "[]"
 

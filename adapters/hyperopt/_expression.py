@@ -43,8 +43,8 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import hp
 
-from automl_plugins.conditions import is_active
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.vector_space import VectorSpace
 
 AnyHyperparameter = Hyperparameter[Any, Any]
 

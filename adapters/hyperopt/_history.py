@@ -14,9 +14,9 @@ import numpy.typing as npt
 from ConfigSpace.hyperparameters import IntegerHyperparameter, OrdinalHyperparameter
 from hyperopt import JOB_STATE_DONE, STATUS_OK, Trials
 
-from automl_plugins.history import History, Status
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.ranges import MOST_EXACT, scale_of
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._documents import Document
 from ._pulls import FINISHED, UNFINISHED, number, seconds_of

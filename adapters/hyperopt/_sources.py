@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from hyperopt import Trials
 
 from automl_plugins.meta.task_memory import task_memory
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._history import TrialReader
 from .memory_io import finished, meta_dataset_from_trials

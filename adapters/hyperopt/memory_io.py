@@ -12,12 +12,12 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, STATUS_FAIL, STATUS_OK, Trials
 
-from automl_plugins.history import Status
 from automl_plugins.meta.alignment import Missing, OutOfRange
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.records import TaskRecord, UnnamedTask
-from automl_plugins.replay.search import Search
+from automl_plugins.records.history import Status
+from automl_plugins.records.search import Search
+from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 
 from ._documents import NOTE, Document, new_document, values_of
 from ._private import all_documents

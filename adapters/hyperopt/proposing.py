@@ -16,9 +16,9 @@ from weakref import WeakKeyDictionary
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
-from automl_plugins.history import History
-from automl_plugins.pending import ask
-from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.pending import ask
+from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.records.history import History
 from automl_plugins.streams import Streams
 
 from ._documents import NOTE, Document, new_document

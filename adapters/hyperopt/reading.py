@@ -12,8 +12,8 @@ import numpy as np
 from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, JOB_STATE_RUNNING, STATUS_OK, Trials
 from hyperopt.base import JOB_STATE_CANCEL, JOB_STATE_NEW
 
+from automl_plugins.records.search import RecordedTrial, Search
 from automl_plugins.replay.protocol import TrialStatus
-from automl_plugins.replay.search import RecordedTrial, Search
 
 from ._private import all_documents
 

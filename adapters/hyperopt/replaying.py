@@ -22,7 +22,7 @@ from hyperopt import (
 )
 
 from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._boasf_options import BoasfOptions

@@ -9,7 +9,7 @@ from .._optional import require
 require("optuna", "optuna")
 
 if TYPE_CHECKING:
-    from automl_plugins.explanation import Explanation
+    from automl_plugins.proposers.explanation import Explanation
 
     from .arm_recipes import BanditSampler, WeightedModelSampler
     from .arm_report import arm_report
@@ -35,7 +35,7 @@ import_when_used(
         "boasf_sampler": ["BOASFSampler"],
         "callbacks": ["NoImprovement"],
         "explain": ["explain"],
-        "automl_plugins.explanation": ["Explanation"],
+        "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
         "memory_io": ["is_space", "meta_dataset_from_studies", "read_task", "write_history"],

@@ -21,9 +21,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from automl_plugins.conditions import Rule
-from automl_plugins.design import distances
-from automl_plugins.history import Status
+from automl_plugins.proposers.design import distances
+from automl_plugins.records.history import Status
+from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.ranges import count_floats
 
 from ._arms import ArmMemory

@@ -17,7 +17,7 @@ from automl_plugins.bandits.policy import failing
 from automl_plugins.bandits.records import ArmRecords, ArmStatistics
 from automl_plugins.bandits.rewards import RewardScale
 from automl_plugins.bandits.rounds import Round
-from automl_plugins.explanation import ArmFacts
+from automl_plugins.proposers.explanation import ArmFacts
 
 from . import _private
 from ._columns import Cost, Row

@@ -25,7 +25,7 @@ from optuna.distributions import (
 )
 from optuna.trial import create_trial
 
-from automl_plugins.meta.records import TaskRecord
+from automl_plugins.records.task_record import TaskRecord
 
 
 def distributions_of(space: ConfigurationSpace) -> dict[str, BaseDistribution]:

@@ -14,7 +14,7 @@ from optuna.distributions import (
     FloatDistribution,
 )
 
-from automl_plugins.conditions import Rule
+from automl_plugins.spaces.conditions import Rule
 
 from . import _private
 from ._distributions import typed

@@ -12,9 +12,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.conditions import Rule
-from automl_plugins.history import History, Status
-from automl_plugins.proposer import refit_point
+from automl_plugins.proposers.model_based import refit_point
+from automl_plugins.records.history import History, Status
+from automl_plugins.spaces.conditions import Rule
 
 from . import _private
 from ._columns import Columns, Cost, Row, read_trial

@@ -9,7 +9,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins._arguments import at_least, one_of
-from automl_plugins.models import FailedTrials
+from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.recipes import Options
 
 from ._columns import Cost
@@ -54,7 +54,7 @@ def of_proposer(options: Mapping[str, Any]) -> Options:
     at_least("n_startup_trials", options.get("n_startup_trials"), 0)
     one_of("failed_trials", options.get("failed_trials", "avoid"), ("avoid", "ignore"))
     kept = {_PROPOSER[name]: value for name, value in options.items() if name in _PROPOSER}
-    return cast(Options, kept)
+    return cast("Options", kept)
 
 
 def of_sampler(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,12 +19,12 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins.addresses import existing
-from automl_plugins.history import Status
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import Memory, recorded
-from automl_plugins.meta.records import TaskRecord
-from automl_plugins.meta.spaces import union_space
 from automl_plugins.meta.store import MetaStore
+from automl_plugins.records.history import Status
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 
 from ._distributions import distributions_of

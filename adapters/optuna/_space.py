@@ -21,10 +21,10 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from automl_plugins import conditions
-from automl_plugins.conditions import Rule, as_condition
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces import conditions
+from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.ranges import float_range, integer_range
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._steps import steps_of
 

@@ -21,7 +21,7 @@ from automl_plugins.meta.coverage import notes, nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import opened
 from automl_plugins.meta.store import MetaStore
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._cache import Cache
 from ._sources import Sources

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.bandits.branches import log_volumes
 from automl_plugins.bandits.model_weights import (
     weights_from_counts,
     weights_from_logs,
@@ -18,8 +17,9 @@ from automl_plugins.bandits.model_weights import (
 from automl_plugins.bandits.policy import ArmChoice, Policy, working
 from automl_plugins.bandits.records import ArmStatistics
 from automl_plugins.bandits.ucb import MaxUCB
-from automl_plugins.history import Status
+from automl_plugins.records.history import Status
 from automl_plugins.representation import preset
+from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner
 from ._arm_situation import Situation

@@ -15,8 +15,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.policy import ArmChoice
-from automl_plugins.explanation import ArmFacts
-from automl_plugins.pending import MOST_ASKING
+from automl_plugins.proposers.explanation import ArmFacts
+from automl_plugins.proposers.pending import MOST_ASKING
 from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.explanation import ArmFacts, Explanation
+from automl_plugins.proposers.explanation import ArmFacts, Explanation
 
 from . import _private
 from .initial_design import INITIAL_DESIGN

@@ -32,8 +32,8 @@ from automl_plugins.meta.warm_start import (
     n_suggestions,
     space_filling,
 )
-from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._distributions import distributions_of, typed

@@ -15,10 +15,10 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.design import apportion, stratified_value
-from automl_plugins.history import History
-from automl_plugins.pending import ask
-from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.proposers.design import apportion, stratified_value
+from automl_plugins.proposers.pending import ask
+from automl_plugins.proposers.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.records.history import History
 from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 

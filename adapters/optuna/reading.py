@@ -25,9 +25,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.addresses import did_you_mean, existing
-from automl_plugins.conditions import Rule, as_condition
+from automl_plugins.records.search import RecordedTrial, Search
 from automl_plugins.replay.protocol import TrialStatus
-from automl_plugins.replay.search import RecordedTrial, Search
+from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.ranges import float_range, integer_range
 
 from ._columns import cost_of

@@ -13,8 +13,8 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.conditions import is_active
 from automl_plugins.meta.recorder import Recorder, WritableStore
+from automl_plugins.spaces.conditions import is_active
 
 from .memory_io import finished, read_trials, studies_in
 from .reading import space_of_trials

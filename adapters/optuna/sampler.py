@@ -9,11 +9,11 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins.models import FailedTrials
-from automl_plugins.proposal import AnyProposer
-from automl_plugins.proposer import Proposer
+from automl_plugins.proposers.model_based import Proposer
+from automl_plugins.proposers.models import FailedTrials
+from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.targets import Target
 from automl_plugins.recipes import AcquisitionName
-from automl_plugins.targets import Target
 
 from ._columns import Cost
 from ._options import of_proposer
@@ -40,7 +40,7 @@ class SurrogateSampler(ProposerSampler):
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
         target: Transform of the losses: ``"log_regret"``, ``"normal_scores"`` (only their order
-            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.targets``.
+            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.proposers.targets``.
         cost_exponent: kappa in gain / seconds^kappa, in [0, 1]; used per second only.
         cost_budget: Number of trials over which kappa falls to 0; None keeps it.
         n_startup_trials: Trials before the model is asked. None follows the space: at least 6,

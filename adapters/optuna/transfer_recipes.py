@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from automl_plugins import recipes
-from automl_plugins.meta.pipeline_proposer import Start
+from automl_plugins.proposers.pipelines import Start
 from automl_plugins.representation import preset
 from automl_plugins.surrogates.two_stage import Distance
 

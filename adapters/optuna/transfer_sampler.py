@@ -11,9 +11,9 @@ from optuna.logging import get_logger
 from optuna.study import Study
 
 from automl_plugins import recipes
-from automl_plugins.history import History, Status
-from automl_plugins.pending import ask
-from automl_plugins.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.proposers.pending import ask
+from automl_plugins.proposers.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.records.history import History, Status
 
 from . import _private
 from ._cache import Cache

@@ -22,7 +22,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from smac import RunHistory
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
-from automl_plugins.history import History, Status
+from automl_plugins.records.history import History, Status
 
 FloatArray = npt.NDArray[np.float64]
 Trial = tuple[TrialKey, TrialValue]

@@ -9,13 +9,13 @@ import numpy.typing as npt
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 from smac.model.abstract_model import AbstractModel
 
-from automl_plugins.acquisition import (
+from automl_plugins.proposers.acquisition import (
     gbqr_median,
     log_expected_improvement,
     lower_confidence_bound,
     weighted,
 )
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import space_of
 

@@ -16,11 +16,11 @@ from smac.main.smbo import SMBO
 from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
-from automl_plugins.history import History
-from automl_plugins.pending import ask
-from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.pending import ask
+from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._history import Rows, canonical

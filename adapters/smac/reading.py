@@ -16,8 +16,8 @@ from smac import RunHistory
 from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
+from automl_plugins.records.search import RecordedTrial, Search
 from automl_plugins.replay.protocol import TrialStatus
-from automl_plugins.replay.search import RecordedTrial, Search
 from automl_plugins.spaces.values import values_of
 
 from ._private import facade_name

@@ -20,8 +20,8 @@ from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
-from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.values import values_of
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import next_trial, quiet, uses_budgets
 

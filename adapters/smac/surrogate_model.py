@@ -10,9 +10,9 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from smac.model.abstract_model import AbstractModel
 
-from automl_plugins.models import seeded
+from automl_plugins.proposers.models import seeded
 from automl_plugins.recipes import boosted
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
 

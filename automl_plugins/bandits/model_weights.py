@@ -27,7 +27,13 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from .branches import choice_of, hyperparameter_counts, log_volumes, options_of
+from automl_plugins.spaces.branches import (
+    choice_of,
+    hyperparameter_counts,
+    log_volumes,
+    options_of,
+)
+
 from .restriction import restricted
 
 FloatArray = npt.NDArray[np.float64]

@@ -44,8 +44,8 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.types import NotSet
 
-from automl_plugins.forbidden import at_least, sound
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.forbidden import at_least, sound
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .domains import Active, Domain, Range, activity, domain_of, truth
 

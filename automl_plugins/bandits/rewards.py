@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.outliers import HUGE, tame
+from automl_plugins.records.outliers import HUGE, tame
 
 FloatArray = npt.NDArray[np.float64]
 

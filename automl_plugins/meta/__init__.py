@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from automl_plugins.records.task_record import TaskRecord
+
     from .bundled import bundled
     from .conversion import convert
     from .coverage import Coverage
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from .factorization import MatrixFactorization
     from .features.extraction import MetaFeatures, meta_feature_names, meta_features
     from .meta_learner import MetaLearner
-    from .records import TaskRecord
     from .store import MetaStore, StoreError
     from .tasks import MetaTask
 
@@ -30,7 +31,7 @@ import_when_used(
         "factorization": ["MatrixFactorization"],
         "features.extraction": ["MetaFeatures", "meta_feature_names", "meta_features"],
         "meta_learner": ["MetaLearner"],
-        "records": ["TaskRecord"],
+        "automl_plugins.records.task_record": ["TaskRecord"],
         "store": ["MetaStore", "StoreError"],
         "tasks": ["MetaTask"],
     },

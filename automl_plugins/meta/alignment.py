@@ -21,8 +21,8 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.known_meanings import KNOWN_MEANINGS, TaskFacts, apply_rule, rule_for
-from automl_plugins.space import VectorSpace
+from automl_plugins.meta.known_meanings import KNOWN_MEANINGS, TaskFacts, apply_rule, rule_for
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .coverage import Coverage
 

@@ -24,15 +24,15 @@ from ConfigSpace.hyperparameters import (
 )
 
 from automl_plugins._frameworks import adapter, owner_of
-from automl_plugins.conditions import is_active
-from automl_plugins.history import Status
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.history import Status
+from automl_plugins.records.task_record import TaskRecord, UnnamedTask
+from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .alignment import Missing, OutOfRange, align
 from .coverage import Coverage
 from .dataset import MetaDataset
-from .records import TaskRecord, UnnamedTask
 
 _NONE: Any = object()
 

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.history import Status, known_seconds
-from automl_plugins.outliers import tame
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.history import Status, known_seconds
+from automl_plugins.records.outliers import tame
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .alignment import Missing, OutOfRange
 from .coverage import Coverage
 from .gathering import gather
-from .records import TaskRecord
 from .scores import by_task
 from .tasks import MetaTask
 

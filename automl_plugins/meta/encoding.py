@@ -18,9 +18,8 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import DECODERS, ENCODERS
-
-from .records import TaskRecord
 
 FloatArray = npt.NDArray[np.float64]
 

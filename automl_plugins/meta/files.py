@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from automl_plugins.history import Status
+from automl_plugins.records.history import Status
+from automl_plugins.records.task_record import TaskRecord
 
 from .encoding import (
     encode,
@@ -29,7 +30,6 @@ from .encoding import (
     plain_tags,
     space_of,
 )
-from .records import TaskRecord
 
 FORMAT = "automl_plugins records"
 VERSION = 1

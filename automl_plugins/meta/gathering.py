@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.history import Status
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.history import Status
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.union import union_space
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .alignment import Missing, OutOfRange, align
 from .coverage import Coverage
-from .records import TaskRecord
-from .spaces import union_space
 from .tasks import MetaTask
 
 FloatArray = npt.NDArray[np.float64]

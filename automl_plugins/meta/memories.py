@@ -10,12 +10,12 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from automl_plugins.addresses import existing
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.union import union_space
 
 from .bundled import LEARNERS, bundled
 from .coverage import nothing_left
 from .dataset import MetaDataset
-from .records import TaskRecord
-from .spaces import union_space
 
 
 class Store(Protocol):

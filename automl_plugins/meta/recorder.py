@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.records.task_record import TaskRecord
+
 from .encoding import checked_name, digest, encode, plain_meta_features, plain_space, plain_tags
-from .records import TaskRecord
 
 logger = logging.getLogger("automl_plugins.meta.recorder")
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection
 from typing import Any, Protocol, runtime_checkable
 
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .coverage import notes
 from .dataset import MetaDataset

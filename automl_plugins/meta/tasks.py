@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from automl_plugins.known_meanings import TaskFacts
+from automl_plugins.meta.known_meanings import TaskFacts
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.design import next_point
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.design import next_point
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
@@ -233,7 +233,7 @@ def name_of(design: AnyDesign) -> str:
     if isinstance(design, Design):
         return design.method
     while isinstance(design, partial):
-        design = cast(AnyDesign, design.func)
+        design = cast("AnyDesign", design.func)
     return design if isinstance(design, str) else getattr(design, "__name__", repr(design))
 
 

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from automl_plugins.records.search import RecordedTrial, Search, search_frame
+
     from .callables import Record
     from .journal import read_runs
     from .proposing import proposing
     from .protocol import Method, Optimizer, Outcome, Problem, Proposal, Prunes, TrialStatus
     from .runs import replay
-    from .search import RecordedTrial, Search, search_frame
     from .simulation import regret
     from .table import Answer, Table
 
@@ -30,7 +31,7 @@ import_when_used(
             "TrialStatus",
         ],
         "runs": ["replay"],
-        "search": ["RecordedTrial", "Search", "search_frame"],
+        "automl_plugins.records.search": ["RecordedTrial", "Search", "search_frame"],
         "simulation": ["regret"],
         "table": ["Answer", "Table"],
     },

@@ -25,13 +25,13 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
-from automl_plugins.conditions import Rule, as_condition, infer_rules
+from automl_plugins.records.search import RecordedTrial, Search
+from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
+from automl_plugins.spaces.value_types import kind_of
 from automl_plugins.spaces.values import find, plain, read
-from automl_plugins.value_types import kind_of
 
 from .protocol import TrialStatus
 from .scales import INACTIVE
-from .search import RecordedTrial, Search
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.history import History, Status
-from automl_plugins.proposal import SurrogateFailure
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.proposal import SurrogateFailure
+from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.values import as_configuration, values_of
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from .protocol import Outcome, Problem, Proposal, TrialStatus
 
 if TYPE_CHECKING:
-    from automl_plugins.proposal import AnyProposer
+    from automl_plugins.proposers.proposal import AnyProposer
 
 FloatArray = npt.NDArray[np.float64]
 ProposerFactory = Callable[[Problem], "AnyProposer"]

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from automl_plugins._optional import require
+from automl_plugins.records.search import COLUMNS
 
 from .callables import as_method
 from .journal import Journal, Key
 from .protocol import Method, Problem
-from .search import COLUMNS
 from .simulation import Budget, Evaluation, Simulation, regret
 from .table import Table
 

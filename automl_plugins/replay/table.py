@@ -14,9 +14,9 @@ import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
-from automl_plugins.conditions import is_active
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import values_of
+from automl_plugins.spaces.vector_space import VectorSpace
 
 from .measurements import column, durations, learning_curves
 from .scales import INACTIVE, Scales

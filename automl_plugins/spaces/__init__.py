@@ -1,1 +1,1 @@
-"""What the values of a search space are: one rule, for all frameworks."""
+"""The search space as arrays: vectors, conditions, values, unions, branches and cells."""

@@ -25,7 +25,7 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.value_types import kind_of
+from automl_plugins.spaces.value_types import kind_of
 
 FloatArray = npt.NDArray[np.float64]
 

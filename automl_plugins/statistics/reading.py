@@ -12,7 +12,7 @@ from automl_plugins.statistics.scores import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from automl_plugins.replay.search import Search
+    from automl_plugins.records.search import Search
 
 #: (task, method) or (task, method, seed)
 Label = tuple[Any, ...]
@@ -35,7 +35,7 @@ def searches_frame(
             with a finished trial.
         TypeError: If an object belongs to no framework that is known.
     """
-    from automl_plugins.replay.search import search_frame
+    from automl_plugins.records.search import search_frame
 
     searches, notes = _labelled_searches(data, label)
     places = Counter(map(_place, searches))
@@ -94,7 +94,7 @@ def _checked(name: Label) -> Label:
 
 def _searches(thing: Any, name: Label) -> list[Search]:
     from automl_plugins._frameworks import curves_of
-    from automl_plugins.replay.search import Search
+    from automl_plugins.records.search import Search
 
     labels = dict(zip(("table", "method", "seed"), name, strict=False))
     if isinstance(thing, Search):

@@ -71,7 +71,7 @@ class Runs:
 
 
 def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
-    """The runs of a tidy frame, see ``automl_plugins.replay.search.COLUMNS``.
+    """The runs of a tidy frame, see ``automl_plugins.records.search.COLUMNS``.
 
     The regret is the column of that name. Without one it is the best loss so far, scaled to
     [0, 1] by the least and the largest finite loss that any method has met on the table.

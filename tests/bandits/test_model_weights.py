@@ -30,14 +30,14 @@ from ConfigSpace import (
 )
 from hypothesis import assume, given
 
-from automl_plugins.bandits.branches import hyperparameter_counts, log_volumes
 from automl_plugins.bandits.model_weights import (
     failure_probability,
     model_weights,
     weights_from_counts,
     weights_from_logs,
 )
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.branches import hyperparameter_counts, log_volumes
+from automl_plugins.spaces.vector_space import VectorSpace
 
 # Hyperparameters of the paper's models (table 3).
 PAPER = [8, 6, 11, 10, 2, 3, 1, 8, 3, 4, 1]

@@ -60,7 +60,7 @@ from automl_plugins.bandits.splitting import (
     split_interval,
     splittable,
 )
-from automl_plugins.space import FloatArray, VectorSpace
+from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
 Value = dict[str, Any]
 

@@ -23,7 +23,7 @@ from optuna.testing.pytest_samplers import (
     SingleOnlySamplerTestCase,
 )
 
-from automl_plugins.meta.records import TaskRecord
+from automl_plugins.records.task_record import TaskRecord
 
 _SPACE = ConfigurationSpace({"x": (0.0, 10.0), "y": (0, 10)})
 _GRID = [{"x": x, "y": y} for x in (0.1, 0.5, 5.0) for y in (1, 4)]

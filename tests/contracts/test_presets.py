@@ -21,15 +21,15 @@ from hyperopt import Domain, Trials, hp
 from scipy.stats import norm
 
 from automl_plugins import recipes
-from automl_plugins.acquisition import log_expected_improvement
 from automl_plugins.bandits import SuccessiveFiltering
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.rounds import Round
-from automl_plugins.history import History, Status
 from automl_plugins.meta import MatrixFactorization, MetaDataset, TaskRecord
 from automl_plugins.meta.factorization.kernels import Parameters
-from automl_plugins.proposer import Proposer
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.acquisition import log_expected_improvement
+from automl_plugins.proposers.model_based import Proposer
+from automl_plugins.records.history import History, Status
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
 from automl_plugins.surrogates.two_stage_sources import Sources

@@ -28,10 +28,10 @@ from smac import Scenario
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins import recipes
-from automl_plugins.history import History, Status
 from automl_plugins.meta import TaskRecord
-from automl_plugins.proposal import AnyProposer
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.records.history import History, Status
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 SEED = 7

@@ -17,11 +17,11 @@ from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.known_meanings import TaskFacts
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.alignment import align
-from automl_plugins.space import VectorSpace
+from automl_plugins.meta.known_meanings import TaskFacts
 from automl_plugins.spaces.values import as_configuration, to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 
 
 def svm() -> ConfigurationSpace:

@@ -36,11 +36,11 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from automl_plugins.history import Status
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.conversion import conform, convert, dataset_of
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.history import Status
 from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
 
 FRAMEWORKS = {"optuna": in_optuna, "smac": in_smac, "hyperopt": in_hyperopt}
 

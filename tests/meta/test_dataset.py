@@ -17,10 +17,10 @@ from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.history import Status
 from automl_plugins.meta import MetaDataset, MetaTask, TaskRecord
 from automl_plugins.meta.scores import by_task, regret, standardised
-from automl_plugins.meta.spaces import union_space
+from automl_plugins.records.history import Status
+from automl_plugins.spaces.union import union_space
 
 
 def unit(*names: str) -> ConfigurationSpace:

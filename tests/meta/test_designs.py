@@ -7,7 +7,6 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from scipy.stats import kendalltau
 
-from automl_plugins.history import Status
 from automl_plugins.meta import (
     Design,
     MetaDataset,
@@ -22,6 +21,7 @@ from automl_plugins.meta import (
     top_k,
 )
 from automl_plugins.meta.designs import InitialDesign
+from automl_plugins.records.history import Status
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 ALL = [top_k, delta, diverse, knn, portfolio, bad_start]

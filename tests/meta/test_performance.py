@@ -6,7 +6,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.designs.performance import coordinates, kernel_means, performance
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 

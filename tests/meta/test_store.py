@@ -22,9 +22,9 @@ import pytest
 import sqlalchemy as sa
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from automl_plugins.history import Status
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.store import MetaStore, StoreError
+from automl_plugins.records.history import Status
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs", "meta_artifacts"]

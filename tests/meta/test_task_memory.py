@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace, Float
 
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord, bundled
 from automl_plugins.meta.task_memory import AnyTaskMemory, TaskMemory, task_memory
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 
 def a_space(upper: float = 1.0) -> ConfigurationSpace:

@@ -31,7 +31,7 @@ from automl_plugins.meta.warm_start import (
     name_of,
     space_filling,
 )
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 
 @pytest.fixture

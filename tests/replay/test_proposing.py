@@ -19,12 +19,12 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.history import History, Status
-from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr
+from automl_plugins.records.history import History, Status
 from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, proposing, replay
 from automl_plugins.replay.proposing import ProposerSearch
-from automl_plugins.space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 COMPLETE, FAILED, PRUNED = TrialStatus.COMPLETE, TrialStatus.FAILED, TrialStatus.PRUNED

@@ -21,6 +21,7 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.records.search import COLUMNS
 from automl_plugins.replay import (
     Answer,
     RecordedTrial,
@@ -31,7 +32,6 @@ from automl_plugins.replay import (
     search_frame,
 )
 from automl_plugins.replay.frames import infer_space
-from automl_plugins.replay.search import COLUMNS
 
 NAN = math.nan
 COMPLETE, FAILED, PRUNED = TrialStatus.COMPLETE, TrialStatus.FAILED, TrialStatus.PRUNED

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta.encoding import plain_space, space_of
-from automl_plugins.space import VectorSpace
 from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, float_range, integer_range
+from automl_plugins.spaces.vector_space import VectorSpace
 
 LARGEST = sys.float_info.max
 ENDS = [0.0, 5e-324, 1e-310, 1e-20, 1e-14, 0.1, 1.0, 100.0, 1e15, 1e200, 1e300, LARGEST]

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from automl_plugins import _frameworks
+from automl_plugins.records.search import RecordedTrial, Search, search_frame
 from automl_plugins.replay.protocol import TrialStatus
-from automl_plugins.replay.search import RecordedTrial, Search, search_frame
 from automl_plugins.statistics import Comparison, compare
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from automl_plugins.proposers.targets import transform
 from automl_plugins.surrogates import Blended, DistanceAware, QuantileBoosting
 from automl_plugins.surrogates.base import FloatArray, Surrogate
 from automl_plugins.surrogates.blended import vote
-from automl_plugins.targets import transform
 
 RNG = np.random.default_rng(1)
 X, NEW = RNG.random((12, 2)), RNG.random((9, 2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.acquisition import expected_improvement
+from automl_plugins.proposers.acquisition import expected_improvement
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.acquisition import log_expected_improvement
+from automl_plugins.proposers.acquisition import log_expected_improvement
 
 from .model import MatrixFactorization
 from .portfolio import Pick

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.history import Status
+from automl_plugins.records.history import Status
+from automl_plugins.records.task_record import TaskRecord
 
 from ..encoding import checked_name
 from ..files import read_searches
-from ..records import TaskRecord
 from .reader import StoreReader
 
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._optional import require
+from automl_plugins.records.task_record import TaskRecord
 
 from ..alignment import Missing, OutOfRange
 from ..dataset import MetaDataset
 from ..files import StoredSearch, write_searches
-from ..records import TaskRecord
 from ..tasks import MetaTask
 
 

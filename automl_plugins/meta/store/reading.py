@@ -12,9 +12,10 @@ import numpy.typing as npt
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from automl_plugins.records.task_record import TaskRecord
+
 from ..encoding import meta_features_of, space_of
 from ..files import StoredSearch
-from ..records import TaskRecord
 from ..tasks import MetaTask
 from .errors import StoreError
 from .reader import SearchInfo

@@ -15,6 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
+from automl_plugins.records.task_record import TaskRecord
+
 from ..encoding import (
     checked_name,
     checked_text,
@@ -27,7 +29,6 @@ from ..encoding import (
     plain_space,
     plain_tags,
 )
-from ..records import TaskRecord
 from .schema import artifacts, runs, searches, spaces, tasks
 
 

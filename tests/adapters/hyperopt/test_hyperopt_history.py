@@ -28,7 +28,7 @@ from hyperopt import (
 )
 from hyperopt.base import JOB_STATE_CANCEL
 
-from automl_plugins.history import History, Status
+from automl_plugins.records.history import History, Status
 
 START = datetime(2024, 1, 1)
 

@@ -51,8 +51,8 @@ from hyperopt.fmin import FMinIter
 from hyperopt.utils import coarse_utcnow
 
 from automl_plugins import recipes
-from automl_plugins.proposal import AnyProposer, Proposal, SurrogateFailure
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
 

@@ -17,7 +17,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import Trial
 
 from automl_plugins.bandits import AlwaysBest
-from automl_plugins.proposal import SurrogateFailure
+from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.streams import Streams
 
 

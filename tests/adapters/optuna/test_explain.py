@@ -26,7 +26,7 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState, create_trial
 
 from automl_plugins.bandits import UCB1
-from automl_plugins.explanation import Explanation
+from automl_plugins.proposers.explanation import Explanation
 
 
 def kinds(trial: optuna.Trial) -> float:

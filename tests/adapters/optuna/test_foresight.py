@@ -17,7 +17,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from automl_plugins.conditions import Rule
+from automl_plugins.spaces.conditions import Rule
 
 SPACE: dict[str, BaseDistribution] = {
     "kind": CategoricalDistribution(["a", "b", "c"]),

@@ -15,7 +15,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from automl_plugins.conditions import Rule
+from automl_plugins.spaces.conditions import Rule
 
 NAN = math.nan
 

@@ -29,7 +29,7 @@ from optuna.trial import TrialState
 from transfer_objectives import SAMPLERS, branches, earlier, studied
 
 from automl_plugins.meta import MetaStore
-from automl_plugins.meta.records import TaskRecord
+from automl_plugins.records.task_record import TaskRecord
 
 EVERY = pytest.mark.parametrize("make", SAMPLERS.values(), ids=SAMPLERS)
 

@@ -33,11 +33,11 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from transfer_objectives import earlier, studied
 
-from automl_plugins.conditions import Rule
-from automl_plugins.history import Status
 from automl_plugins.meta import MetaStore
-from automl_plugins.meta.records import TaskRecord
 from automl_plugins.meta.task_memory import AnyTaskMemory
+from automl_plugins.records.history import Status
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.conditions import Rule
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from storages import SlowStorage, UnpublishedStorage
 
-from automl_plugins.proposal import Proposal
+from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.recipes import gbqr
 
 WORKERS = 8

@@ -35,11 +35,11 @@ from smac.intensifier.hyperband import Hyperband
 from smac.random_design import ModulusRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from automl_plugins.history import History, Status
 from automl_plugins.meta import MetaDataset
-from automl_plugins.proposal import Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr, tst
-from automl_plugins.space import VectorSpace
+from automl_plugins.records.history import History, Status
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 

@@ -39,7 +39,8 @@ from smac.runhistory.encoder import (
     RunHistoryScaledEncoder,
 )
 
-from automl_plugins.space import VectorSpace
+from automl_plugins.proposers.targets import transform
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import (
     DistanceAware,
     ExtraTrees,
@@ -47,7 +48,6 @@ from automl_plugins.surrogates import (
     QuantileBoosting,
     RandomForest,
 )
-from automl_plugins.targets import transform
 
 NAN = math.nan
 FEW = partial(

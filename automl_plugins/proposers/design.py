@@ -1,0 +1,139 @@
+"""Space-filling start that covers every branch of a conditional space, one point at a time.
+
+A branch (an algorithm, say) is visited in proportion to the size of what lies below it. Its first
+point is the middle of its ranges, which users choose around what is plausible; the next ones are
+the best candidate of a few (Mitchell 1991): the one farthest from what has been tried. All look
+only at the history, so a design goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import qmc
+
+from automl_plugins.spaces.vector_space import VectorSpace
+
+FloatArray = npt.NDArray[np.float64]
+
+_BEST_OF = 8  # more candidates push the design into the corners of the space
+_SMALL_GRID = 256  # values of which none should come twice
+
+
+def next_point(
+    space: VectorSpace, pool: FloatArray, tried: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """The member of ``pool`` that fills the space best.
+
+    Args:
+        space: The search space.
+        pool: Candidates (m, d), none of them tried yet if that is possible.
+        tried: Configurations evaluated or under way (n, d).
+        rng: Breaks ties and draws the candidates.
+
+    Returns:
+        One vector (d,) of the pool.
+    """
+    pool, tried = branch(space, pool, tried, rng)
+    for column in np.flatnonzero(space.categorical).tolist():
+        # Any category may prove to be a branch once its children are seen: balance them all.
+        pool, _ = _least_served(space, pool, tried, column, rng)
+    if not len(tried):
+        return _most_central(space, pool, rng)
+    if len(pool) > _BEST_OF:
+        pool = pool[rng.choice(len(pool), _BEST_OF, replace=False)]
+    gaps = distances(space.features(pool), space.features(tried)).min(axis=1)
+    return np.asarray(pool[int(gaps.argmax())])
+
+
+def branch(
+    space: VectorSpace, pool: FloatArray, tried: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The part of ``pool`` (m, d) and of ``tried`` (n, d) in the branch that is served least."""
+    for column in space.branching:
+        pool, tried = _least_served(space, pool, tried, column, rng)
+    return pool, tried
+
+
+def _least_served(
+    space: VectorSpace,
+    pool: FloatArray,
+    tried: FloatArray,
+    column: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Pool and history restricted to the option of ``column`` whose turn it is."""
+    active = ~np.isnan(pool[:, column])
+    if not active.all():  # another branch was chosen above, where this column plays no part
+        return pool, tried
+    options = np.unique(pool[:, column])
+    counts = np.array([(tried[:, column] == option).sum() for option in options])
+    bits = space.volume_bits(pool)
+    weights = np.array([1.0 + bits[pool[:, column] == option].mean() for option in options])
+    option = options[apportion(counts, weights, rng)]
+    return pool[pool[:, column] == option], tried[tried[:, column] == option]
+
+
+def _most_central(space: VectorSpace, pool: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The member of ``pool`` whose numbers are nearest to the middle of their ranges."""
+    numbers = space.numbers(pool)
+    eccentricity = np.nan_to_num(np.abs(numbers - 0.5), nan=0.0).sum(axis=1)
+    # Rounded, for 1 - 0.7 and 0.3 are the same distance and the lot should decide.
+    central = np.flatnonzero(np.round(eccentricity - eccentricity.min(), 9) == 0.0)
+    return np.asarray(pool[rng.choice(central)])
+
+
+def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Generator) -> int:
+    """Index of the option to be served next: Webster's method, every option once first.
+
+    The option with the largest weight / (count + 1/2) has its turn, so after n turns the counts
+    are proportional to the weights up to rounding.
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    priority = np.asarray(weights, dtype=np.float64) / (counts + 0.5)
+    if (counts == 0).any():
+        priority = np.where(counts == 0, 1.0, 0.0)
+    return int(rng.choice(np.flatnonzero(priority == priority.max())))
+
+
+def stratified(index: int, rng: np.random.Generator) -> float:
+    """The middle of [0, 1) at index 0, else element ``index`` of a van der Corput sequence.
+
+    The sequence is scrambled; equal generators give the same one. For every m the elements 1 to
+    2^m - 1 lie in distinct intervals [k 2^-m, (k + 1) 2^-m), and each later block of 2^m elements
+    that starts at a multiple of 2^m hits all of these once. For a number whose space is not
+    known yet: each name has a sequence of its own, and its index is how often the name has been
+    drawn.
+    """
+    if index == 0:
+        return 0.5
+    return float(qmc.Halton(1, scramble=True, rng=rng).fast_forward(index).random(1)[0, 0])
+
+
+def stratified_value(
+    space: VectorSpace, column: int, index: int, rng: np.random.Generator
+) -> float:
+    """Vector entry of ``column`` at element ``index`` of ``stratified``.
+
+    The values of a small grid come in the order in which the sequence first meets them, so none
+    comes twice before it has met all the others.
+    """
+    n = space.n_values[column]
+    if n > _SMALL_GRID:
+        return space.quantile(column, stratified(index, rng))
+    index %= int(n)
+    numbers = qmc.Halton(1, scramble=True, rng=rng).random(4 * (index + 1))[:, 0]
+    numbers[0] = 0.5
+    met = list(dict.fromkeys(space.quantile(column, float(u)) for u in numbers))
+    return met[index % len(met)]
+
+
+def distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Mean absolute difference (m, n) of features ``a`` (m, f) and ``b`` (n, f).
+
+    A feature that is active (not NaN) on one side only differs by 1.
+    """
+    difference = np.abs(a[:, None, :] - b[None, :, :])
+    one_sided = np.isnan(a)[:, None, :] != np.isnan(b)[None, :, :]
+    filled = np.where(one_sided, 1.0, np.nan_to_num(difference, nan=0.0))
+    return np.asarray(filled.mean(axis=2))

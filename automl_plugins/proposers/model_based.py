@@ -1,0 +1,383 @@
+"""Propose the next configuration: design -> surrogate -> acquisition -> maximise.
+
+A proposal is a pure function of (space, history, seed, k). What a ``Proposer`` keeps between
+calls is a cache of the last fitted model, which may be thrown away at any time: the model for n
+finished rows is always the one fitted on the first ``refit_point(n)`` of them (on all with
+``refit="always"``), with streams indexed by that point.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.proposers import design
+from automl_plugins.proposers.acquisition import (
+    log_expected_improvement,
+    lower_confidence_bound,
+    pending_distance,
+    plateau_distance,
+    plateau_radii,
+    positive_part,
+    weighted,
+)
+from automl_plugins.proposers.maximizer import Candidates, LocalSearch, maximize, repeats
+from automl_plugins.proposers.models import FittedModels, ModelSettings, fit_models
+from automl_plugins.proposers.pending import taken
+from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
+from automl_plugins.records.history import History, Status
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+
+FloatArray = npt.NDArray[np.float64]
+Acquisition = Literal["ei", "bound"]
+Refit = Literal["schedule", "always"]
+
+_DESIGN_POOL = 512  # candidates among which a design chooses
+_LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
+_MANY_ROWS = 256
+_CANDIDATES = 1000
+_FEWER_CANDIDATES = 300  # with many rows a prediction is dearer, and one proposal matters less
+_MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
+
+_PROMISE = 0.05  # of the range of the earlier tasks' losses, from the best of each
+
+_PLATEAU_ROWS = 64  # the best rows, among which plateaus are looked for
+
+_RADIUS = 0.02  # around what the model does not know, see ``pending_distance``
+_SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
+
+__all__ = ["Proposal", "Proposer", "ProposerSettings", "SurrogateFailure", "refit_point"]
+
+
+@dataclass(frozen=True)
+class ProposerSettings:
+    """How a ``Proposer`` works; every sampler is one set of these.
+
+    Attributes:
+        models: What is fitted, see ``ModelSettings``.
+        acquisition: ``"ei"`` (expected improvement) or ``"bound"`` (lower confidence bound).
+        xi: Improvement in standard deviations of the target below which EI gains nothing.
+        beta: Standard deviations between the mean and the bound.
+        cost_exponent: kappa of gain / seconds^kappa; 0 ignores the cost.
+        cost_budget: Trials over which kappa falls linearly to 0; None keeps it.
+        interleave: Every ``interleave``-th proposal fills the space instead; None never.
+        balance: Every ``balance``-th proposal is confined to the branch that has been served least
+            for its size, the model choosing within it; None never. What looked bad in its few
+            first trials is not given up.
+        n_startup: Rows before the model is asked; None follows the size of the space.
+        n_candidates: Random candidates; a space of at most that size is enumerated instead. None
+            is 1 000, and 300 from 256 rows on.
+        search: The local searches from the best of them and of what was observed.
+        refit: ``"schedule"`` fits a model at every ``refit_point`` of the finished rows, which
+            bounds the time of many proposals; ``"always"`` fits one for each new finished row.
+        uniform_start: Draw the start at random instead of filling the space.
+        informed: Whether the surrogate knows something of the space before any evaluation; it is
+            then asked at once, after ``n_startup`` rows (0 unless set).
+        n_recorded: First evaluations for which the best recorded configurations of the earlier
+            tasks are chosen among where the tasks promise nearly their best, or better, of
+            another one. The surrogate knows them, ``best_recorded(space)`` (n, d), and the loss
+            that is promised, ``promised(features)`` (m,), where each task had [0, 1].
+        leave_plateaus: Whether a candidate beside evaluations of equal losses gains nothing, see
+            ``plateau_radii``.
+    """
+
+    models: ModelSettings
+    acquisition: Acquisition = "ei"
+    xi: float = 0.0
+    beta: float = 1.0
+    cost_exponent: float = 0.0
+    cost_budget: int | None = None
+    interleave: int | None = None
+    balance: int | None = None
+    n_startup: int | None = None
+    n_candidates: int | None = None
+    search: LocalSearch = field(default_factory=LocalSearch)
+    refit: Refit = "schedule"
+    uniform_start: bool = False
+    informed: bool = False
+    n_recorded: int = 0
+    leave_plateaus: bool = True
+
+
+def refit_point(n: int) -> int:
+    """Number of finished rows that the model for ``n`` finished rows is fitted on.
+
+    Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
+    model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
+    a fit is spread over ever more proposals.
+    """
+    step = 1 << min(5, max(0, n.bit_length() - 6))
+    return n - n % step
+
+
+class Proposer:
+    """Proposes configurations with the given settings; holds nothing but a cache."""
+
+    def __init__(self, settings: ProposerSettings) -> None:
+        self.settings = settings
+        self._cache: tuple[VectorSpace, bytes, FittedModels] | None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the seconds of the history matter."""
+        return self.settings.models.timed
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"settings": self.settings, "_cache": None}
+
+    def propose(
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        k: int,
+        fixed: FloatArray | None = None,
+    ) -> Proposal:
+        """The configuration to evaluate as number ``k``.
+
+        Args:
+            space: The search space.
+            history: Everything observed, running evaluations included. Running ones of higher
+                numbers are not repeated, and otherwise left aside, see ``History.before``.
+            streams: Random streams of the search.
+            k: Number of this evaluation in the search.
+            fixed: Values (d,) that are already decided, NaN where free; None leaves all free.
+
+        Returns:
+            A valid configuration that was not observed, unless the space is exhausted.
+
+        Raises:
+            SurrogateFailure: If a model could not be fitted or asked.
+        """
+        if fixed is not None and np.isnan(fixed).all():
+            fixed = None
+        settings = self.settings
+        turn = settings.interleave is not None and k % settings.interleave == 0
+        earlier = history.before(k)
+        known = settings.informed or np.any(history.status == Status.COMPLETE)
+        starting = len(earlier) < self.n_startup(space) or not known
+        rng = streams.generator("candidates", k)
+        if starting and settings.uniform_start:
+            pool = self._unseen(space, history, k, fixed, _DESIGN_POOL, rng).vectors
+            return Proposal(pool[rng.integers(len(pool))], "random")
+        if starting or turn:
+            pool = self._unseen(space, history, k, fixed, _DESIGN_POOL, rng).vectors
+            return Proposal(design.next_point(space, pool, earlier.vectors, rng), "design")
+        balance = settings.balance
+        if balance is not None and fixed is None and k and k % balance == 0:
+            fixed = self._least_served(space, history, k, rng)
+        models, fit_seconds = self._models(space, history, streams)
+        return replace(self._best(space, history, models, k, fixed, rng), fit_seconds=fit_seconds)
+
+    def n_startup(self, space: VectorSpace) -> int:
+        """Rows of the start design, by the size of the space unless set."""
+        if self.settings.n_startup is not None or self.settings.informed:
+            return self.settings.n_startup or 0
+        options = sum(int(space.n_values[column]) for column in space.branching)
+        return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
+
+    def _least_served(
+        self, space: VectorSpace, history: History, k: int, rng: np.random.Generator
+    ) -> FloatArray | None:
+        """The branch whose turn it is, as fixed values (d,); None if the space has no branches."""
+        if not space.branching:
+            return None
+        pool = self._unseen(space, history, k, None, _DESIGN_POOL, rng).vectors
+        fixed = np.full(space.d, np.nan)
+        columns = list(space.branching)
+        tried = history.before(k).vectors
+        fixed[columns] = design.branch(space, pool, tried, rng)[0][0, columns]
+        return fixed
+
+    # --- the model phase ------------------------------------------------------------------
+
+    def _models(
+        self, space: VectorSpace, history: History, streams: Streams
+    ) -> tuple[FittedModels, float | None]:
+        n = history.n_finished
+        training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
+        key = _digest(training, streams.seed)
+        cache = self._cache  # read once: threads share the sampler
+        if cache is not None and cache[0] is space and cache[1] == key:
+            return cache[2], None
+        started = time.perf_counter()
+        models = fit_models(self.settings.models, space, training, streams)
+        self._cache = (space, key, models)
+        return models, time.perf_counter() - started
+
+    def _best(
+        self,
+        space: VectorSpace,
+        history: History,
+        models: FittedModels,
+        k: int,
+        fixed: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> Proposal:
+        settings = self.settings
+        n_candidates = settings.n_candidates
+        if n_candidates is None:
+            n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
+        first = self._unseen(space, history, k, fixed, n_candidates, rng)
+        # Running evaluations, and finished ones newer than the model, are unknown to it.
+        earlier = history.before(k)
+        unknown = space.features(earlier.vectors[models.n_rows :])
+        running = earlier.status[models.n_rows :] == Status.RUNNING
+        radius = np.full(len(unknown), _RADIUS)
+        if running.any() and hasattr(models.surrogate, "beside"):
+            # Those no longer look promising by themselves: only copies must be kept away.
+            known = unknown[running]
+            surrogate = models.surrogate.beside(known[~np.isnan(known).all(axis=1)])
+            models, radius[running] = replace(models, surrogate=surrogate), _SMALL_RADIUS
+        flat, radii = self._plateaus(space, history)
+        exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
+        reference: float | None = None
+
+        def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+            nonlocal reference
+            features = space.features(vectors)
+            mean, std = models.predict(features)
+            if settings.acquisition == "ei" and np.isfinite(models.best):
+                log_gain = log_expected_improvement(mean, std, models.best, settings.xi)
+            else:
+                # Nothing observed, so nothing to improve on: the best that is expected.
+                beta = settings.beta if np.isfinite(models.best) else 0.0
+                utility = lower_confidence_bound(mean, std, beta)
+                plain = exponent == 0.0 and models.feasibility is None
+                if plain and not len(unknown) and not len(flat):
+                    return utility, mean
+                if reference is None:  # fixed by the first batch, else it moves with the search
+                    reference = _reference(utility, median=exponent > 0.0)
+                log_gain = positive_part(utility, reference)
+            return weighted(
+                log_gain,
+                log_success=models.log_success(features),
+                log_seconds=models.log_seconds(features) if exponent else 0.0,
+                exponent=exponent,
+                log_distance=np.log(
+                    np.maximum(
+                        pending_distance(features, unknown, radius)
+                        * plateau_distance(features, flat, radii),
+                        1e-12,
+                    )
+                ),
+            ), mean
+
+        incumbents = history.vectors[models.best_rows]
+        vector = maximize(space, score, first, incumbents, fixed, rng, search=settings.search)
+        recorded = self._recorded(space, history, models, k, fixed, vector)
+        if recorded is not None:
+            vector = maximize(
+                space, score, recorded, incumbents, fixed, rng, search=settings.search
+            )
+        return self._explained(space, models, vector)
+
+    def _plateaus(self, space: VectorSpace, history: History) -> tuple[FloatArray, FloatArray]:
+        """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
+        complete = np.flatnonzero(history.status == Status.COMPLETE)
+        if not self.settings.leave_plateaus:
+            complete = complete[:0]
+        order = np.argsort(history.losses[complete], kind="stable")
+        best = complete[order[:_PLATEAU_ROWS]]
+        features = space.features(history.vectors[best])
+        radii = plateau_radii(features, history.losses[best])
+        return features[radii > 0.0], radii[radii > 0.0]
+
+    def _cost_exponent(self, k: int) -> float:
+        budget = self.settings.cost_budget
+        left = 1.0 if budget is None else max(0.0, 1.0 - k / budget)
+        return self.settings.cost_exponent * left
+
+    def _recorded(
+        self,
+        space: VectorSpace,
+        history: History,
+        models: FittedModels,
+        k: int,
+        fixed: FloatArray | None,
+        vector: FloatArray,
+    ) -> Candidates | None:
+        """The best of earlier tasks that were not observed here; None where another may come."""
+        voting = models.shares is not None and sum(models.shares.values()) > 0.0
+        if len(history.before(k)) >= self.settings.n_recorded or not voting:
+            return None
+        # Nearly the best that all of them had, or better: processes extrapolate, and what was
+        # recorded keeps the promise.
+        if models.surrogate.promised(space.features(vector[None]))[0] >= _PROMISE:
+            return None
+        vectors = self.settings.models.surrogate.best_recorded(space)
+        seen = np.sort(space.keys(history.vectors))
+        repeated = repeats(space, vectors, seen, taken(space, history, k))
+        fresh = vectors[~repeated & space.agrees(vectors, fixed)]
+        return Candidates(fresh, seen, complete=True) if len(fresh) else None
+
+    def _unseen(
+        self,
+        space: VectorSpace,
+        history: History,
+        k: int,
+        fixed: FloatArray | None,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Candidates:
+        """Candidates that repeat nothing; copies, then observed ones, only if nothing is left."""
+        seen = np.sort(space.keys(history.vectors))
+        under_way = taken(space, history, k)
+        everything = space.enumerate(n) if fixed is None else None
+        for _ in range(_MAX_REDRAWS):
+            if everything is not None:
+                break
+            drawn = space.complete(space.sample(n, rng), rng, fixed)
+            fresh = drawn[~repeats(space, drawn, seen, under_way)]
+            if len(fresh):
+                return Candidates(fresh, seen, taken=under_way)
+            everything = space.enumerate(n + 2 * len(history)) if fixed is None else None
+        pool = drawn if everything is None else everything
+        for mask in (repeats(space, pool, seen, under_way), space.seen(pool, seen)):
+            if not mask.all():
+                pool = pool[~mask]
+                break
+        return Candidates(pool, seen, complete=everything is not None)
+
+    def _explained(self, space: VectorSpace, models: FittedModels, vector: FloatArray) -> Proposal:
+        features = space.features(vector[None])
+        mean, std = models.predict(features)
+        bound = float(mean[0] - self.settings.beta * std[0])
+        seconds = None
+        if models.running_time is not None:
+            seconds = float(np.exp(models.log_seconds(features)[0]))
+        success = None
+        if models.feasibility is not None:
+            success = float(models.feasibility.predict(features)[0])
+        return Proposal(
+            vector,
+            "model",
+            loss=models.to_loss(float(mean[0])),
+            bound=models.to_loss(bound),
+            seconds=seconds,
+            success=success,
+            n_rows=models.n_rows,
+            shares=models.shares,
+        )
+
+
+def _reference(utility: FloatArray, *, median: bool) -> float:
+    """Reference of a bound: the median (GBQR-median, eq. 5.2) or just below every candidate."""
+    if median:
+        return float(np.median(utility))
+    low, high = float(utility.min()), float(utility.max())
+    return low - 1e-3 * max(high - low, 1e-12)
+
+
+def _digest(history: History, seed: int) -> bytes:
+    """Identifies what a model is fitted on, and with which streams."""
+    digest = hashlib.blake2b(str(seed).encode(), digest_size=16)
+    for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
+        digest.update(np.ascontiguousarray(getattr(history, column)).tobytes())
+    return digest.digest()

@@ -1,0 +1,327 @@
+"""Propose the configurations of a memory by matrix factorisation (PMF, Fusi et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.designs.performance import performance
+from automl_plugins.meta.factorization import (
+    MatrixFactorization,
+    Pick,
+    Recommender,
+    by_distance,
+    complementary,
+    of_nearest,
+)
+from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.scores import by_task
+from automl_plugins.meta.task_features import TaskFeatures, distances
+from automl_plugins.meta.task_memory import AnyTaskMemory, task_memory
+from automl_plugins.proposers.pending import taken
+from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.targets import effective_losses
+from automl_plugins.records.history import History, Status
+from automl_plugins.records.outliers import tame
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Start = Literal["portfolio", "nearest"]
+
+_SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed
+_TRIED = 200  # pipelines that are changed to fixed values before the fallback is asked
+_SHARED = 2.0  # mean data sets of a configuration below which the losses are estimated
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A memory in one space: its configurations and what is expected of them."""
+
+    vectors: FloatArray
+    keys: npt.NDArray[np.uint64]  # ascending
+    place: IntArray  # row of each key
+    names: tuple[str, ...]
+    recommender: Recommender
+
+    def rows(self, keys: npt.NDArray[np.uint64]) -> IntArray:
+        """Rows (n,) of configurations by key, -1 for others."""
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, self.place[at], -1)
+
+
+class PipelineProposer:
+    """Proposes the configurations of a memory, each once, then asks another proposer.
+
+    The first ``n_start`` are a portfolio, in which data sets count by the nearness of their
+    meta-features where the new one has any, or the best of the nearest data sets. Then a
+    ``MatrixFactorization`` is conditioned on the losses so far and the expected improvement
+    decides. Evaluations of other configurations are left aside by the model; what failed counts
+    as the worst.
+
+    Where hardly any configuration was evaluated on two data sets, losses are estimated from
+    neighbouring configurations first, see ``designs.performance``.
+
+    Args:
+        memory: The earlier tasks.
+        model: Settings of the factorisation, or one fitted on ``matrix`` of this memory and space;
+            None takes the default.
+        meta_features: Those of the new task.
+        n_start: Configurations that are proposed before the model is asked.
+        xi: Improvement, in the range of the losses, below which EI gains nothing.
+        start: ``"portfolio"``, or ``"nearest"`` as in the paper: the best configuration of each of
+            the data sets that are nearest by the L1 distance of their standardised meta-features,
+            none twice. Without meta-features those of the best mean rank.
+        fallback: What proposes when no configuration of the memory is left, or fits values that
+            are already decided; None takes ``recipes.gbqr()``.
+
+    Raises:
+        TypeError: For what is no memory, no model or no proposer.
+        ValueError: For an argument outside its range, or a memory without another task.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | AnyTaskMemory,
+        *,
+        model: MatrixFactorization | None = None,
+        meta_features: Mapping[str, float] | None = None,
+        n_start: int = 5,
+        xi: float = 0.01,
+        start: Start = "portfolio",
+        fallback: AnyProposer | None = None,
+    ) -> None:
+        if model is not None and not isinstance(model, MatrixFactorization):
+            raise TypeError(f"model must be a MatrixFactorization, got {model!r}.")
+        if not isinstance(n_start, Integral) or isinstance(n_start, bool) or n_start < 1:
+            raise ValueError(f"n_start must be an integer >= 1, got {n_start!r}.")
+        if not isinstance(xi, Real) or not 0.0 <= float(xi) < np.inf:
+            raise ValueError(f"xi must be a number >= 0, got {xi!r}.")
+        if start not in get_args(Start):
+            raise ValueError(f"start must be 'portfolio' or 'nearest', got {start!r}.")
+        if fallback is None:
+            from automl_plugins.recipes import gbqr
+
+            fallback = gbqr()
+        if not callable(getattr(fallback, "propose", None)):
+            raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
+        self.memory: AnyTaskMemory = task_memory(memory)
+        self.model: MatrixFactorization = MatrixFactorization() if model is None else model
+        self.model.check_arguments()
+        self.meta_features: Mapping[str, float] | None = meta_features
+        self.n_start: int = int(n_start)
+        self.xi: float = float(xi)
+        self.start: Start = start
+        self.fallback: AnyProposer = fallback
+        self._cache: tuple[VectorSpace, MetaDataset, _Known] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_cache": None}
+
+    @property
+    def timed(self) -> bool:
+        """Whether the seconds of the history matter."""
+        return False
+
+    def propose(
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        k: int,
+        fixed: FloatArray | None = None,
+    ) -> Proposal:
+        """The configuration to evaluate as number ``k``; arguments of ``Proposer.propose``.
+
+        Raises:
+            SurrogateFailure: If the factorisation fails, or the fallback raises it.
+            ValueError: If the space can use no run of the memory.
+        """
+        known = self._known(space)
+        if fixed is not None and np.isnan(fixed).all():
+            fixed = None
+        rows = known.rows(space.keys(history.vectors))
+        allowed = np.ones(len(known.vectors), dtype=bool)
+        allowed[rows[rows >= 0]] = False
+        for values in taken(space, history, k):
+            allowed &= ~space.agrees(known.vectors, values)
+        matching = allowed
+        if fixed is not None:
+            told = ~np.isnan(fixed)
+            matching = allowed & np.isclose(
+                known.vectors[:, told], fixed[told], rtol=0.0, atol=1e-9
+            ).all(axis=1)
+        if matching.any():
+            return self._recommended(known, history, k, rows, matching)
+        if fixed is not None and allowed.any():
+            moved = self._moved(space, known, history, rows, allowed, fixed, streams, k)
+            if moved is not None:
+                return moved
+        return self.fallback.propose(space, history, streams, k, fixed)
+
+    # --- the decision ---------------------------------------------------------------------------
+
+    def _recommended(
+        self,
+        known: _Known,
+        history: History,
+        k: int,
+        rows: IntArray,
+        allowed: npt.NDArray[np.bool_],
+    ) -> Proposal:
+        evaluated, losses = _losses(history, rows)
+        running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]
+        pending = [int(r) for r in dict.fromkeys(running.tolist()) if r not in set(evaluated)]
+        try:
+            chosen = known.recommender.next(evaluated, losses, pending, allowed)
+        except np.linalg.LinAlgError as error:
+            raise SurrogateFailure(f"the factorisation failed: {error}") from error
+        shares = {
+            name: float(share)
+            for name, share in zip(known.names, chosen.shares, strict=True)
+            if share > 0
+        }
+        return Proposal(
+            known.vectors[chosen.row].copy(),
+            "design" if chosen.loss is None else "model",
+            loss=chosen.loss,
+            bound=None if chosen.loss is None else chosen.loss - float(chosen.std or 0.0),
+            n_rows=len(evaluated),
+            shares=shares,
+        )
+
+    def _moved(
+        self,
+        space: VectorSpace,
+        known: _Known,
+        history: History,
+        rows: IntArray,
+        allowed: npt.NDArray[np.bool_],
+        fixed: FloatArray,
+        streams: Streams,
+        k: int,
+    ) -> Proposal | None:
+        """The recommended configuration with the decided values put in, if that is a new one."""
+        rng = streams.generator("candidates", k)
+        observed = np.sort(space.keys(history.vectors))
+        first = self._recommended(known, history, k, rows, allowed)
+        order = np.argsort(known.recommender.model.mean_, kind="stable")
+        others = known.vectors[order[allowed[order]][:_TRIED]]
+        changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)
+        legal = np.flatnonzero(space.allowed(changed) & ~space.seen(changed, observed))
+        if not len(legal):
+            return None
+        return replace(first, vector=changed[legal[0]], origin="design", loss=None, bound=None)
+
+    # --- the memory -----------------------------------------------------------------------------
+
+    def _known(self, space: VectorSpace) -> _Known:
+        dataset = self.memory.on(space)
+        cache = self._cache  # read once: threads share the proposer
+        if cache is not None and cache[0] is space and cache[1] is dataset:
+            return cache[2]
+        vectors, Y = matrix(dataset)
+        model = self.model
+        if not hasattr(model, "parameters_"):
+            try:
+                model = clone(model).fit(Y)
+            except np.linalg.LinAlgError as error:
+                raise SurrogateFailure(f"fit of {model!r} failed: {error}") from error
+        elif model.n_pipelines_ != len(Y):
+            raise ValueError(
+                f"The model was fitted on {model.n_pipelines_} pipelines, the memory has"
+                f" {len(Y)} configurations in this space: fit it on pipeline_proposer.matrix of"
+                " the same memory, aligned to the same space."
+            )
+        keys = space.keys(vectors)
+        place = np.argsort(keys)
+        known = _Known(
+            vectors,
+            keys[place],
+            place.astype(np.int64),
+            tuple(task.name for task in dataset.tasks),
+            Recommender(
+                model, Y, self._start(dataset, Y, model), n_start=self.n_start, xi=self.xi
+            ),
+        )
+        self._cache = (space, dataset, known)
+        return known
+
+    def _start(
+        self, dataset: MetaDataset, Y: FloatArray, model: MatrixFactorization
+    ) -> list[Pick]:
+        if self.start == "nearest":
+            return _nearest(dataset, Y, self.meta_features, self.n_start + _SPARE)
+        weights = None
+        features = TaskFeatures(dataset, self.meta_features)
+        if features.useful:
+            gaps = distances(features.known, features.new[None, :])[:, 0]
+            weights = by_distance(np.where(features.described, gaps, np.inf))
+        n = self.n_start + _SPARE
+        return complementary(model.scaled(Y), model.mean_, n, weights)
+
+
+def _nearest(
+    dataset: MetaDataset, Y: FloatArray, task: Mapping[str, float] | None, n: int
+) -> list[Pick]:
+    """The best pipelines of the nearest data sets, as auto-sklearn begins (Feurer et al. 2015)."""
+    names = dataset.meta_feature_names()
+    known = dataset.meta_features(names)
+    new = np.array([float((task or {}).get(name, np.nan)) for name in names])
+    use = np.isfinite(new) & np.isfinite(known).any(axis=0)
+    described = np.asarray(np.isfinite(known[:, use]).any(axis=1))
+    if not described.any():
+        ranks = np.where(np.isnan(Y), np.nan, rankdata(Y, axis=0, nan_policy="omit"))
+        order = np.argsort(np.nanmean(ranks, axis=1), kind="stable")[:n]
+        share = np.full(Y.shape[1], 1.0 / Y.shape[1])
+        return [Pick(row, share) for row in order.tolist()]
+    values = np.where(np.isfinite(known), known, np.nan)[:, use]
+    values = np.where(np.isnan(values), np.nanmedian(values, axis=0), values)
+    spread = values.std(axis=0)
+    gaps = np.abs((values - new[use]) / np.where(spread > 0, spread, np.inf)).sum(axis=1)
+    order = np.lexsort((gaps, ~described))
+    return of_nearest(Y, order[described[order]].astype(np.int64), n)
+
+
+def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
+    """Configurations (N, d) that completed on a task, and their losses (N, T).
+
+    The mean of repeated runs; the worst of the task where all failed; NaN where there is none. If
+    configurations are hardly shared by tasks, losses are estimates in [0, 1], see
+    ``designs.performance``.
+    """
+    distinct, which = dataset.distinct
+    n, n_tasks = len(distinct), len(dataset.tasks)
+    losses = by_task(tame, dataset.complete_losses, dataset.task)
+    known = ~np.isnan(losses)
+    at = which * n_tasks + dataset.task
+    counts = np.bincount(at[known], minlength=n * n_tasks).reshape(n, n_tasks)
+    sums = np.bincount(at[known], losses[known], minlength=n * n_tasks).reshape(n, n_tasks)
+    tried = np.bincount(at, minlength=n * n_tasks).reshape(n, n_tasks) > 0
+    Y = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    worst = np.where(counts > 0, Y, -np.inf).max(axis=0)
+    Y = np.where(tried & (counts == 0) & np.isfinite(worst), worst, Y)
+    keep = (counts > 0).any(axis=1)
+    if n_tasks > 1 and float(tried[keep].sum(axis=1).mean()) < _SHARED:
+        estimated = performance(dataset)
+        return estimated.candidates, estimated.filled.T.copy()
+    return distinct[keep], Y[keep]
+
+
+def _losses(history: History, rows: IntArray) -> tuple[list[int], FloatArray]:
+    """Evaluated rows of the memory, in order, none twice, and their mean losses."""
+    losses = effective_losses(history, penalise_failures=True)
+    use = (rows >= 0) & (history.status != Status.RUNNING)
+    found: dict[int, list[float]] = {}
+    for row, loss in zip(rows[use].tolist(), losses[use].tolist(), strict=True):
+        found.setdefault(row, []).append(loss)
+    return list(found), np.array([float(np.mean(v)) for v in found.values()])

@@ -1,0 +1,105 @@
+"""Searches as they were made: what adapters read from studies, run histories and trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.replay.protocol import TrialStatus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RecordedTrial:
+    """One finished evaluation.
+
+    Attributes:
+        config: Values by name; inactive hyperparameters are absent.
+        status: How it ended.
+        loss: To be minimised; NaN where there is none. The last report of a pruned one.
+        seconds: Duration; NaN where unknown.
+        finished: Seconds from the start of the search to the end of the evaluation; NaN where
+            unknown.
+        curve: Intermediate losses by step, ascending.
+        step: Fidelity at which it was evaluated; None in full.
+    """
+
+    config: Mapping[str, Any]
+    status: TrialStatus
+    loss: float
+    seconds: float = math.nan
+    finished: float = math.nan
+    curve: Mapping[float, float] = field(default_factory=dict)
+    step: float | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search, its trials in the order in which they finished.
+
+    Attributes:
+        table: What was tuned: the data set, the task.
+        method: What tuned it.
+        seed: Number of the repetition.
+        trials: Finished trials.
+        space: The search space; None where the framework does not tell.
+        left_out: What was not taken over and why, one sentence each.
+    """
+
+    table: str
+    method: str
+    seed: int
+    trials: Sequence[RecordedTrial]
+    space: ConfigurationSpace | None = None
+    left_out: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        out = f", {len(self.left_out)} left out" if self.left_out else ""
+        name = "/".join((self.table, self.method, str(self.seed)))
+        return f"Search({name!r}, {len(self.trials)} trials{out})"
+
+
+#: Columns of the data frame of searches, in order; ``replay`` adds to them.
+COLUMNS = ("table", "method", "seed", "trial", "seconds", "loss", "best", "status")
+
+
+def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
+    """Searches as one tidy data frame with the columns ``COLUMNS``.
+
+    ``trial`` counts finished evaluations from 1, ``seconds`` is the time since the start of the
+    search, ``best`` the least loss of a complete evaluation so far, NaN before the first one.
+    """
+    import pandas as pd
+
+    frames = [pd.DataFrame(_columns(search), columns=list(COLUMNS)) for search in searches]
+    if not frames:
+        return pd.DataFrame(columns=list(COLUMNS))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _columns(search: Search) -> dict[str, Any]:
+    trials = search.trials
+    full = np.array(
+        [
+            t.loss if t.status == TrialStatus.COMPLETE and t.step is None else math.nan
+            for t in trials
+        ],
+        dtype=np.float64,
+    )
+    return {
+        "table": search.table,
+        "method": search.method,
+        "seed": search.seed,
+        "trial": np.arange(1, len(trials) + 1),
+        "seconds": np.array([t.finished for t in trials], dtype=np.float64),
+        "loss": np.array([t.loss for t in trials], dtype=np.float64),
+        "best": np.fmin.accumulate(full) if len(full) else full,
+        "status": [str(t.status) for t in trials],
+    }

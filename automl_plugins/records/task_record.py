@@ -1,0 +1,217 @@
+"""What is remembered of one task, in plain values: the form in which frameworks exchange runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.records.history import Status, count_statuses, known_seconds
+from automl_plugins.records.search import RecordedTrial, Search
+from automl_plugins.replay.protocol import TrialStatus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_STATUS = {
+    TrialStatus.COMPLETE: Status.COMPLETE,
+    TrialStatus.PRUNED: Status.PRUNED,
+    TrialStatus.FAILED: Status.FAILED,
+}
+
+
+def _unknown() -> Any:
+    return np.empty(0)
+
+
+class UnnamedTask(ValueError):
+    """A history does not say what was tuned."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRecord:
+    """Finished evaluations on one task: a data set, a problem that was tuned.
+
+    Columns that are not given are unknown; runs without a status are complete if they have a loss.
+
+    Attributes:
+        name: Name of the task.
+        configurations: Values by name of each run (n); inactive hyperparameters are absent.
+        losses: Losses (n,), minimised; NaN for a failed run. An infinite one fails its run.
+        seconds: Duration of each run (n,); NaN where unknown, a lower bound for pruned runs and
+            those that ran out of time. Zeros become NaN: the clock could not tell.
+        status: ``Status`` of each run (n,): COMPLETE, PRUNED or FAILED.
+        budget: Step or budget at which a run was evaluated (n,); NaN in full.
+        times: Unix time at which each run ended (n,); NaN where unknown.
+        space: The space that was searched; None where it is not known.
+        meta_features: Properties of the data by name; empty where they were not extracted.
+        tags: What else is known of the task, by name.
+        framework: What the runs come from: "optuna", "smac", "hyperopt", ...
+        seed: Seed of the search; None where it is not known.
+
+    Raises:
+        ValueError: On construction, naming the column and the row that is wrong.
+    """
+
+    name: str
+    configurations: Sequence[Mapping[str, Any]]
+    losses: FloatArray
+    seconds: FloatArray = field(default_factory=_unknown)
+    status: IntArray = field(default_factory=_unknown)
+    budget: FloatArray = field(default_factory=_unknown)
+    times: FloatArray = field(default_factory=_unknown)
+    space: ConfigurationSpace | None = None
+    meta_features: Mapping[str, float] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    framework: str = ""
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        losses = self._column("losses", self.losses)
+        if not np.size(self.status):
+            known = np.isfinite(losses)
+            status = np.where(known, Status.COMPLETE, Status.FAILED)
+        else:
+            status = self._column("status", self.status)
+            self._refuse(
+                ~np.isin(status, (Status.COMPLETE, Status.PRUNED, Status.FAILED)),
+                "status",
+                "must be COMPLETE, PRUNED or FAILED",
+            )
+        # +-inf is how objectives report a failure; a complete run without a loss is one, too.
+        status = np.where(
+            (status == Status.COMPLETE) & ~np.isfinite(losses), Status.FAILED, status
+        )
+        losses = np.where(np.isfinite(losses) & (status != Status.FAILED), losses, math.nan)
+        object.__setattr__(self, "losses", losses)
+        object.__setattr__(self, "status", status.astype(np.int64))
+        for name in ("seconds", "budget", "times"):
+            object.__setattr__(self, name, self._column(name, getattr(self, name)))
+        self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
+        self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
+        object.__setattr__(self, "seconds", known_seconds(self.seconds))
+
+    def _column(self, name: str, values: Any) -> FloatArray:
+        n = len(self.configurations)
+        if not np.size(values):
+            return np.full(n, math.nan)
+        column = np.array(values, dtype=np.float64)
+        if column.shape != (n,):
+            raise ValueError(
+                f"Task {self.name!r}: {name} has shape {column.shape} for {n} configurations."
+            )
+        return column
+
+    def _refuse(self, wrong: npt.NDArray[np.bool_], column: str, rule: str) -> None:
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            value = getattr(self, column)[row]
+            raise ValueError(f"Task {self.name!r}: {column} {rule}; row {row} has {value}.")
+
+    def __len__(self) -> int:
+        return len(self.configurations)
+
+    def __repr__(self) -> str:
+        known = self.losses[self.status == Status.COMPLETE]
+        best = f", best loss {known.min():.4g}" if known.size else ""
+        return f"TaskRecord({self.name!r}, {count_statuses(self.status)}{best})"
+
+    def described(
+        self,
+        *,
+        meta_features: Mapping[str, float] | None = None,
+        tags: Mapping[str, str] | None = None,
+        space: ConfigurationSpace | None = None,
+    ) -> TaskRecord:
+        """The same runs with what is given in place of what was known of the task."""
+        return replace(
+            self,
+            meta_features=self.meta_features if meta_features is None else dict(meta_features),
+            tags=self.tags if tags is None else dict(tags),
+            space=self.space if space is None else space,
+        )
+
+    @classmethod
+    def from_search(cls, search: Search, *, framework: str = "") -> TaskRecord:
+        """The finished trials of a search; its table is the task."""
+        trials = search.trials
+        return cls(
+            search.table,
+            [dict(trial.config) for trial in trials],
+            np.array([trial.loss for trial in trials], dtype=np.float64),
+            seconds=np.array([trial.seconds for trial in trials], dtype=np.float64),
+            status=np.array([_STATUS[trial.status] for trial in trials], dtype=np.int64),
+            budget=np.array([_budget(trial) for trial in trials], dtype=np.float64),
+            space=search.space,
+            framework=framework,
+            seed=search.seed,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        name: str,
+        loss: str,
+        parameters: Sequence[str] | None = None,
+        seconds: str | None = None,
+        space: ConfigurationSpace | None = None,
+        maximize: bool = False,
+        meta_features: Mapping[str, float] | None = None,
+    ) -> TaskRecord:
+        """A row for each run.
+
+        Args:
+            frame: The runs; a missing value is an inactive hyperparameter.
+            name: Name of the task.
+            loss: Column of the loss; missing for a run that failed.
+            parameters: Columns of the hyperparameters; None takes all that nothing else names.
+            seconds: Column of the durations.
+            space: The space that was searched.
+            maximize: Whether ``loss`` is a score, larger is better.
+            meta_features: Properties of the data.
+
+        Raises:
+            ValueError: For a column that the frame does not have.
+        """
+        measured = [loss] if seconds is None else [loss, seconds]
+        if parameters is None:
+            parameters = [c for c in frame.columns if c not in measured]
+        if absent := [c for c in [*parameters, *measured] if c not in frame.columns]:
+            raise ValueError(
+                f"The frame has no column {', '.join(map(repr, absent))}; it has"
+                f" {', '.join(map(str, frame.columns))}."
+            )
+        present = frame[list(parameters)].notna().to_numpy()
+        columns = [frame[c].tolist() for c in parameters]
+        rows = zip(*columns, strict=True) if columns else [()] * len(frame)
+        configurations = [
+            {str(c): v for c, v, p in zip(parameters, row, there, strict=True) if p}
+            for row, there in zip(rows, present, strict=True)
+        ]
+        sign = -1.0 if maximize else 1.0
+        return cls(
+            name,
+            configurations,
+            sign * frame[loss].to_numpy(dtype=np.float64),
+            seconds=_unknown() if seconds is None else frame[seconds].to_numpy(dtype=np.float64),
+            space=space,
+            meta_features=dict(meta_features or {}),
+        )
+
+
+def _budget(trial: RecordedTrial) -> float:
+    if trial.step is not None:
+        return float(trial.step)
+    if trial.status == TrialStatus.PRUNED and trial.curve:
+        return max(trial.curve)
+    return math.nan

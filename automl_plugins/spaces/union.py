@@ -1,0 +1,110 @@
+"""One search space for tasks that were searched in several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ConfigSpace import Categorical, ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.ranges import DECODERS, ENCODERS, float_range, integer_range
+
+
+def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
+    """The space with every hyperparameter of the recorded ones, each with its widest range.
+
+    Equal spaces are their own union. A condition holds if all spaces with its child have it, else
+    the child is always active; a forbidden clause holds if all spaces have it.
+
+    Args:
+        records: Runs by task.
+
+    Raises:
+        ValueError: If a record has no space, or a name means a number here and a category there.
+    """
+    spaces: list[ConfigurationSpace] = []
+    for record in records:
+        if record.space is None:
+            raise ValueError(
+                f"Task {record.name!r} does not tell its search space: pass the space that the"
+                " runs should be aligned to."
+            )
+        if record.space not in spaces:
+            spaces.append(record.space)
+    if len(spaces) == 1:
+        return spaces[0]
+    merged = ConfigurationSpace()
+    names = {name: None for space in spaces for name in space}
+    for name in names:
+        merged.add(_widest(name, [space[name] for space in spaces if name in space]))
+    written = [space.to_serialized_dict(ENCODERS) for space in spaces]
+    common = merged.to_serialized_dict(ENCODERS)
+    common["conditions"] = [
+        condition
+        for name in names
+        for condition in _shared(
+            [_of_child(w, name) for w, space in zip(written, spaces, strict=True) if name in space]
+        )
+    ]
+    common["forbiddens"] = _shared([w["forbiddens"] for w in written])
+    return ConfigurationSpace.from_serialized_dict(common, DECODERS)
+
+
+def _of_child(written: dict[str, Any], name: str) -> list[Any]:
+    return [condition for condition in written["conditions"] if condition["child"] == name]
+
+
+def _shared(lists: list[list[Any]]) -> list[Any]:
+    """What all lists hold, in the order of the first."""
+    return [item for item in lists[0] if all(item in other for other in lists[1:])]
+
+
+def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:
+    first = found[0]
+    if all(hyperparameter == first for hyperparameter in found):
+        return first
+    if ranges := [known for hp in found if (known := _range(hp)) is not None]:
+        if len(ranges) == len(found):
+            lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
+            wide = [hp for hp in found if not isinstance(hp, Constant)] or found
+            log = all(getattr(hp, "log", False) for hp in wide)
+            if all(isinstance(end, int) for known in ranges for end in known):
+                return integer_range(name, int(lower), int(upper), log=log)
+            return float_range(name, float(lower), float(upper), log=log)
+        raise ValueError(
+            f"{name} is a number in one recorded space and a category in another: "
+            + "; ".join(str(hp) for hp in found)
+            + ". Pass the space that the runs should be aligned to."
+        )
+    values = {value: None for hp in found for value in _values(hp)}
+    return Categorical(name, list(values))
+
+
+def _range(hyperparameter: Any) -> tuple[float, float] | None:
+    """Least and largest value of a number, a sequence of numbers or a fixed number."""
+    if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
+        return hyperparameter.lower, hyperparameter.upper
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        return None
+    values = _values(hyperparameter)
+    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in values):
+        return None
+    return min(values), max(values)
+
+
+def _values(hyperparameter: Any) -> list[Any]:
+    if isinstance(hyperparameter, Constant):
+        return [hyperparameter.value]
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        return list(hyperparameter.sequence)
+    assert isinstance(hyperparameter, CategoricalHyperparameter)
+    return list(hyperparameter.choices)

@@ -1,0 +1,331 @@
+"""A ConfigSpace search space as arrays: features, candidates, neighbours, enumeration.
+
+Notation of this module::
+
+    d         number of hyperparameters, columns ordered by ``space.index_of``
+    vectors   configurations, (n, d) float64: numbers in [0, 1] on their own scale, categories
+              and ordinals as index, inactive = NaN
+    features  what the surrogates see, (n, f): numbers as they are, ordinals scaled to [0, 1],
+              categories one-hot, inactive = NaN
+
+All functions work on whole arrays: 10 000 Configuration objects would cost half a second.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import ConditionLike
+
+from automl_plugins.spaces.columns import Column
+from automl_plugins.spaces.conditions import child_of, satisfied
+from automl_plugins.spaces.forbidden import sound
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+
+_CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
+_MAX_REJECTIONS = 100  # rounds of sampling before a forbidden region counts as the whole space
+
+
+class VectorSpace:
+    """Vectorised view of a ``ConfigurationSpace``, conditions and forbidden clauses included.
+
+    Args:
+        space: The search space; it must not change afterwards.
+
+    Attributes:
+        names: Hyperparameter names by column.
+        categorical: Mask (d,) of the columns that hold unordered categories.
+        n_values: Number of legal values of each column (d,), inf for real numbers.
+        scales: Largest vector entry of each numerical column (d,).
+    """
+
+    def __init__(self, space: ConfigurationSpace) -> None:
+        self.space = space
+        self.names: tuple[str, ...] = tuple(space.at)
+        self._columns = [Column(space[name]) for name in self.names]
+        self.categorical = np.array([c.is_categorical for c in self._columns], dtype=bool)
+        self.n_values = np.array([c.n_values for c in self._columns])
+        self.scales = np.array([c.scale for c in self._columns])
+        # ``space.at`` is sorted by depth, so the conditions of a column's parents come first.
+        conditions = [
+            (space.index_of[child_of(condition)], condition) for condition in space.conditions
+        ]
+        self._conditions: list[tuple[int, ConditionLike]] = sorted(conditions, key=lambda c: c[0])
+        self._forbidden = [sound(clause) for clause in space.forbidden_clauses]
+        for clause in self._forbidden:
+            clause.set_vector_idx(space.index_of)
+        self._everything: FloatArray | None = None  # cache of ``enumerate``
+        self._too_small = 0  # the largest limit that was not enough
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def __reduce__(self) -> tuple[type[VectorSpace], tuple[ConfigurationSpace]]:
+        return VectorSpace, (self.space,)
+
+    # --- validity -------------------------------------------------------------------------
+
+    def activate(self, vectors: FloatArray) -> FloatArray:
+        """Copy of ``vectors`` (n, d) in which inactive columns are NaN."""
+        columns = np.array(vectors, dtype=np.float64).T  # (d, n): the layout of ConfigSpace
+        for child, condition in self._conditions:
+            columns[child, ~satisfied(condition, columns)] = np.nan
+        return columns.T
+
+    def canonical(self, vectors: FloatArray) -> FloatArray:
+        """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
+        out = np.array(vectors, dtype=np.float64)
+        for i, column in enumerate(self._columns):
+            rows = np.flatnonzero(~np.isnan(out[:, i]))
+            if rows.size:
+                out[rows, i] = column.snap(out[rows, i])
+        return out
+
+    def allowed(self, vectors: FloatArray) -> BoolArray:
+        """Mask (n,) of the configurations that no forbidden clause rules out."""
+        mask = np.ones(len(vectors), dtype=bool)
+        for clause in self._forbidden:
+            mask &= ~np.asarray(clause.is_forbidden_vector_array(vectors.T), dtype=bool)
+        return mask
+
+    # --- candidates -----------------------------------------------------------------------
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw ``n`` valid configurations, each hyperparameter from its own distribution.
+
+        Returns:
+            Vectors (n, d).
+
+        Raises:
+            ValueError: If the forbidden clauses leave nothing to draw.
+        """
+        chunks: list[FloatArray] = []
+        missing = n
+        for _ in range(_MAX_REJECTIONS):
+            drawn = self.activate(self._draw(missing, rng))
+            drawn = drawn[self.allowed(drawn)]
+            chunks.append(drawn)
+            missing -= len(drawn)
+            if missing == 0:
+                return np.concatenate(chunks)
+        raise ValueError(
+            f"Only {n - missing} of {n} configurations could be drawn in {_MAX_REJECTIONS} rounds:"
+            " the forbidden clauses leave almost nothing of the search space."
+        )
+
+    def neighbours(
+        self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
+    ) -> FloatArray:
+        """One-exchange neighbours of all ``vectors`` in one array.
+
+        Every other value of one categorical, ``n_steps`` random steps of one number (their
+        widths log-uniform from 0.01 to 0.3, at least one grid value); hyperparameters that become
+        active are drawn at random (SMAC's neighbourhood, GBQR thesis 2.5.2).
+
+        Args:
+            vectors: Configurations (b, d).
+            rng: Source of the random steps.
+            n_steps: Steps per numerical hyperparameter.
+
+        Returns:
+            Valid vectors (m, d), without the configurations themselves.
+        """
+        return self.neighbourhoods(vectors, rng, n_steps=n_steps)[0]
+
+    def neighbourhoods(
+        self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
+    ) -> tuple[FloatArray, IntArray]:
+        """``neighbours`` (m, d), and the row of ``vectors`` that each belongs to (m,)."""
+        rows = np.arange(len(vectors))
+        blocks, owners = [np.empty((0, self.d))], [rows[:0]]
+        for column in np.flatnonzero(self.n_values > 1):
+            active = rows[~np.isnan(vectors[:, column])]
+            block, repeats = self._exchange(vectors[active], int(column), n_steps, rng)
+            blocks.append(block)
+            owners.append(active[repeats])
+        moved, owner = self.complete(np.concatenate(blocks), rng), np.concatenate(owners)
+        allowed = self.allowed(moved)
+        return moved[allowed], owner[allowed]
+
+    def complete(
+        self, vectors: FloatArray, rng: np.random.Generator, fixed: FloatArray | None = None
+    ) -> FloatArray:
+        """Copies of ``vectors`` (n, d): missing values drawn at random, inactive ones NaN.
+
+        Conditions hold afterwards; forbidden clauses are not checked, see ``allowed``.
+
+        Args:
+            vectors: Configurations, possibly with missing values (a changed parent activates
+                children that have none).
+            rng: Source of the missing values.
+            fixed: Values (d,) to impose on every row, NaN where free; None imposes nothing.
+        """
+        if fixed is not None:
+            vectors = np.where(np.isnan(fixed), vectors, fixed)
+        if not self._conditions and not np.isnan(vectors).any():
+            return vectors
+        return self.activate(np.where(np.isnan(vectors), self._draw(len(vectors), rng), vectors))
+
+    def agrees(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
+        """Whether each of ``vectors`` (n, d) has the values ``fixed`` (d,), NaN where free."""
+        if fixed is None:
+            return np.ones(len(vectors), dtype=bool)
+        decided = ~np.isnan(fixed)
+        close = np.isclose(vectors[:, decided], fixed[decided], rtol=0.0, atol=1e-9)
+        return np.asarray(close.all(axis=1))
+
+    def fill(self, vector: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Copy of ``vector`` (d,) with random values in place of the inactive ones."""
+        return np.where(np.isnan(vector), self._draw(1, rng)[0], vector)
+
+    def quantile(self, column: int, u: float) -> float:
+        """Legal vector entry of ``column`` at ``u`` in [0, 1), see ``Column.quantile``."""
+        return self._columns[column].quantile(u)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        # ConfigSpace draws with a RandomState; its seed comes from our own stream.
+        state = np.random.RandomState(int(rng.integers(2**32)))
+        drawn = np.empty((n, self.d))
+        for i, column in enumerate(self._columns):
+            drawn[:, i] = column.draw(n, state)
+        return drawn
+
+    def _exchange(
+        self, vectors: FloatArray, column: int, n_steps: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, IntArray]:
+        """Neighbours (m, d) of ``vectors`` (b, d) in one column, and their rows in these (m,)."""
+        k = int(self.n_values[column]) if self.categorical[column] else 0
+        repeats = np.repeat(np.arange(len(vectors)), k - 1 if k else n_steps)
+        block = vectors[repeats]
+        if k:
+            shift = np.tile(np.arange(1, k), len(vectors))
+            block[:, column] = (block[:, column] + shift) % k
+            return block, repeats
+        old = block[:, column].copy()
+        if len(block):
+            block[:, column] = self._columns[column].stepped(old, rng)
+        moved = block[:, column] != old
+        return block[moved], repeats[moved]
+
+    def enumerate(self, limit: int) -> FloatArray | None:
+        """All configurations as vectors (n, d), or None when there are more than ``limit``."""
+        if self._everything is not None:
+            return self._everything if len(self._everything) <= limit else None
+        if limit > self._too_small:
+            self._everything = self._enumerate(limit)
+            self._too_small = limit
+        return self._everything
+
+    def _enumerate(self, limit: int) -> FloatArray | None:
+        rows = np.full((1, self.d), np.nan)
+        conditions = dict[int, list[ConditionLike]]()
+        for child, condition in self._conditions:
+            conditions.setdefault(child, []).append(condition)
+        for column in range(self.d):
+            mask = np.ones(len(rows), dtype=bool)
+            for condition in conditions.get(column, []):
+                mask &= satisfied(condition, rows.T)
+            if not mask.any():
+                continue
+            size = self.n_values[column]
+            if (~mask).sum() + mask.sum() * size > limit:
+                return None
+            values = self._columns[column].legal_vectors()
+            grown = np.repeat(rows[mask], len(values), axis=0)
+            grown[:, column] = np.tile(values, int(mask.sum()))
+            rows = np.concatenate([rows[~mask], grown])
+        return rows[self.allowed(rows)]
+
+    # --- what models and designs need -----------------------------------------------------
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns (f,); the only one is "constant" where nothing varies."""
+        names: list[str] = []
+        for column, name in enumerate(self.names):
+            if self.n_values[column] == 1:
+                continue
+            if self.categorical[column] and self.n_values[column] > 2:
+                names += [f"{name}={value}" for value in range(int(self.n_values[column]))]
+            else:
+                names.append(name)
+        return tuple(names) or ("constant",)
+
+    def features(self, vectors: FloatArray) -> FloatArray:
+        """Features (n, f) of ``vectors`` (n, d); inactive hyperparameters stay NaN.
+
+        Constants carry nothing and are left out; a category with two values is one 0/1 column.
+        """
+        columns: list[FloatArray] = []
+        for column in range(self.d):
+            if self.n_values[column] == 1:
+                continue
+            values = vectors[:, column]
+            if self.categorical[column] and self.n_values[column] > 2:
+                for category in range(int(self.n_values[column])):
+                    hot = (values == category).astype(np.float64)
+                    hot[np.isnan(values)] = np.nan
+                    columns.append(hot)
+            else:
+                columns.append(values / self.scales[column])
+        if not columns:  # nothing can vary: one constant feature keeps the shapes legal
+            return np.zeros((len(vectors), 1))
+        return np.column_stack(columns)
+
+    def numbers(self, vectors: FloatArray) -> FloatArray:
+        """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""
+        numerical = ~self.categorical & (self.n_values > 1)
+        return np.asarray(vectors[:, numerical] / self.scales[numerical])
+
+    def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
+        """A hash (n,) of each canonical vector, equal for equal configurations."""
+        # No legal entry is anywhere near the limits; they keep the others in the range of int64.
+        limited = np.clip(np.nan_to_num(vectors, nan=-1.0), -(2.0**20), 2.0**20)
+        rounded = np.rint(limited * 2.0**40).astype(np.int64)
+        mixed = np.zeros(len(vectors), dtype=np.uint64)
+        for column in range(self.d):
+            mixed = (mixed ^ rounded[:, column].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        return mixed
+
+    def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
+        """Mask (m,) of the ``vectors`` (m, d) whose keys are among the sorted ``observed``."""
+        if not len(observed):
+            return np.zeros(len(vectors), dtype=bool)
+        keys = self.keys(vectors)
+        place = np.minimum(np.searchsorted(observed, keys), len(observed) - 1)
+        return np.asarray(observed[place] == keys)
+
+    @cached_property
+    def branching(self) -> tuple[int, ...]:
+        """Columns of the categoricals that decide which other columns are active."""
+        parents = {
+            self.space.index_of[parent.name]
+            for name in self.names
+            for parent in self.space.parents_of[name]
+        }
+        return tuple(sorted(c for c in parents if self.categorical[c]))
+
+    @cached_property
+    def depth(self) -> int:
+        """Largest number of hyperparameters found active together that can vary."""
+        sample = self.sample(64, np.random.default_rng(0))
+        return int((~np.isnan(sample) & (self.n_values > 1)).sum(axis=1).max())
+
+    def volume_bits(self, vectors: FloatArray) -> FloatArray:
+        """log2 of the number of configurations (n,) in the branch that each vector lies in.
+
+        A continuous hyperparameter counts as 4 bits, so branches of grids and of real numbers
+        can be compared.
+        """
+        with np.errstate(divide="ignore"):
+            bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
+        return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)

@@ -1,0 +1,92 @@
+"""What is remembered of one task."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.records.history import Status
+from automl_plugins.records.search import RecordedTrial, Search
+from automl_plugins.replay.protocol import TrialStatus
+
+
+def test_columns_that_are_not_given_are_unknown() -> None:
+    record = TaskRecord("t", [{"x": 1}, {"x": 2}], np.array([0.5, np.nan]))
+    assert record.status.tolist() == [Status.COMPLETE, Status.FAILED]
+    assert np.isnan(record.seconds).all() and np.isnan(record.budget).all()
+    assert np.isnan(record.times).all()
+
+
+def test_zero_seconds_are_unknown() -> None:
+    record = TaskRecord(
+        "t", [{"x": i} for i in range(3)], np.zeros(3), seconds=np.array([0, 1, 0])
+    )
+    np.testing.assert_array_equal(record.seconds, [np.nan, 1.0, np.nan])
+    space = ConfigurationSpace({"x": (0, 2)})
+    memory = MetaDataset.from_records([record], space)
+    np.testing.assert_array_equal(memory.seconds, record.seconds)
+    direct = dataclasses.replace(memory, seconds=np.array([0.0, 2.0, np.nan]))
+    np.testing.assert_array_equal(direct.seconds, [np.nan, 2.0, np.nan])
+
+
+@pytest.mark.parametrize("loss", [np.inf, -np.inf, np.nan])
+def test_a_complete_run_without_a_finite_loss_has_failed(loss: float) -> None:
+    record = TaskRecord("t", [{}], np.array([loss]), status=np.array([Status.COMPLETE]))
+    assert record.status.tolist() == [Status.FAILED]
+    assert np.isnan(record.losses).all()
+
+
+def test_a_pruned_run_keeps_its_last_loss() -> None:
+    record = TaskRecord("t", [{}], np.array([0.7]), status=np.array([Status.PRUNED]))
+    assert record.losses.tolist() == [0.7]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"losses": np.zeros(3)}, "losses has shape"),
+        ({"seconds": np.array([1.0, -1.0])}, "seconds must be >= 0 or NaN; row 1"),
+        ({"seconds": np.array([1.0, np.inf])}, "seconds must be finite"),
+        ({"status": np.array([0, Status.RUNNING])}, "status must be COMPLETE, PRUNED or FAILED"),
+    ],
+)
+def test_wrong_columns_are_named(columns: dict[str, np.ndarray], told: str) -> None:
+    given = {"losses": np.zeros(2), **columns}
+    with pytest.raises(ValueError, match=f"Task 'glass': {told}"):
+        TaskRecord("glass", [{}, {}], **given)  # type: ignore[arg-type]
+
+
+def test_a_search_becomes_a_record() -> None:
+    trials = [
+        RecordedTrial({"x": 0.1}, TrialStatus.COMPLETE, 1.5, seconds=2.0),
+        RecordedTrial({"x": 0.2}, TrialStatus.PRUNED, 1.0, curve={1.0: 2.0, 4.0: 1.0}),
+        RecordedTrial({"x": 0.3}, TrialStatus.FAILED, np.nan),
+        RecordedTrial({"x": 0.4}, TrialStatus.COMPLETE, 0.5, step=3.0),
+    ]
+    record = TaskRecord.from_search(Search("wine", "tpe", 7, trials), framework="optuna")
+    assert record.name == "wine" and record.seed == 7 and record.framework == "optuna"
+    np.testing.assert_array_equal(record.losses, [1.5, 1.0, np.nan, 0.5])
+    np.testing.assert_array_equal(record.budget, [np.nan, 4.0, np.nan, 3.0])
+    assert record.status.tolist() == [0, 1, 2, 0]
+
+
+def test_a_frame_becomes_a_record() -> None:
+    frame = pd.DataFrame(
+        {"kernel": ["rbf", "linear"], "gamma": [0.1, None], "score": [0.9, None], "t": [1.0, 2.0]}
+    )
+    record = TaskRecord.from_frame(frame, name="a", loss="score", seconds="t", maximize=True)
+    assert record.configurations == [{"kernel": "rbf", "gamma": 0.1}, {"kernel": "linear"}]
+    np.testing.assert_array_equal(record.losses, [-0.9, np.nan])
+    assert record.seconds.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="no column 'loss'; it has kernel"):
+        TaskRecord.from_frame(frame, name="a", loss="loss")
+
+
+def test_a_description_is_added() -> None:
+    record = TaskRecord("t", [{}], np.zeros(1), tags={"a": "b"})
+    described = record.described(meta_features={"n": 3.0})
+    assert described.meta_features == {"n": 3.0} and described.tags == {"a": "b"}
+    assert record.meta_features == {}

@@ -1,0 +1,815 @@
+"""VectorSpace against ConfigSpace itself, against brute force, and by hand."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    ForbiddenGreaterThanRelation,
+    ForbiddenInClause,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    LessThanCondition,
+    Normal,
+    NotEqualsCondition,
+    OrConjunction,
+    OrdinalHyperparameter,
+)
+from ConfigSpace.hyperparameters import IntegerHyperparameter
+
+from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
+
+Value = dict[str, Any]
+
+
+def flat() -> ConfigurationSpace:
+    """One hyperparameter of each kind, all of them always active."""
+    space = ConfigurationSpace()
+    space.add(
+        Float("x", (-2.0, 3.0)),
+        Float("rate", (1e-4, 1.0), log=True),
+        Integer("i", (-3, 4)),
+        Integer("width", (1, 64), log=True),
+        Categorical("c", ["red", "green", "blue"]),
+        Categorical("flag", [False, True]),
+        OrdinalHyperparameter("size", ["s", "m", "l", "xl"]),
+        Constant("k", "always"),
+    )
+    return space
+
+
+def nested() -> ConfigurationSpace:
+    """Algorithms with their own hyperparameters, two levels deep."""
+    space = ConfigurationSpace()
+    algorithm = Categorical("algorithm", ["svm", "forest", "knn"])
+    kernel = Categorical("kernel", ["rbf", "poly", "linear"])
+    c, degree = Float("C", (1e-3, 1e3), log=True), Integer("degree", (2, 5))
+    gamma = Float("gamma", (1e-4, 1.0), log=True)
+    trees, depth = Integer("trees", (1, 500), log=True), Integer("depth", (1, 20))
+    leaves = Integer("leaves", (2, 9))
+    k = Integer("k", (1, 30))
+    space.add(algorithm, kernel, c, degree, gamma, trees, depth, leaves, k)
+    space.add(
+        EqualsCondition(kernel, algorithm, "svm"),
+        EqualsCondition(c, algorithm, "svm"),
+        EqualsCondition(degree, kernel, "poly"),
+        OrConjunction(EqualsCondition(gamma, kernel, "rbf"), EqualsCondition(gamma, degree, 3)),
+        EqualsCondition(trees, algorithm, "forest"),
+        EqualsCondition(depth, algorithm, "forest"),
+        AndConjunction(
+            GreaterThanCondition(leaves, depth, 5), LessThanCondition(leaves, trees, 99)
+        ),
+        EqualsCondition(k, algorithm, "knn"),
+    )
+    space.add(
+        ForbiddenAndConjunction(
+            ForbiddenEqualsClause(algorithm, "knn"), ForbiddenInClause(k, [1, 2, 3])
+        ),
+        ForbiddenAndConjunction(
+            ForbiddenEqualsClause(kernel, "poly"), ForbiddenEqualsClause(degree, 5)
+        ),
+    )
+    return space
+
+
+def discrete() -> ConfigurationSpace:
+    """Finite, with every kind of condition and of forbidden clause."""
+    space = ConfigurationSpace()
+    a, n = Categorical("a", ["x", "y", "z"]), Integer("n", (1, 4))
+    b = OrdinalHyperparameter("b", ["low", "mid", "high"])
+    m, p = Integer("m", (1, 6), log=True), Categorical("p", [0, 1])
+    q, r = Categorical("q", ["u", "v"]), Categorical("r", [0, 1, 2])
+    k, one = Constant("k", 7), Categorical("one", ["only"])
+    space.add(a, n, b, m, p, q, r, k, one)
+    space.add(
+        InCondition(b, a, ["x", "y"]),
+        GreaterThanCondition(m, n, 2),
+        AndConjunction(EqualsCondition(p, a, "x"), LessThanCondition(p, n, 4)),
+        NotEqualsCondition(q, a, "x"),
+        OrConjunction(
+            EqualsCondition(r, p, 1),
+            AndConjunction(GreaterThanCondition(r, m, 4), EqualsCondition(r, q, "v")),
+        ),
+        EqualsCondition(k, r, 2),
+        GreaterThanCondition(one, b, "low"),
+    )
+    space.add(
+        ForbiddenAndConjunction(ForbiddenEqualsClause(a, "y"), ForbiddenEqualsClause(n, 4)),
+        ForbiddenInClause(m, [2, 3]),
+        ForbiddenAndConjunction(ForbiddenEqualsClause(b, "high"), ForbiddenEqualsClause(p, 1)),
+    )
+    return space
+
+
+# What ``discrete`` means, in plain Python: values, when each is active, what is forbidden.
+DISCRETE_VALUES: dict[str, list[Any]] = {
+    "a": ["x", "y", "z"],
+    "n": [1, 2, 3, 4],
+    "b": ["low", "mid", "high"],
+    "m": [1, 2, 3, 4, 5, 6],
+    "p": [0, 1],
+    "q": ["u", "v"],
+    "r": [0, 1, 2],
+    "k": [7],
+    "one": ["only"],
+}
+DISCRETE_ACTIVE: dict[str, Callable[[Value], bool]] = {
+    "b": lambda v: v["a"] in ("x", "y"),
+    "m": lambda v: v["n"] > 2,
+    "p": lambda v: v["a"] == "x" and v["n"] < 4,
+    "q": lambda v: v["a"] != "x",
+    "r": lambda v: v["p"] == 1 or (v["m"] in (5, 6) and v["q"] == "v"),
+    "k": lambda v: v["r"] == 2,
+    "one": lambda v: v["b"] in ("mid", "high"),
+}
+
+
+def discrete_forbidden(v: Value) -> bool:
+    return (
+        (v["a"] == "y" and v["n"] == 4) or v["m"] in (2, 3) or (v["b"] == "high" and v["p"] == 1)
+    )
+
+
+def unequal() -> ConfigurationSpace:
+    """A condition "not equal" whose parent may be inactive itself."""
+    space = ConfigurationSpace()
+    a, b = Categorical("a", [0, 1], default=1), Categorical("b", ["u", "v"], default="v")
+    c, e = Categorical("c", [0, 1, 2]), Categorical("e", [0, 1])
+    space.add(a, b, c, e)
+    space.add(
+        EqualsCondition(b, a, 1),
+        NotEqualsCondition(c, b, "u"),
+        OrConjunction(NotEqualsCondition(e, b, "u"), NotEqualsCondition(e, c, 0)),
+    )
+    return space
+
+
+UNEQUAL_VALUES: dict[str, list[Any]] = {
+    "a": [0, 1],
+    "b": ["u", "v"],
+    "c": [0, 1, 2],
+    "e": [0, 1],
+}
+UNEQUAL_ACTIVE: dict[str, Callable[[Value], bool]] = {
+    "b": lambda v: v["a"] == 1,
+    "c": lambda v: v["b"] == "v",
+    "e": lambda v: v["b"] == "v" or v["c"] in (1, 2),
+}
+
+
+def by_brute_force(
+    values: dict[str, list[Any]],
+    active: dict[str, Callable[[Value], bool]],
+    forbidden: Callable[[Value], bool] = lambda _: False,
+) -> set[frozenset[tuple[str, Any]]]:
+    """Every combination, "inactive" included, that fulfils all rules."""
+
+    def combinations() -> Iterator[Value]:
+        for combination in itertools.product(*([*v, None] for v in values.values())):
+            yield dict(zip(values, combination, strict=True))
+
+    def valid(v: Value) -> bool:
+        for name, value in v.items():
+            should = active[name](v) if name in active else True
+            if should is (value is None):
+                return False
+        return not forbidden(v)
+
+    return {
+        frozenset((name, value) for name, value in v.items() if value is not None)
+        for v in combinations()
+        if valid(v)
+    }
+
+
+def decoded(space: VectorSpace, vectors: FloatArray) -> list[frozenset[tuple[str, Any]]]:
+    """Configurations as the values that ConfigSpace makes of the vectors."""
+    return [
+        frozenset(
+            (name, space.space[name].to_value(value))
+            for name, value in zip(space.names, vector, strict=True)
+            if not np.isnan(value)
+        )
+        for vector in vectors
+    ]
+
+
+def assert_valid(space: VectorSpace, vectors: FloatArray) -> None:
+    for vector in vectors:
+        Configuration(space.space, vector=vector).check_valid_configuration()
+
+
+def legal(space: VectorSpace, name: str) -> FloatArray:
+    """All legal vector entries (k,) of a finite hyperparameter."""
+    hp = space.space[name]
+    if isinstance(hp, IntegerHyperparameter):
+        return np.asarray(hp.to_vector(np.arange(hp.lower, hp.upper + 1)), dtype=np.float64)
+    return np.arange(float(hp.size)) if name != "k" else np.ones(1)
+
+
+SPACES = {"flat": flat, "nested": nested, "discrete": discrete, "unequal": unequal}
+# ConfigSpace's own check takes an inactive parent as "not equal", see ``unequal``.
+CHECKED = {name: make for name, make in SPACES.items() if name != "unequal"}
+every_space = pytest.mark.parametrize("make", SPACES.values(), ids=SPACES)
+every_checked_space = pytest.mark.parametrize("make", CHECKED.values(), ids=CHECKED)
+every_counted_space = pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (discrete, by_brute_force(DISCRETE_VALUES, DISCRETE_ACTIVE, discrete_forbidden)),
+        (unequal, by_brute_force(UNEQUAL_VALUES, UNEQUAL_ACTIVE)),
+    ],
+    ids=["discrete", "unequal"],
+)
+Make = Callable[[], ConfigurationSpace]
+
+
+def single(hyperparameter: Any) -> VectorSpace:
+    space = ConfigurationSpace()
+    space.add(hyperparameter)
+    return VectorSpace(space)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+# Enumeration
+
+
+def test_enumerate_by_hand() -> None:
+    space = ConfigurationSpace({"a": [0, 1], "n": (1, 3)})
+    space.add(GreaterThanCondition(space["a"], space["n"], 2))
+    vectors = VectorSpace(space).enumerate(4)
+    assert vectors is not None
+    np.testing.assert_array_equal(
+        vectors[np.lexsort(vectors.T)],  # columns n, a: 1 and 2 alone, 3 with either a
+        [[1.0, 0.0], [1.0, 1.0], [0.0, np.nan], [0.5, np.nan]],
+    )
+
+
+@every_counted_space
+def test_enumerate_is_brute_force(make: Make, expected: set[frozenset[tuple[str, Any]]]) -> None:
+    space = VectorSpace(make())
+    vectors = space.enumerate(10**6)
+    assert vectors is not None
+    found = decoded(space, vectors)
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_enumerate_is_valid_for_configspace() -> None:
+    space = VectorSpace(discrete())
+    vectors = space.enumerate(10**6)
+    assert vectors is not None
+    assert_valid(space, vectors)
+    np.testing.assert_array_equal(space.canonical(vectors), vectors)
+    assert space.allowed(vectors).all()
+
+
+def test_enumerate_up_to_its_limit_in_any_order_of_calls() -> None:
+    space = ConfigurationSpace({"a": [0, 1], "n": (1, 3)})
+    vectors = VectorSpace(space)
+    answers = [vectors.enumerate(limit) for limit in (5, 5, 6, 5, 7)]
+    assert [None if a is None else len(a) for a in answers] == [None, None, 6, None, 6]
+
+
+def test_infinite_spaces_cannot_be_enumerated() -> None:
+    assert VectorSpace(flat()).enumerate(10**6) is None
+    assert VectorSpace(nested()).enumerate(10**6) is None
+
+
+def test_enumerate_log_integers_are_all_there() -> None:
+    space = single(Integer("i", (1, 300), log=True))
+    vectors = space.enumerate(300)
+    assert vectors is not None
+    values = [space.space["i"].to_value(v) for v in vectors[:, 0]]
+    assert sorted(values) == list(range(1, 301))
+
+
+# Samples
+
+
+@every_checked_space
+def test_sample_is_valid_for_configspace(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(300, rng())
+    assert vectors.shape == (300, space.d)
+    assert_valid(space, vectors)
+    np.testing.assert_allclose(space.canonical(vectors), vectors, rtol=0, atol=1e-15)
+
+
+@every_counted_space
+def test_sample_reaches_everything_and_nothing_else(
+    make: Make, expected: set[frozenset[tuple[str, Any]]]
+) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(30_000, rng())
+    _, first = np.unique(space.keys(vectors), return_index=True)
+    assert set(decoded(space, vectors[first])) == expected
+
+
+def test_sample_has_the_distributions_of_the_hyperparameters() -> None:
+    space = ConfigurationSpace()
+    space.add(
+        Categorical("c", ["a", "b"], weights=[0.2, 0.8]),
+        Float("x", (0.0, 1.0), distribution=Normal(0.5, 0.1)),
+        Integer("w", (1, 100), log=True),
+    )
+    vectors = VectorSpace(space)
+    drawn = dict(zip(vectors.names, vectors.sample(20_000, rng()).T, strict=True))
+    assert drawn["c"].mean() == pytest.approx(0.8, abs=0.01)
+    assert drawn["x"].mean() == pytest.approx(0.5, abs=0.003)
+    assert drawn["x"].std() == pytest.approx(0.1, abs=0.003)
+    # log uniform: half of the draws are below the geometric mean
+    assert (drawn["w"] < 0.5).mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_sample_follows_the_generator() -> None:
+    space = VectorSpace(nested())
+    first = space.sample(20, rng(3))
+    np.testing.assert_array_equal(first, space.sample(20, rng(3)))
+    assert not np.array_equal(first, space.sample(20, rng(4)), equal_nan=True)
+    assert space.sample(0, rng()).shape == (0, space.d)
+
+
+def test_sample_of_a_forbidden_space_is_an_error() -> None:
+    space = ConfigurationSpace()
+    i, j = Integer("i", (1, 10**7), default=1), Integer("j", (1, 2), default=1)
+    space.add([i, j])
+    space.add(ForbiddenGreaterThanRelation(i, j))
+    with pytest.raises(ValueError, match=r"Only 0 of 3 configurations .* forbidden clauses"):
+        VectorSpace(space).sample(3, rng())
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_short_ordinals_are_ordinals(n: int) -> None:
+    space = single(OrdinalHyperparameter("o", ["lo", "hi"][:n]))
+    values = np.arange(float(n))[:, None]
+    enumerated = space.enumerate(9)
+    assert enumerated is not None
+    np.testing.assert_array_equal(enumerated, values)
+    np.testing.assert_array_equal(space.canonical(values + 0.2), values)
+    assert [space.quantile(0, (i + 0.5) / n) for i in range(n)] == list(range(n))
+    assert set(space.neighbours(values, rng())[:, 0]) == set(range(n) if n > 1 else [])
+
+
+# Validity
+
+
+@every_space
+def test_activate_is_idempotent_and_leaves_its_argument_alone(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(100, rng())
+    filled = np.where(np.isnan(vectors), 0.0, vectors)
+    before = filled.copy()
+    np.testing.assert_array_equal(space.activate(filled), vectors)
+    np.testing.assert_array_equal(space.activate(vectors), vectors)
+    np.testing.assert_array_equal(filled, before)
+
+
+@every_space
+def test_canonical_is_the_way_to_values_and_back(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = rng().uniform(-0.5, 1.5, size=(200, space.d))
+    vectors[::3, 0] = np.nan
+    # ConfigSpace refuses indices between two categories: hand it those of the result.
+    snapped = space.canonical(vectors)
+    np.testing.assert_array_equal(np.isnan(snapped), np.isnan(vectors))
+    for column, name in enumerate(space.names):
+        hp = space.space[name]
+        known = snapped[~np.isnan(snapped[:, column]), column]
+        assert np.all(hp.legal_vector(known))
+        again = np.array([hp.to_vector(hp.to_value(v)) for v in known])
+        np.testing.assert_allclose(again, known, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(space.canonical(snapped), snapped)
+
+
+def test_canonical_takes_the_nearest_legal_value() -> None:
+    space = VectorSpace(flat())
+    name = space.names.index
+    vectors = np.full((3, space.d), np.nan)
+    vectors[:, name("i")] = [-9.0, 3.4 / 7.0, 2.0]
+    vectors[:, name("size")] = [-1.0, 1.4, 8.0]
+    vectors[:, name("c")] = [0.4, 0.6, 99.0]
+    vectors[:, name("x")] = [-0.1, 0.123, 1.1]
+    before = vectors.copy()
+    out = space.canonical(vectors)
+    np.testing.assert_allclose(out[:, name("i")], [0.0, 3.0 / 7.0, 1.0])
+    np.testing.assert_array_equal(out[:, name("size")], [0.0, 1.0, 3.0])
+    np.testing.assert_array_equal(out[:, name("c")], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(out[:, name("x")], [0.0, 0.123, 1.0])
+    np.testing.assert_array_equal(vectors, before)
+
+
+def test_allowed_is_what_configspace_says() -> None:
+    space = VectorSpace(discrete())
+    drawn = space.activate(space.complete(np.full((400, space.d), np.nan), rng()))
+    expected = [
+        not any(clause.is_forbidden_vector(v) for clause in space.space.forbidden_clauses)
+        for v in drawn
+    ]
+    assert 0 < sum(expected) < len(expected)
+    np.testing.assert_array_equal(space.allowed(drawn), expected)
+
+
+# Neighbours
+
+
+@every_checked_space
+def test_neighbours_are_valid_for_configspace(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(10, rng())
+    assert_valid(space, space.neighbours(vectors, rng(1)))
+
+
+@every_space
+def test_neighbours_are_one_exchange_away(make: Make) -> None:
+    space = VectorSpace(make())
+    steps = np.random.default_rng(1)
+    for vector in space.sample(20, rng()):
+        moved = space.neighbours(vector[None], steps)
+        assert len(moved)
+        both = ~np.isnan(moved) & ~np.isnan(vector)
+        np.testing.assert_array_equal((both & (moved != vector)).sum(axis=1), 1)
+        # What else changed is a child that became active or inactive with its parent.
+        for row in moved:
+            switched = np.isnan(row) != np.isnan(vector)
+            for column in np.flatnonzero(switched):
+                assert space.space.parents_of[space.names[column]]
+
+
+def test_neighbours_hold_every_other_category_once() -> None:
+    space = VectorSpace(ConfigurationSpace({"c": list("abcd"), "flag": [False, True]}))
+    moved = space.neighbours(np.array([[2.0, 1.0], [0.0, 0.0]]), rng())
+    expected = [[c, 1.0] for c in (0.0, 1.0, 3.0)] + [[2.0, 0.0]]
+    expected += [[c, 0.0] for c in (1.0, 2.0, 3.0)] + [[0.0, 1.0]]
+    assert sorted(map(tuple, moved)) == sorted(map(tuple, expected))
+
+
+@pytest.mark.parametrize("n_steps", [1, 4, 9])
+def test_neighbours_of_numbers(n_steps: int) -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "i": (0, 1000)}))
+    moved = space.neighbours(np.full((50, 2), 0.5), rng(), n_steps=n_steps)
+    # Every step of an even grid is at least one value wide, so none of them is lost.
+    assert len(moved) == 2 * 50 * n_steps
+
+
+def test_steps_have_the_stated_widths() -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+    steps = space.neighbours(np.full((20_000, 1), 0.5), rng(), n_steps=1)[:, 0] - 0.5
+    # Log-uniform widths from a to b have E[width^2] = (b^2 - a^2) / (2 ln(b / a)).
+    variance = (0.3**2 - 0.01**2) / (2.0 * np.log(30.0))
+    inside = np.abs(steps) < 0.5  # a few are clipped at the border
+    assert inside.mean() > 0.98
+    assert steps.std() == pytest.approx(np.sqrt(variance), rel=0.05)
+    assert abs(steps.mean()) < 0.005
+    assert np.median(np.abs(steps)) == pytest.approx(0.035, rel=0.1)  # few are wide
+
+
+@pytest.mark.parametrize("start", [0.0, 0.02, 0.98, 1.0])
+def test_steps_over_the_border_are_reflected(start: float) -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+    moved = space.neighbours(np.full((2000, 1), start), rng())
+    assert moved.min() >= 0.0
+    assert moved.max() <= 1.0
+    at_border = np.isin(moved, [0.0, 1.0]).mean()
+    assert at_border < 0.02  # no heap of candidates on the border
+
+
+def test_neighbours_reach_every_ordinal_and_integer() -> None:
+    for hp in (OrdinalHyperparameter("v", list("abcdef")), Integer("v", (3, 8))):
+        space = single(hp)
+        everything = legal(space, "v")
+        for value in everything:
+            moved = space.neighbours(np.full((500, 1), value), rng())
+            others = everything[everything != value]
+            near = others[np.abs(others - value) <= 1.01 * (everything[1] - everything[0])]
+            assert set(near) <= set(moved[:, 0])
+            assert set(moved[:, 0]) <= set(others)
+
+
+@pytest.mark.parametrize(
+    ("value", "near"), [(1, {2}), (2, {1, 3}), (5, {4, 6}), (999, set()), (1000, set())]
+)
+def test_steps_of_log_integers_are_at_least_one(value: int, near: set[int]) -> None:
+    space = single(Integer("i", (1, 1000), log=True))
+    hp = space.space["i"]
+    moved = space.neighbours(np.full((300, 1), hp.to_vector(value)), rng(), n_steps=4)
+    assert len(moved) == 300 * 4  # none is rounded away
+    np.testing.assert_array_equal(space.canonical(moved), moved)
+    values = {int(hp.to_value(v)) for v in moved[:, 0]}
+    assert value not in values
+    assert near <= values
+
+
+def test_neighbours_draw_activated_children_at_random() -> None:
+    space = VectorSpace(nested())
+    knn = np.full(space.d, np.nan)
+    knn[space.names.index("algorithm")] = 2.0
+    knn[space.names.index("k")] = space.space["k"].to_vector(20)
+    moved = space.neighbours(np.repeat(knn[None], 200, axis=0), rng())
+    forests = moved[moved[:, space.names.index("algorithm")] == 1.0]
+    assert len(forests) == 200
+    depths = forests[:, space.names.index("depth")]
+    assert len(np.unique(depths)) == 20
+    assert depths.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_neighbours_of_many_are_those_of_each() -> None:
+    space = VectorSpace(ConfigurationSpace({"c": list("abc"), "d": list("wxyz")}))
+    vectors = space.sample(5, rng())
+    together = space.neighbours(vectors, rng())
+    apart = np.concatenate([space.neighbours(v[None], rng()) for v in vectors])
+    assert sorted(map(tuple, together)) == sorted(map(tuple, apart))
+
+
+def test_what_cannot_change_has_no_neighbours() -> None:
+    space = single(Constant("k", "x"))
+    assert space.neighbours(np.ones((3, 1)), rng()).shape == (0, 1)
+    assert VectorSpace(flat()).neighbours(np.empty((0, 8)), rng()).shape == (0, 8)
+
+
+def test_neighbours_follow_the_generator() -> None:
+    space = VectorSpace(nested())
+    vectors = space.sample(5, rng())
+    np.testing.assert_array_equal(
+        space.neighbours(vectors, rng(7)), space.neighbours(vectors, rng(7))
+    )
+
+
+# Completion
+
+
+@every_checked_space
+def test_complete_fills_what_is_missing(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(200, rng())
+    holes = np.where(rng(1).random(vectors.shape) < 0.3, np.nan, vectors)
+    whole = space.complete(holes, rng(2))
+    whole = whole[space.allowed(whole)]
+    assert len(whole) > 100
+    assert_valid(space, whole)
+
+
+@every_space
+def test_complete_keeps_what_is_there(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(100, rng())
+    np.testing.assert_array_equal(space.complete(vectors, rng(1)), vectors)
+
+
+def test_complete_imposes_fixed_values_and_their_consequences() -> None:
+    space = VectorSpace(nested())
+    algorithm, trees, k = (space.names.index(n) for n in ("algorithm", "trees", "k"))
+    fixed = np.full(space.d, np.nan)
+    fixed[algorithm], fixed[trees] = 1.0, space.space["trees"].to_vector(50)
+    vectors = space.sample(100, rng())
+    out = space.complete(vectors, rng(1), fixed)
+    assert (out[:, algorithm] == 1.0).all()
+    assert (out[:, trees] == fixed[trees]).all()
+    assert np.isnan(out[:, k]).all()
+    assert_valid(space, out)
+    fixed[algorithm] = 2.0  # trees play no part now
+    assert np.isnan(space.complete(vectors, rng(1), fixed)[:, trees]).all()
+
+
+def test_fill_leaves_nothing_inactive() -> None:
+    space = VectorSpace(nested())
+    for vector in space.sample(20, rng()):
+        filled = space.fill(vector, rng(1))
+        assert not np.isnan(filled).any()
+        np.testing.assert_array_equal(filled[~np.isnan(vector)], vector[~np.isnan(vector)])
+
+
+# Quantiles
+
+
+@pytest.mark.parametrize("name", ["i", "c", "flag", "size"])
+def test_quantile_hits_every_legal_value_equally(name: str) -> None:
+    space = VectorSpace(flat())
+    column, n = space.names.index(name), 1000
+    drawn = [space.quantile(column, (i + 0.5) / n) for i in range(n)]
+    assert drawn == sorted(drawn)
+    values, counts = np.unique(drawn, return_counts=True)
+    np.testing.assert_array_equal(values, legal(space, name))
+    assert np.ptp(counts) <= 1
+
+
+def test_quantile_of_log_integers_is_uniform_in_the_logarithm() -> None:
+    space = VectorSpace(flat())
+    column, n = space.names.index("width"), 5000
+    drawn = [space.quantile(column, (i + 0.5) / n) for i in range(n)]
+    assert drawn == sorted(drawn)
+    values, counts = np.unique(drawn, return_counts=True)
+    np.testing.assert_array_equal(values, legal(space, "width"))
+    width = np.arange(1, 65)
+    expected = np.log((width + 0.5) / (width - 0.5)) / np.log(64.5 / 0.5)
+    np.testing.assert_allclose(counts / n, expected, atol=1.5 / n)
+
+
+def test_quantile_at_the_ends() -> None:
+    space = VectorSpace(flat())
+    for name in ("x", "rate", "i", "width", "c", "flag", "size"):
+        column = space.names.index(name)
+        last = 1.0 if name in ("x", "rate") else legal(space, name)[-1]
+        assert space.quantile(column, 0.0) == 0.0
+        assert space.quantile(column, np.nextafter(1.0, 0.0)) == pytest.approx(last)
+    assert space.quantile(space.names.index("x"), 0.3) == 0.3
+
+
+@pytest.mark.parametrize("value", [5, 0.1, "always"])
+def test_quantile_of_a_constant_is_its_entry(value: Any) -> None:
+    space = single(Constant("k", value))
+    assert space.quantile(0, 0.7) == space.sample(1, rng())[0, 0]
+
+
+# Features
+
+
+def test_features_by_hand() -> None:
+    space = ConfigurationSpace()
+    c, flag = Categorical("c", ["red", "green", "blue"]), Categorical("flag", [False, True])
+    size = OrdinalHyperparameter("size", ["s", "m", "l"])
+    space.add(c, flag, size, Float("x", (0.0, 2.0)), Constant("k", 5))
+    space.add(EqualsCondition(size, c, "blue"), EqualsCondition(flag, c, "red"))
+    vectors = VectorSpace(space)
+    assert vectors.names == ("c", "k", "x", "flag", "size")
+    assert vectors.feature_names == ("c=0", "c=1", "c=2", "x", "flag", "size")
+    np.testing.assert_array_equal(
+        vectors.features(
+            np.array(
+                [
+                    [0.0, 1.0, 0.25, 1.0, np.nan],
+                    [1.0, 1.0, 0.5, np.nan, np.nan],
+                    [2.0, 1.0, 0.0, np.nan, 1.0],
+                ]
+            )
+        ),
+        [
+            [1.0, 0.0, 0.0, 0.25, 1.0, np.nan],
+            [0.0, 1.0, 0.0, 0.5, np.nan, np.nan],
+            [0.0, 0.0, 1.0, 0.0, np.nan, 0.5],
+        ],
+    )
+
+
+def test_inactive_categories_are_missing_in_every_column() -> None:
+    space = ConfigurationSpace({"a": [0, 1], "b": ["u", "v", "w"]})
+    space.add(EqualsCondition(space["b"], space["a"], 1))
+    np.testing.assert_array_equal(
+        VectorSpace(space).features(np.array([[0.0, np.nan], [1.0, 2.0]])),
+        [[0.0, np.nan, np.nan, np.nan], [1.0, 0.0, 0.0, 1.0]],
+    )
+
+
+@every_space
+def test_features_have_names_and_lie_between_0_and_1(make: Make) -> None:
+    space = VectorSpace(make())
+    features = space.features(space.sample(200, rng()))
+    assert features.shape == (200, len(space.feature_names))
+    assert len(set(space.feature_names)) == len(space.feature_names)
+    known = features[~np.isnan(features)]
+    assert known.min() >= 0.0
+    assert known.max() <= 1.0
+    assert (np.nanmax(features, axis=0) > np.nanmin(features, axis=0)).all()
+
+
+def test_features_tell_configurations_apart() -> None:
+    space = VectorSpace(discrete())
+    vectors = space.enumerate(10**6)
+    assert vectors is not None
+    features = np.nan_to_num(space.features(vectors), nan=-1.0)
+    # ``k`` and ``one`` carry nothing: their activity follows from other columns.
+    assert len(np.unique(features, axis=0)) == len(vectors)
+
+
+def test_features_of_a_constant_space_have_a_column() -> None:
+    space = single(Constant("k", 5))
+    np.testing.assert_array_equal(space.features(np.ones((3, 1))), np.zeros((3, 1)))
+    assert space.feature_names == ("constant",)
+
+
+def test_numbers_by_hand() -> None:
+    space = VectorSpace(flat())
+    vectors = np.zeros((1, space.d))
+    for name, value in (("x", 0.1), ("rate", 0.2), ("i", 3 / 7), ("width", 0.4), ("size", 2.0)):
+        vectors[0, space.names.index(name)] = value
+    by_name = [n for n in space.names if n in ("x", "rate", "i", "width", "size")]
+    expected = {"x": 0.1, "rate": 0.2, "i": 3 / 7, "width": 0.4, "size": 2 / 3}
+    np.testing.assert_allclose(space.numbers(vectors)[0], [expected[n] for n in by_name])
+
+
+# Keys
+
+
+def test_keys_are_equal_iff_the_configurations_are() -> None:
+    for make in (discrete, unequal):
+        space = VectorSpace(make())
+        vectors = space.enumerate(10**6)
+        assert vectors is not None
+        assert len(np.unique(space.keys(vectors))) == len(vectors)
+    grid = VectorSpace(ConfigurationSpace({"i": (1, 60), "j": (-60, -1), "c": list("abcde")}))
+    vectors = grid.enumerate(18_000)
+    assert vectors is not None
+    assert len(np.unique(grid.keys(vectors))) == 18_000
+    categories = VectorSpace(ConfigurationSpace({f"c{i}": list("abcd") for i in range(9)}))
+    vectors = categories.enumerate(4**9)
+    assert vectors is not None
+    assert len(np.unique(categories.keys(vectors))) == 4**9
+
+
+@every_space
+def test_keys_survive_the_way_through_values(make: Make) -> None:
+    space = VectorSpace(make())
+    vectors = space.sample(200, rng())
+    again = vectors.copy()
+    for column, name in enumerate(space.names):
+        hp, known = space.space[name], ~np.isnan(vectors[:, column])
+        again[known, column] = [hp.to_vector(hp.to_value(v)) for v in vectors[known, column]]
+    np.testing.assert_array_equal(space.keys(again), space.keys(vectors))
+
+
+def test_keys_of_real_numbers() -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
+    vectors = space.sample(20_000, rng())
+    assert len(np.unique(space.keys(vectors))) == 20_000
+    one = np.array([[0.25, 0.75]])
+    assert space.keys(one) == space.keys(one + 1e-15)  # rounding errors of a scale
+    assert space.keys(one) != space.keys(one + 1e-9)
+    assert space.keys(one) != space.keys(one[:, ::-1])
+    assert space.keys(one) != space.keys(np.array([[0.25, np.nan]]))
+    assert space.keys(np.array([[0.0, 0.5]])) != space.keys(np.array([[np.nan, 0.5]]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_keys_of_entries_out_of_range() -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+    legal_keys = space.keys(np.array([[0.0], [0.5], [1.0], [np.nan]]))
+    outside = space.keys(np.array([[1e300], [-1e300], [2.0**23], [2.0**24], [-(2.0**25)]]))
+    assert not np.isin(outside, legal_keys).any()
+
+
+def test_seen_is_membership() -> None:
+    space = VectorSpace(discrete())
+    vectors = space.enumerate(10**6)
+    assert vectors is not None
+    keys = space.keys(vectors)
+    for observed in (keys[::3], keys[:1], keys[:0], keys):
+        np.testing.assert_array_equal(
+            space.seen(vectors, np.sort(observed)), np.isin(keys, observed)
+        )
+    assert space.seen(vectors[:0], np.sort(keys)).shape == (0,)
+
+
+# Facts about the space
+
+
+def test_branching_and_volume_by_hand() -> None:
+    space = VectorSpace(nested())
+    assert [space.names[c] for c in space.branching] == ["algorithm", "kernel"]
+    knn = np.full((1, space.d), np.nan)
+    knn[0, space.names.index("algorithm")] = 2.0
+    knn[0, space.names.index("k")] = 0.5
+    # 3 algorithms, and 30 neighbours of which at most 16 count
+    assert space.volume_bits(knn)[0] == pytest.approx(np.log2(3) + 4.0)
+    linear = np.full((1, space.d), np.nan)
+    linear[0, space.names.index("algorithm")] = 0.0
+    linear[0, space.names.index("kernel")] = 2.0
+    linear[0, space.names.index("C")] = 0.5
+    assert space.volume_bits(linear)[0] == pytest.approx(2 * np.log2(3) + 4.0)
+    assert VectorSpace(flat()).branching == ()
+    # n decides too, but its values are no categories
+    assert [VectorSpace(discrete()).names[c] for c in VectorSpace(discrete()).branching] == [
+        name for name in VectorSpace(discrete()).names if name in ("a", "p", "q", "r")
+    ]
+
+
+def test_columns_of_parents_come_first() -> None:
+    for make in SPACES.values():
+        space = VectorSpace(make())
+        for column, name in enumerate(space.names):
+            for parent in space.space.parents_of[name]:
+                assert space.names.index(parent.name) < column
+
+
+@every_space
+def test_pickle(make: Make) -> None:
+    space = VectorSpace(make())
+    again = pickle.loads(pickle.dumps(space))
+    assert again.names == space.names
+    np.testing.assert_array_equal(again.sample(10, rng()), space.sample(10, rng()))

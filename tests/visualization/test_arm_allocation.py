@@ -1,0 +1,245 @@
+"""Plot of the allocation to arms."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from automl_plugins import _frameworks
+from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.report import ArmReport
+from automl_plugins.bandits.rounds import Decision, Round
+from automl_plugins.records.history import Status
+from automl_plugins.visualization import plot_arm_allocation
+from automl_plugins.visualization.arm_allocation import cumulative_shares
+
+go = pytest.importorskip("plotly.graph_objects")
+
+NAN = float("nan")
+RECORDS = ArmRecords.of(
+    [0, 1, 1, 0, 1, 1],
+    [0.5, 0.6, 0.7, NAN, 0.8, NAN],
+    seconds=[1.0, 3.0, 4.0, 0.0, NAN, 7.0],
+    status=[Status.COMPLETE] * 3 + [Status.FAILED, Status.COMPLETE, Status.RUNNING],
+)
+
+
+def opening(index: int, limit: float) -> Round:
+    decisions = (
+        Decision(0, index < 2, 0.5, 0.0, float(index < 2), limit / 2, "worst <of all>"),
+        Decision(1, True, 0.9, 1.0, 1.0, limit / 2, "best"),
+    )
+    return Round(index, limit, decisions)
+
+
+ROUNDS = tuple(opening(i, limit) for i, limit in enumerate([2.0, 4.0, 6.0]))
+REPORT = ArmReport(("svm", "forêt"), RECORDS, [0.5] * 6, ROUNDS)
+
+
+def arms(figure: Any) -> dict[str, Any]:
+    return {t.name: t for t in figure.data if t.showlegend}
+
+
+def lines(figure: Any) -> dict[str, Any]:
+    return {t.name: t for t in figure.data if t.legendgroup == "rounds"}
+
+
+# --- shares ---------------------------------------------------------------------------------
+
+
+def test_shares_of_pulls_by_hand() -> None:
+    figure = plot_arm_allocation(REPORT)
+    assert isinstance(figure, go.Figure)
+    svm, forest = arms(figure)["svm"], arms(figure)["forêt"]
+    assert list(svm.x) == list(forest.x) == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_allclose(svm.y, [100, 50, 100 / 3, 50, 40, 100 / 3])
+    np.testing.assert_allclose(np.add(svm.y, forest.y), 100.0)
+    assert svm.stackgroup == forest.stackgroup
+    assert figure.layout.xaxis.title.text == "Pulls"
+    assert figure.layout.title.subtitle.text == "6 pulls, 2 arms"
+
+
+def test_shares_of_seconds_by_hand() -> None:
+    figure = plot_arm_allocation(REPORT, unit="seconds")
+    svm = arms(figure)["svm"]
+    assert list(svm.x) == [1, 4, 8, 8, 8, 8]  # neither the unknown nor the running pull counts
+    np.testing.assert_allclose(svm.y, [100, 25, 12.5, 12.5, 12.5, 12.5])
+    assert "without the seconds of 1, which are unknown" in figure.layout.title.subtitle.text
+
+
+def test_shares_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    arm, cost = rng.integers(0, 5, 200), rng.random(200).round(1)
+    shares = cumulative_shares(arm, cost, 6)
+    for t in range(200):
+        for k in range(6):
+            total = sum(cost[: t + 1])
+            own = sum(c for a, c in zip(arm[: t + 1], cost[: t + 1], strict=True) if a == k)
+            np.testing.assert_allclose(shares[k, t], own / total if total else 0.0)
+
+
+def test_legend_is_ordered_by_the_final_share_and_colours_by_the_arms() -> None:
+    names = tuple("abcdefghijklmnop")
+    rng = np.random.default_rng(1)
+    arm = np.concatenate([np.repeat(np.arange(15), 1 + rng.permutation(15)), [3] * 20])
+    records = ArmRecords.of(arm, rng.random(len(arm)))
+    figure = plot_arm_allocation(ArmReport(names, records, [0.0] * len(arm)))
+    shown = [t for t in figure.data if t.showlegend]
+    final = [t.y[-1] for t in shown]
+    assert final == sorted(final, reverse=True)
+    assert shown[0].name == "d" and shown[-1].name == "p" and final[-1] == 0.0
+    assert figure.layout.legend.traceorder == "normal"  # plotly reverses it for stacked areas
+    assert len({(t.line.color, t.line.dash) for t in shown}) == 16
+    assert len({t.fillcolor for t in shown}) == 16
+    by_name = plot_arm_allocation(ArmReport(names, ArmRecords.of([0], [0.5]), [0.5]))
+    for name, trace in arms(by_name).items():
+        assert trace.line.color == arms(figure)[name].line.color
+
+
+def test_many_pulls_are_thinned_out_with_both_ends_kept() -> None:
+    n = 5000
+    arm = np.arange(n) % 3
+    report = ArmReport(("a", "b", "c"), ArmRecords.of(arm, np.full(n, 0.5)), np.zeros(n).tolist())
+    x = arms(plot_arm_allocation(report))["a"].x
+    assert (x[0], x[-1], len(x)) == (1, n, 1000)
+
+
+def test_one_pull_is_a_marker() -> None:
+    figure = plot_arm_allocation(ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5]))
+    assert "markers" in arms(figure)["a"].mode
+    assert figure.layout.title.subtitle.text == "1 pull, 1 arm"
+
+
+@pytest.mark.parametrize("unit", ["trials", "seconds"])
+def test_no_pulls_give_an_empty_figure_that_says_so(unit: Any) -> None:
+    figure = plot_arm_allocation(ArmReport(("a", "b"), ArmRecords.empty(), []), unit=unit)
+    assert len(figure.data) == 0
+    assert figure.layout.title.subtitle.text == "0 pulls, 2 arms"
+    begun = plot_arm_allocation(
+        ArmReport(("a", "b"), ArmRecords.empty(), [], ROUNDS[:1]), unit=unit
+    )
+    assert list(lines(begun)) == ["round 1"]
+
+
+# --- rounds ---------------------------------------------------------------------------------
+
+
+def places(figure: Any) -> list[float]:
+    assert all(len(set(t.x)) == 1 for t in lines(figure).values())
+    return [t.x[0] for t in lines(figure).values()]
+
+
+def test_rounds_are_where_the_adapter_says() -> None:
+    report = dataclasses.replace(REPORT, opened=(0, 1, 4))
+    assert places(plot_arm_allocation(report)) == [0, 1, 4]
+    assert places(plot_arm_allocation(report, unit="seconds")) == [0, 1, 8]
+
+
+def test_rounds_are_else_where_the_limits_were_reached() -> None:
+    assert places(plot_arm_allocation(REPORT)) == [0, 2, 4]
+    assert places(plot_arm_allocation(REPORT, unit="seconds")) == [0, 4, 8]
+    timed = dataclasses.replace(REPORT, unit="seconds")
+    assert places(plot_arm_allocation(timed)) == [0, 2, 2]  # the second pull ends at 4 seconds
+    beyond = dataclasses.replace(REPORT, rounds=(opening(0, 50.0), opening(1, 90.0)))
+    assert places(plot_arm_allocation(beyond)) == [0, 6]
+
+
+def test_pointing_at_a_round_shows_its_decisions() -> None:
+    figure = plot_arm_allocation(REPORT)
+    hover = lines(figure)["round 3"]
+    text = hover.hovertext.replace("<br>", " ")
+    assert "left: svm (score 0.500, p 0.00: worst &lt;of all&gt;)" in text
+    assert "forêt (score 0.900, p 1.00, share 100 %)" in text
+    assert hover.hoverinfo == "text" and len(hover.y) > 10
+    assert (min(hover.y), max(hover.y)) == (0, 100)
+    assert all(len(part) < 120 for part in hover.hovertext.split("<br>"))
+
+
+def test_other_policies_have_no_lines() -> None:
+    assert lines(plot_arm_allocation(dataclasses.replace(REPORT, rounds=()))) == {}
+
+
+# --- sources --------------------------------------------------------------------------------
+
+
+def test_other_sources_are_read_by_their_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, asked = SimpleNamespace(), []
+
+    def arm_report(thing: Any, **options: Any) -> ArmReport:
+        asked.append((thing, options))
+        return REPORT
+
+    own = SimpleNamespace(arm_report=arm_report)
+    monkeypatch.setattr(_frameworks, "adapter_of", lambda thing: own if thing is source else None)
+    figure = plot_arm_allocation(source, arm="algorithm")
+    assert asked == [(source, {"arm": "algorithm"})]
+    assert figure == plot_arm_allocation(REPORT)
+
+
+@pytest.mark.parametrize("source", [None, 3, [REPORT], SimpleNamespace()])
+def test_what_no_adapter_knows_is_a_type_error(source: Any) -> None:
+    message = f"arms of a {type(source).__name__}: pass an ArmReport, an Optuna study or"
+    with pytest.raises(TypeError, match=message):
+        plot_arm_allocation(source)
+
+
+def test_bad_options() -> None:
+    with pytest.raises(ValueError, match="unit must be one of trials, seconds, got 'epochs'"):
+        plot_arm_allocation(REPORT, unit="epochs")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="A report takes no options, got arm"):
+        plot_arm_allocation(REPORT, arm="algorithm")
+    untimed = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
+    with pytest.raises(ValueError, match="No finished pull has known seconds above 0"):
+        plot_arm_allocation(untimed, unit="seconds")
+
+
+def test_missing_plotly_gives_one_helpful_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "plotly"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install automl_plugins\[plot\]"):
+        plot_arm_allocation(REPORT)
+
+
+def test_figure_can_be_written_as_svg(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = Path(__file__).resolve().parents[2] / "examples" / "static_figures.py"
+    spec = importlib.util.spec_from_file_location("static_figures_of_arms", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.save_svg(plot_arm_allocation(REPORT), tmp_path / "arms.svg")
+    text = (tmp_path / "arms.svg").read_text(encoding="utf-8")
+    assert "forêt" in text and "Allocation to arms" in text
+
+
+def test_studies_and_trials_are_read_by_the_adapters() -> None:
+    import optuna
+    from automl_plugins.adapters.hyperopt import boasf_fmin
+    from hyperopt import Trials, hp
+
+    space = hp.choice("model", [{"type": "a", "x": hp.uniform("x", 0, 1)}, {"type": "b"}])
+    trials = Trials()
+    boasf_fmin(
+        lambda point: point.get("x", 0.5),
+        space,
+        max_evals=6,
+        rounds=2,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    figure = plot_arm_allocation(trials, space=space)
+    assert set(arms(figure)) == {"a", "b"} and list(lines(figure)) == ["round 1", "round 2"]
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: len(t.suggest_categorical("model", ["a", "bb"])), n_trials=9)
+    figure = plot_arm_allocation(study, arm="model")
+    assert set(arms(figure)) == {"a", "bb"} and lines(figure) == {}

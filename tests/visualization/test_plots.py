@@ -1,0 +1,378 @@
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from automl_plugins.statistics import BudgetComparison, Comparison, compare
+from automl_plugins.visualization import plot_rank_diagram, plot_ranks, plot_regret
+
+go = pytest.importorskip("plotly.graph_objects")
+
+# regret after trials 1, 2 and 3, by table, method and seed
+REGRETS = {
+    ("t1", "a", 0): [0.75, 0.5, 0.25],
+    ("t1", "a", 1): [0.5, 0.5, 0.0],
+    ("t1", "b", 0): [0.625, 0.75, 0.75],
+    ("t1", "b", 1): [0.625, 0.25, 0.25],
+    ("t2", "a", 0): [1.0, 1.0, 0.6],
+    ("t2", "a", 1): [0.8, 0.6, 0.6],
+    ("t2", "b", 0): [0.5, 0.5, 0.4],
+    ("t2", "b", 1): [0.3, 0.3, 0.0],
+}
+# means over the seeds, tables x trials
+SEED_MEANS = {
+    "a": np.array([[0.625, 0.5, 0.125], [0.9, 0.8, 0.6]]),
+    "b": np.array([[0.625, 0.5, 0.5], [0.4, 0.4, 0.2]]),
+}
+
+
+def frame(regrets: dict[tuple[str, str, int], list[float]]) -> pd.DataFrame:
+    rows = [
+        {"table": t, "method": m, "seed": s, "trial": i, "seconds": 10.0 ** min(i, 9), "regret": r}
+        for (t, m, s), run in regrets.items()
+        for i, r in enumerate(run, start=1)
+    ]
+    return pd.DataFrame(rows)
+
+
+RUNS = frame(REGRETS)
+ENDLESS = RUNS.assign(seconds=RUNS["seconds"].where(RUNS["trial"] < 3, np.inf))
+
+
+def line(figure: Any, name: str) -> Any:
+    (trace,) = [t for t in figure.data if t.name == name and t.fill is None]
+    return trace
+
+
+def ends(figure: Any, name: str) -> tuple[Any, Any]:
+    """Lower and upper end of a band."""
+    (trace,) = [t for t in figure.data if t.name == name and t.fill == "toself"]
+    upper, lower = np.split(np.asarray(trace.y), 2)
+    assert list(trace.x) == [*line(figure, name).x, *line(figure, name).x[::-1]]
+    return lower[::-1], upper
+
+
+# --- regret --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["a", "b"])
+def test_regret_is_the_mean_over_tables_of_the_means_over_seeds(method: str) -> None:
+    figure = plot_regret(RUNS)
+    assert isinstance(figure, go.Figure)
+    assert list(line(figure, method).x) == [1, 2, 3]
+    np.testing.assert_allclose(line(figure, method).y, SEED_MEANS[method].mean(axis=0))
+    assert figure.layout.yaxis.type == "log" and figure.layout.xaxis.type == "linear"
+
+
+def test_uneven_numbers_of_seeds_do_not_weigh_a_table() -> None:
+    extra = frame({("t1", "a", 2): [0.625, 0.5, 0.125]})  # the mean of the other two
+    figure = plot_regret(pd.concat([RUNS, extra], ignore_index=True))
+    np.testing.assert_allclose(line(figure, "a").y, SEED_MEANS["a"].mean(axis=0))
+
+
+def test_order_of_rows_is_irrelevant() -> None:
+    shuffled = RUNS.sample(frac=1, random_state=0)
+    figure = plot_regret(shuffled, methods=["a", "b"])
+    for method in "ab":
+        assert np.array_equal(line(figure, method).y, line(plot_regret(RUNS), method).y)
+
+
+def test_run_that_ends_early_carries_its_last_regret_on() -> None:
+    figure = plot_regret(frame(REGRETS | {("t1", "a", 0): [0.75]}))
+    assert list(line(figure, "a").x) == [1, 2, 3]
+    np.testing.assert_allclose(line(figure, "a").y, [0.7625, (0.625 + 0.8) / 2, (0.375 + 0.6) / 2])
+
+
+def test_missing_regret_counts_as_one_before_and_changes_nothing_after() -> None:
+    nan = float("nan")
+    runs = frame({("t", "a", 0): [nan, 0.5, nan], ("t", "b", 0): [0.4, 0.4, 0.4]})
+    assert list(line(plot_regret(runs), "a").y) == [1.0, 0.5, 0.5]
+
+
+def test_without_a_regret_it_is_computed_from_losses_of_all_methods() -> None:
+    runs = frame({("t", "a", 0): [6.0, 4.0], ("t", "b", 0): [10.0, 2.0]})
+    runs = runs.rename(columns={"regret": "loss"})
+    runs["best"] = runs.groupby("method")["loss"].cummin()
+    np.testing.assert_allclose(line(plot_regret(runs), "a").y, [0.5, 0.25])
+    # the scale does not depend on what is shown
+    np.testing.assert_allclose(line(plot_regret(runs, methods=["a"]), "a").y, [0.5, 0.25])
+
+
+def test_seconds_are_steps_on_a_common_logarithmic_grid() -> None:
+    runs = frame({("t", "a", 0): [0.8, 0.4, 0.2], ("t", "b", 0): [0.6, 0.3]})
+    runs.loc[runs["method"] == "b", "seconds"] = [50.0, 10_000.0]
+    figure = plot_regret(runs, unit="seconds", band=None)
+    x = np.asarray(line(figure, "a").x)
+    assert figure.layout.xaxis.type == "log"
+    assert x[0] == 10 and x[-1] == 10_000
+    np.testing.assert_allclose(np.diff(np.log(x)), np.log(1000) / (len(x) - 1))
+    expected = np.select([x < 100, x < 1000], [0.8, 0.4], 0.2)  # a ends at 1000 seconds
+    assert np.array_equal(line(figure, "a").y, expected)
+    assert np.array_equal(line(figure, "b").y, np.select([x < 50, x < 10_000], [1.0, 0.6], 0.3))
+    assert np.array_equal(line(figure, "b").x, x)
+
+
+def test_many_trials_are_thinned_out_with_both_ends_kept() -> None:
+    figure = plot_regret(frame({("t", "a", 0): list(np.linspace(1, 0.1, 2500))}))
+    x = np.asarray(line(figure, "a").x)
+    assert (x[0], x[-1], len(x)) == (1, 2500, 1000)
+    np.testing.assert_allclose(line(figure, "a").y, 1 - 0.9 * (x - 1) / 2499)
+
+
+# --- bands and axes ------------------------------------------------------------------------
+
+
+def test_confidence_band_is_196_standard_errors_over_tables() -> None:
+    lower, upper = ends(plot_regret(RUNS, log_y=False), "a")
+    scores = SEED_MEANS["a"]
+    half = 1.96 * np.abs(scores[0] - scores[1]) / 2  # sd / sqrt(2) of two values
+    np.testing.assert_allclose(lower, scores.mean(axis=0) - half)
+    np.testing.assert_allclose(upper, scores.mean(axis=0) + half)
+
+
+def test_quartile_band() -> None:
+    lower, upper = ends(plot_regret(RUNS, band="quartiles", log_y=False), "a")
+    low, high = np.sort(SEED_MEANS["a"], axis=0)
+    np.testing.assert_allclose(lower, 0.75 * low + 0.25 * high)
+    np.testing.assert_allclose(upper, 0.25 * low + 0.75 * high)
+
+
+def test_no_band_on_request_and_for_one_table() -> None:
+    assert all(t.fill is None for t in plot_regret(RUNS, band=None).data)
+    one = plot_regret(RUNS[RUNS["table"] == "t1"])
+    assert all(t.fill is None for t in one.data)
+    assert one.layout.title.subtitle.text == "1 table"
+
+
+def test_band_has_no_legend_entry_and_goes_with_its_line() -> None:
+    for trace in plot_regret(RUNS).data:
+        assert trace.legendgroup == trace.name
+        assert trace.showlegend == (trace.fill is None)
+
+
+def test_bands_on_a_logarithmic_axis_end_at_its_lower_end() -> None:
+    figure = plot_regret(RUNS)
+    low, high = figure.layout.yaxis.range
+    assert low == -1  # the decade below the least mean, 0.35
+    everything = np.concatenate([t.y for t in figure.data])
+    assert everything.min() == 0.1 and everything.max() <= 10**high
+    assert figure.layout.yaxis.type == "log"
+    assert plot_regret(RUNS, log_y=False).layout.yaxis.type is None
+
+
+def test_colours_follow_the_first_appearance_or_the_given_order() -> None:
+    regret, ranks = plot_regret(RUNS), plot_ranks(RUNS)
+    diagram = plot_rank_diagram(compare(RUNS, budgets=3))
+    for method in "ab":
+        colours = {line(f, method).line.color for f in (regret, ranks, diagram)}
+        assert len(colours) == 1
+    given = plot_regret(RUNS, methods=["b", "a"])
+    assert line(given, "b").line.color == line(regret, "a").line.color
+    assert [t.name for t in given.data if t.showlegend] == ["b", "a"]
+
+
+def test_colours_repeat_with_another_dash() -> None:
+    runs = frame({("t", f"m{i}", 0): [0.5, 0.4] for i in range(12)})
+    figure = plot_regret(runs)
+    styles = {(t.line.color, t.line.dash) for t in figure.data}
+    assert len(styles) == 12
+
+
+def test_tables_without_all_methods_are_left_out_and_counted() -> None:
+    runs = pd.concat([RUNS, frame({("t3", "a", 0): [0.1, 0.1, 0.1]})], ignore_index=True)
+    figure = plot_regret(runs)
+    np.testing.assert_allclose(line(figure, "a").y, SEED_MEANS["a"].mean(axis=0))
+    assert "2 of 3 tables" in figure.layout.title.subtitle.text
+    assert "3 tables" in plot_regret(runs, methods=["a"]).layout.title.subtitle.text
+
+
+# --- ranks ---------------------------------------------------------------------------------
+
+
+def test_ranks_with_ties() -> None:
+    figure = plot_ranks(RUNS, band="quartiles")
+    # t1: they tie at 0.625 and 0.5, then a wins; t2: b wins
+    np.testing.assert_array_equal(line(figure, "a").y, [1.75, 1.75, 1.5])
+    np.testing.assert_array_equal(line(figure, "b").y, [1.25, 1.25, 1.5])
+    lower, upper = ends(figure, "a")
+    np.testing.assert_allclose(lower, [1.625, 1.625, 1.25])
+    np.testing.assert_allclose(upper, [1.875, 1.875, 1.75])
+
+
+def test_order_of_seeds_cannot_part_methods_that_tie() -> None:
+    values = [0.1, 0.2, 0.3, 0.7, 0.11, 0.13]
+    runs = {("t", "a", i): [v] for i, v in enumerate(values)}
+    runs |= {("t", "b", i): [v] for i, v in enumerate(values[::-1])}
+    figure = plot_ranks(frame(runs))
+    assert line(figure, "a").y[0] == line(figure, "b").y[0] == 1.5
+    assert line(figure, "a").mode == "markers"  # one point makes no line
+
+
+def test_ranks_are_those_of_compare() -> None:
+    rng = np.random.default_rng(0)
+    runs = frame(
+        {
+            (f"t{t}", m, s): list(np.minimum.accumulate(rng.random(rng.integers(3, 9)).round(1)))
+            for t in range(6)
+            for m in "abcd"
+            for s in range(3)
+        }
+    )
+    figure = plot_ranks(runs)
+    comparison = compare(runs, budgets=range(1, 9))
+    for method in "abcd":
+        expected = [b.ranks[method] for b in comparison.budgets]
+        np.testing.assert_allclose(line(figure, method).y, expected)
+
+
+# --- bad input -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plot", [plot_regret, plot_ranks])
+@pytest.mark.parametrize(
+    ("runs", "options", "message"),
+    [
+        (RUNS, {"unit": "epochs"}, "unit must be one of trials, seconds, got 'epochs'"),
+        (RUNS, {"band": "sd"}, "band must be one of ci, quartiles, or None, got 'sd'"),
+        (RUNS, {"methods": ["a", "c"]}, "No runs of c; there are runs of a, b"),
+        (RUNS, {"methods": []}, "methods is empty; there are runs of a, b"),
+        (RUNS.drop(columns=["seed", "regret"]), {}, "seed, one of regret, best and loss"),
+        (RUNS.drop(columns="seconds"), {"unit": "seconds"}, "lacks: seconds"),
+        (RUNS.assign(seconds=np.nan), {"unit": "seconds"}, "no seconds on table t1"),
+        (RUNS.assign(seconds=0.0), {"unit": "seconds"}, "above 0 somewhere"),
+        (ENDLESS, {"unit": "seconds"}, "must be finite"),
+        (RUNS.iloc[:0], {}, "no rows"),
+        (RUNS[(RUNS["table"] == "t1") == (RUNS["method"] == "a")], {}, "No table has runs of"),
+    ],
+)
+def test_bad_input_of_curves(
+    plot: Any, runs: pd.DataFrame, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot(runs, **options)
+
+
+# --- rank diagram --------------------------------------------------------------------------
+
+
+def comparison_of(
+    ranks: dict[str, float],
+    different: dict[tuple[str, str], bool],
+    *,
+    control: str | None = None,
+    budgets: tuple[float, ...] = (30.0,),
+) -> Comparison:
+    pairs = pd.DataFrame(
+        [(a, b, 0.01 if d else 0.5, d) for (a, b), d in different.items()],
+        columns=["method_a", "method_b", "p_finner", "different"],
+    )
+    mean = pd.Series(ranks, dtype=float)
+    results = tuple(BudgetComparison(b, pd.DataFrame(), mean, mean, None, pairs) for b in budgets)
+    return Comparison(tuple(sorted(ranks)), control, "trials", "zsplit", 0.05, (), results)
+
+
+RANKS = {"c": 1.4, "a": 2.1, "d": 2.9, "b": 3.6}
+
+
+def groups(figure: Any) -> list[tuple[list[float], set[float]]]:
+    """Where the markers of each bar are, and its heights."""
+    bars = [t for t in figure.data if t.legendgroup == "groups"]
+    assert all(t.mode == "lines+markers" for t in bars)
+    return [(list(t.x), set(t.y)) for t in bars]
+
+
+def test_bars_have_markers_at_their_members_only() -> None:
+    # a differs from c and d, between which it lies; nobody else differs but c and b
+    different = {
+        **{("c", "a"): True, ("c", "d"): False, ("c", "b"): True},
+        **{("a", "d"): True, ("a", "b"): False, ("d", "b"): False},
+    }
+    figure = plot_rank_diagram(comparison_of(RANKS, different))
+    assert isinstance(figure, go.Figure)
+    assert groups(figure) == [([1.4, 2.9], {-1}), ([2.1, 3.6], {-2}), ([2.9, 3.6], {-3})]
+    bar = next(t for t in figure.data if t.legendgroup == "groups")
+    assert list(bar.marker.color) == [line(figure, m).line.color for m in "cd"]
+    title = figure.layout.title
+    assert title.text == "Average ranks at 30 trials"
+    assert title.subtitle.text == "joined: not different at alpha=0.05, Wilcoxon with Finner"
+
+
+def test_methods_are_labelled_with_their_ranks_best_left() -> None:
+    figure = plot_rank_diagram(comparison_of(RANKS, {("c", "a"): True}))
+    assert [n.text for n in figure.layout.annotations] == ["c 1.40", "a 2.10", "d 2.90", "b 3.60"]
+    assert [n.xanchor for n in figure.layout.annotations] == ["right", "right", "left", "left"]
+    for method, rank in RANKS.items():
+        assert (line(figure, method).x[0], line(figure, method).y[0]) == (rank, 0)
+    low, high = figure.layout.xaxis.range
+    assert low < 1 and high > 4
+    assert groups(figure) == []
+
+
+def test_control_is_joined_with_each_method_not_different_from_it() -> None:
+    different = {("a", "c"): False, ("a", "d"): True, ("a", "b"): False}
+    figure = plot_rank_diagram(comparison_of(RANKS, different, control="a"))
+    assert groups(figure) == [([1.4, 2.1], {-1}), ([2.1, 3.6], {-2})]
+    assert "a (control) 2.10" in [n.text for n in figure.layout.annotations]
+    assert figure.layout.title.subtitle.text.endswith("; compared with a only")
+
+
+def test_budget_must_be_chosen_if_there_are_several() -> None:
+    comparison = comparison_of(RANKS, {("c", "a"): True}, budgets=(10.0, 30.0))
+    with pytest.raises(ValueError, match=r"several budgets: pass budget=, one of 10, 30\."):
+        plot_rank_diagram(comparison)
+    with pytest.raises(ValueError, match=r"No budget 20; there are 10, 30\."):
+        plot_rank_diagram(comparison, budget=20)
+    assert "at 10 trials" in plot_rank_diagram(comparison, budget=10).layout.title.text
+
+
+def test_diagram_of_a_wide_frame_and_of_one_task() -> None:
+    wide = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.0, 5.0]})
+    assert plot_rank_diagram(compare(wide)).layout.title.text == "Average ranks"
+    one = plot_rank_diagram(compare(wide.iloc[:1]))
+    assert one.layout.title.subtitle.text == "one task only: nothing could be tested"
+    assert groups(one) == []
+
+
+# --- plotly missing, static figures --------------------------------------------------------
+
+
+def test_missing_plotly_gives_one_helpful_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "plotly"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install automl_plugins\[plot\]"):
+        plot_regret(RUNS)
+
+
+@pytest.fixture(scope="module")
+def static_figures() -> ModuleType:
+    pytest.importorskip("matplotlib")
+    path = Path(__file__).resolve().parents[2] / "examples" / "static_figures.py"
+    spec = importlib.util.spec_from_file_location("static_figures", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["regret", "seconds", "ranks", "diagram"])
+def test_svg_is_the_same_every_time(kind: str, static_figures: ModuleType, tmp_path: Path) -> None:
+    figure = {
+        "regret": lambda: plot_regret(RUNS),
+        "seconds": lambda: plot_regret(RUNS, unit="seconds", band="quartiles"),
+        "ranks": lambda: plot_ranks(RUNS, band=None),
+        "diagram": lambda: plot_rank_diagram(compare(RUNS, budgets=3)),
+    }[kind]()
+    paths = tmp_path / "1.svg", tmp_path / "2.svg"
+    for path in paths:
+        static_figures.save_svg(figure, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    text = paths[0].read_text(encoding="utf-8")
+    assert figure.layout.title.text in text and figure.layout.xaxis.title.text in text
