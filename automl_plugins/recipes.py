@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
 from automl_plugins._arguments import at_least, one_of
 from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.task_memory import AnyTaskMemory, task_memory
+from automl_plugins.meta.task_memory import AlignedMemory, task_memory
 from automl_plugins.meta.transfer import TransferTemplate
 from automl_plugins.proposers.maximizer import SMAC_SEARCH
-from automl_plugins.proposers.model_based import Proposer, ProposerSettings
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials, ModelSettings
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.proposers.targets import TARGETS, Target
@@ -69,7 +69,7 @@ def gbqr(
     cost_budget: int | None = None,
     thesis: bool = False,
     **options: Unpack[Options],
-) -> Proposer:
+) -> ModelBasedProposer:
     """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
 
     Args:
@@ -124,7 +124,7 @@ def boosted(
     return DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)
 
 
-def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Proposer:
+def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> ModelBasedProposer:
     """GBQR as published (thesis 5.3): one model of alpha = 0.9 of the score (0.1 of the loss).
 
     100 trees of 8 leaves, fitted anew on all rows after each evaluation; three random evaluations
@@ -176,7 +176,7 @@ def surrogate(
     cost_budget: int | None = None,
     startup: Startup = "design",
     **options: Unpack[Options],
-) -> Proposer:
+) -> ModelBasedProposer:
     """Bayesian optimisation with any surrogate.
 
     Args:
@@ -227,7 +227,7 @@ def surrogate(
 
 def ei_per_second(
     *, cost_exponent: float = 1.0, cost_budget: int | None = None, **options: Unpack[Options]
-) -> Proposer:
+) -> ModelBasedProposer:
     """Expected improvement of a random forest, for the seconds that it takes (thesis 5.2)."""
     return made(
         DistanceAware(RandomForest(), floor=_FLOOR),
@@ -240,7 +240,7 @@ def ei_per_second(
 
 
 def tst(
-    memory: Memory | AnyTaskMemory,
+    memory: Memory | AlignedMemory,
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
@@ -248,7 +248,7 @@ def tst(
     bandwidth: float | None = None,
     paper: bool = False,
     **options: Unpack[Options],
-) -> Proposer:
+) -> ModelBasedProposer:
     """Two-stage transfer (Wistuba 2016): the processes of earlier tasks vote while they agree.
 
     Where nothing was recorded a process can promise more than any task ever gave. If in the first
@@ -287,7 +287,7 @@ def tst(
 
 
 def blended(
-    memory: Memory | AnyTaskMemory,
+    memory: Memory | AlignedMemory,
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
@@ -324,7 +324,7 @@ def blended(
 
 
 def pmf(
-    memory: Memory | AnyTaskMemory,
+    memory: Memory | AlignedMemory,
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
@@ -383,7 +383,7 @@ def made(
     n_startup: int | None = None,
     n_candidates: int | None = None,
     **settings: Any,
-) -> Proposer:
+) -> ModelBasedProposer:
     """A proposer with this surrogate; further arguments are those of ``ProposerSettings``.
 
     Raises:
@@ -404,7 +404,7 @@ def made(
         failed_trials=failed_trials,
         timed=timed,
     )
-    return Proposer(
+    return ModelBasedProposer(
         ProposerSettings(models=models, n_startup=n_startup, n_candidates=n_candidates, **settings)
     )
 

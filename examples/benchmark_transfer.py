@@ -27,7 +27,7 @@ from recorded_tables import oboe
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset
 from automl_plugins.meta.task_memory import TaskMemory
-from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.replay import Method, Problem, Table, proposing, replay
 from automl_plugins.statistics import compare
@@ -76,7 +76,7 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
     base, _, how = name.partition("_")
     if how in ("negated", "shuffled"):
         left = spoilt(left, how)
-    makers: dict[str, Callable[[], AnyProposer]] = {
+    makers: dict[str, Callable[[], Proposer]] = {
         "gbqr": recipes.gbqr,
         "tst": partial(recipes.tst, left),
         "tst_m": partial(recipes.tst, left, distance="meta_features", meta_features=task),
@@ -90,7 +90,7 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
     return proposing(name, lambda problem: make())
 
 
-def _after_diverse(memory: MetaDataset, task: Task) -> AnyProposer:
+def _after_diverse(memory: MetaDataset, task: Task) -> Proposer:
     proposer = recipes.gbqr(n_startup=0)
     return SuggestedStart(TaskMemory(memory), proposer, n_suggested=SUGGESTED, meta_features=task)
 

@@ -26,7 +26,7 @@ from recorded_tables import oboe
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.acquisition import log_expected_improvement
-from automl_plugins.proposers.model_based import Proposer
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
 from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -146,7 +146,11 @@ def search(
 
 
 def proposed(
-    proposer: Proposer, space: VectorSpace, vectors: FloatArray, losses: FloatArray, trials: int
+    proposer: Proposer,
+    space: VectorSpace,
+    vectors: FloatArray,
+    losses: FloatArray,
+    trials: int,
 ) -> list[int]:
     """Rows that a proposer tries, in order, in a space that holds nothing else."""
     place = {int(key): row for row, key in enumerate(space.keys(vectors))}

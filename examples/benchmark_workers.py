@@ -29,10 +29,10 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCo
 from recorded_tables import data_folder, oboe, svm_grid
 
 from automl_plugins import recipes
-from automl_plugins.proposers.model_based import Proposer, ProposerSettings
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import ModelSettings
 from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History, Status
 from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -42,10 +42,12 @@ from automl_plugins.surrogates import RandomForest
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 Loss = Callable[[Mapping[str, Any]], float]
 
-METHODS: dict[str, Callable[[], AnyProposer]] = {
+METHODS: dict[str, Callable[[], Proposer]] = {
     "gbqr": recipes.gbqr,
     "ei_per_second": recipes.ei_per_second,
-    "forest": lambda: Proposer(ProposerSettings(ModelSettings(surrogate=RandomForest()))),
+    "forest": lambda: ModelBasedProposer(
+        ProposerSettings(ModelSettings(surrogate=RandomForest()))
+    ),
 }
 FLOOR = 1e-3
 
@@ -161,7 +163,7 @@ class Workers:
     """
 
     problem: Problem
-    proposer: AnyProposer
+    proposer: Proposer
     seed: int
     latency: float
     rounds: bool = False

@@ -12,8 +12,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.proposers.model_based import Proposer
-from automl_plugins.proposers.proposal import AnyProposer, Proposal
+from automl_plugins.proposers.model_based import ModelBasedProposer
+from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.values import to_values
@@ -54,13 +54,13 @@ MEMORY = a_memory()
 SPACE = VectorSpace(a_space())
 EMPTY = History.of(np.empty((0, 3)), [])
 
-PLAIN: dict[str, Callable[..., AnyProposer]] = {
+PLAIN: dict[str, Callable[..., Proposer]] = {
     "gbqr": recipes.gbqr,
     "gbqr_per_second": lambda **o: recipes.gbqr(per_second=True, **o),
     "gbqr_thesis": recipes.gbqr_thesis,
     "ei_per_second": recipes.ei_per_second,
 }
-TRANSFER: dict[str, Callable[..., AnyProposer]] = {
+TRANSFER: dict[str, Callable[..., Proposer]] = {
     "tst": lambda **o: recipes.tst(MEMORY, **o),
     "tst_paper": lambda **o: recipes.tst(MEMORY, paper=True, **o),
     "tst_m": lambda **o: recipes.tst(
@@ -128,7 +128,7 @@ def runs_of_the_same_task(n_tasks: int, n: int = 30) -> MetaDataset:
     return MetaDataset.from_records(records, SPACE.space)
 
 
-def begun(proposer: AnyProposer, n: int) -> tuple[History, list[float]]:
+def begun(proposer: Proposer, n: int) -> tuple[History, list[float]]:
     """The first ``n`` evaluations of a search."""
     vectors: list[np.ndarray] = []
     losses: list[float] = []
@@ -203,7 +203,7 @@ def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
 @pytest.mark.parametrize("name", [*PLAIN, "tst", "tst_paper"])
 def test_only_presets_of_a_source_stay_on_plateaus(name: str) -> None:
     proposer = (PLAIN | TRANSFER)[name]()
-    assert isinstance(proposer, Proposer)
+    assert isinstance(proposer, ModelBasedProposer)
     assert proposer.settings.leave_plateaus == (name not in ("gbqr_thesis", "tst_paper"))
 
 
@@ -229,7 +229,7 @@ def test_options_reach_the_settings() -> None:
         proposer = make(**options)
         if isinstance(proposer, SuggestedStart):
             proposer = proposer.proposer
-        assert isinstance(proposer, Proposer)
+        assert isinstance(proposer, ModelBasedProposer)
         settings = proposer.settings
         assert (settings.n_startup, settings.n_candidates) == (9, 77)
         assert (settings.models.max_rows, settings.models.failed_trials) == (33, "ignore")

@@ -17,7 +17,7 @@ from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
 from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.streams import Streams
 
@@ -34,7 +34,7 @@ _FACTS = ("loss", "bound", "seconds", "success")
 
 #: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
 Suggest = Callable[..., Any]
-Recipe = Callable[..., AnyProposer]
+Recipe = Callable[..., Proposer]
 
 
 class Search:
@@ -46,7 +46,7 @@ class Search:
         reader: Reads trials of the space.
     """
 
-    def __init__(self, name: str, proposer: AnyProposer, reader: TrialReader) -> None:
+    def __init__(self, name: str, proposer: Proposer, reader: TrialReader) -> None:
         self.name, self.proposer, self.reader = name, proposer, reader
         self._warned = False
 

@@ -32,7 +32,7 @@ _logger = get_logger("optuna.automl_plugins")
 
 
 class UnionMemory:
-    """The memory of one study: an ``AnyTaskMemory`` of the core.
+    """The memory of one study: an ``AlignedMemory`` of the core.
 
     A union space has to be introduced before its vectors are asked for: they do not tell which
     values they stand for.

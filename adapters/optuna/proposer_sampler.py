@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
@@ -60,7 +60,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
 
     def __init__(
         self,
-        proposer: AnyProposer,
+        proposer: Proposer,
         *,
         search_space: Mapping[str, BaseDistribution] | None = None,
         ordinal: Mapping[str, Sequence[Any]] | None = None,

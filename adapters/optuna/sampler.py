@@ -9,9 +9,9 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins.proposers.model_based import Proposer
+from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.models import FailedTrials
-from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
 from automl_plugins.recipes import AcquisitionName
 
@@ -123,7 +123,7 @@ class SurrogateSampler(ProposerSampler):
         )
 
     @classmethod
-    def _driving(cls, proposer: AnyProposer, options: Mapping[str, Any]) -> Self:
+    def _driving(cls, proposer: Proposer, options: Mapping[str, Any]) -> Self:
         """A sampler of a ready proposer."""
         sampler = cls.__new__(cls)
         ProposerSampler.__init__(sampler, proposer, **options)
@@ -131,6 +131,6 @@ class SurrogateSampler(ProposerSampler):
 
     @property
     def _model_name(self) -> str:
-        assert isinstance(self._proposer, Proposer)
+        assert isinstance(self._proposer, ModelBasedProposer)
         model = self._proposer.settings.models.surrogate
         return type(getattr(model, "surrogate", model)).__name__

@@ -12,7 +12,7 @@ from optuna.study import Study
 
 from automl_plugins import recipes
 from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import AnyProposer, FloatArray, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History, Status
 
 from . import _private
@@ -57,7 +57,7 @@ class TransferSampler(ProposerSampler):
     def __init__(
         self,
         sources: AnySources,
-        recipe: Callable[[UnionMemory], AnyProposer],
+        recipe: Callable[[UnionMemory], Proposer],
         *,
         task: str | None,
         options: Mapping[str, Any],
@@ -80,13 +80,13 @@ class TransferSampler(ProposerSampler):
         )
         if declared:
             self._check_declared(whole)
-        self._adapted: Cache[tuple[int, int], tuple[UnionMemory, AnyProposer] | str] = Cache()
+        self._adapted: Cache[tuple[int, int], tuple[UnionMemory, Proposer] | str] = Cache()
 
     @classmethod
     def _made(
         cls,
         sources: AnySources,
-        recipe: Callable[[UnionMemory], AnyProposer],
+        recipe: Callable[[UnionMemory], Proposer],
         *,
         task: str | None,
         options: Mapping[str, Any],
@@ -135,7 +135,7 @@ class TransferSampler(ProposerSampler):
         except SurrogateFailure:
             return None
 
-    def _adapt(self, study: Study) -> tuple[UnionMemory, AnyProposer] | str:
+    def _adapt(self, study: Study) -> tuple[UnionMemory, Proposer] | str:
         """Memory and proposer of a study, or why it has none."""
         itself = self._sources.being(study)
         exclude = itself | self._named(self._task)

@@ -17,7 +17,7 @@ from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
 from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -78,7 +78,7 @@ class ProposerConfigSelector(Selector):
     def __init__(
         self,
         scenario: Scenario,
-        proposer: AnyProposer,
+        proposer: Proposer,
         *,
         min_trials: int | None = None,
         random_design: AbstractRandomDesign | None = None,
@@ -140,7 +140,7 @@ class ProposerConfigSelector(Selector):
             # The values decide: ConfigSpace rounds them.
             proposal = replace(proposal, vector=canonical(config))
             self._proposals[self._key(config)] = proposal
-            yield self._given(config, f"{type(self.proposer).__name__}: {proposal.origin}")
+            yield self._given(config, f"Proposer: {proposal.origin}")
 
     def history(self) -> History:
         """What the proposer is shown next: the run history, and what is not in it yet."""

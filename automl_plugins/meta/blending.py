@@ -14,7 +14,7 @@ from automl_plugins.surrogates.blended import Blended
 
 if TYPE_CHECKING:
     from automl_plugins.meta.meta_learner import MetaLearner
-    from automl_plugins.meta.task_memory import AnyTaskMemory
+    from automl_plugins.meta.task_memory import AlignedMemory
     from automl_plugins.spaces.vector_space import VectorSpace
 
 _KEPT = 5_000  # predictions that are remembered
@@ -76,7 +76,7 @@ class BlendedTemplate:
 
     def __init__(
         self,
-        memory: AnyTaskMemory,
+        memory: AlignedMemory,
         surrogate: Any = None,
         *,
         meta_features: Mapping[str, float] | None = None,

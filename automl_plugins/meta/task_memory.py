@@ -17,7 +17,7 @@ _logger = logging.getLogger("automl_plugins.meta.task_memory")
 
 
 @runtime_checkable
-class AnyTaskMemory(Protocol):
+class AlignedMemory(Protocol):
     """What transfer needs of a memory."""
 
     def on(self, space: VectorSpace) -> MetaDataset:
@@ -96,8 +96,8 @@ class TaskMemory:
         return f"TaskMemory({len(self.names)} tasks)"
 
 
-def task_memory(memory: Memory | AnyTaskMemory, *, task: str | None = None) -> AnyTaskMemory:
+def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> AlignedMemory:
     """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that."""
-    if isinstance(memory, AnyTaskMemory):
+    if isinstance(memory, AlignedMemory):
         return memory
     return TaskMemory(memory, task=task)

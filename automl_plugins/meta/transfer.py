@@ -17,7 +17,7 @@ from automl_plugins.surrogates.two_stage_sources import Sources
 if TYPE_CHECKING:
     from automl_plugins.meta.dataset import MetaDataset
     from automl_plugins.meta.store import MetaStore
-    from automl_plugins.meta.task_memory import AnyTaskMemory
+    from automl_plugins.meta.task_memory import AlignedMemory
     from automl_plugins.spaces.vector_space import VectorSpace
 
 _logger = logging.getLogger("automl_plugins.meta.transfer")
@@ -43,7 +43,7 @@ class TransferTemplate:
 
     def __init__(
         self,
-        memory: AnyTaskMemory,
+        memory: AlignedMemory,
         *,
         paper: bool = False,
         max_rows: int = 300,

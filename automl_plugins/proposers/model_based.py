@@ -1,8 +1,8 @@
 """Propose the next configuration: design -> surrogate -> acquisition -> maximise.
 
-A proposal is a pure function of (space, history, seed, k). What a ``Proposer`` keeps between
-calls is a cache of the last fitted model, which may be thrown away at any time: the model for n
-finished rows is always the one fitted on the first ``refit_point(n)`` of them (on all with
+A proposal is a pure function of (space, history, seed, k). What a ``ModelBasedProposer`` keeps
+between calls is a cache of the last fitted model, which may be thrown away at any time: the model
+for n finished rows is always the one fitted on the first ``refit_point(n)`` of them (on all with
 ``refit="always"``), with streams indexed by that point.
 """
 
@@ -29,7 +29,7 @@ from automl_plugins.proposers.acquisition import (
 from automl_plugins.proposers.maximizer import Candidates, LocalSearch, maximize, repeats
 from automl_plugins.proposers.models import FittedModels, ModelSettings, fit_models
 from automl_plugins.proposers.pending import taken
-from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -52,12 +52,10 @@ _PLATEAU_ROWS = 64  # the best rows, among which plateaus are looked for
 _RADIUS = 0.02  # around what the model does not know, see ``pending_distance``
 _SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
 
-__all__ = ["Proposal", "Proposer", "ProposerSettings", "SurrogateFailure", "refit_point"]
-
 
 @dataclass(frozen=True)
 class ProposerSettings:
-    """How a ``Proposer`` works; every sampler is one set of these.
+    """How a ``ModelBasedProposer`` works; every sampler is one set of these.
 
     Attributes:
         models: What is fitted, see ``ModelSettings``.
@@ -116,7 +114,7 @@ def refit_point(n: int) -> int:
     return n - n % step
 
 
-class Proposer:
+class ModelBasedProposer:
     """Proposes configurations with the given settings; holds nothing but a cache."""
 
     def __init__(self, settings: ProposerSettings) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -24,7 +24,7 @@ MOST_ASKING = 32  # numbers that may be asked for at one moment; older ones belo
 
 
 def ask(
-    proposer: AnyProposer,
+    proposer: Proposer,
     space: VectorSpace,
     history: History,
     streams: Streams,
@@ -33,7 +33,7 @@ def ask(
 ) -> Proposal:
     """The proposal for number ``k`` beside those that other workers are just making.
 
-    Arguments and errors are those of ``AnyProposer.propose``.
+    Arguments and errors are those of ``Proposer.propose``.
     """
     return proposer.propose(
         space, foresee(proposer, space, history, streams, k), streams, k, fixed
@@ -41,7 +41,7 @@ def ask(
 
 
 def foresee(
-    proposer: AnyProposer, space: VectorSpace, history: History, streams: Streams, k: int
+    proposer: Proposer, space: VectorSpace, history: History, streams: Streams, k: int
 ) -> History:
     """The history with the configurations that running rows of lower numbers will get.
 

@@ -25,9 +25,9 @@ from automl_plugins.meta.factorization import (
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.scores import by_task
 from automl_plugins.meta.task_features import TaskFeatures, distances
-from automl_plugins.meta.task_memory import AnyTaskMemory, task_memory
+from automl_plugins.meta.task_memory import AlignedMemory, task_memory
 from automl_plugins.proposers.pending import taken
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.records.history import History, Status
 from automl_plugins.records.outliers import tame
@@ -91,14 +91,14 @@ class PipelineProposer:
 
     def __init__(
         self,
-        memory: Memory | AnyTaskMemory,
+        memory: Memory | AlignedMemory,
         *,
         model: MatrixFactorization | None = None,
         meta_features: Mapping[str, float] | None = None,
         n_start: int = 5,
         xi: float = 0.01,
         start: Start = "portfolio",
-        fallback: AnyProposer | None = None,
+        fallback: Proposer | None = None,
     ) -> None:
         if model is not None and not isinstance(model, MatrixFactorization):
             raise TypeError(f"model must be a MatrixFactorization, got {model!r}.")
@@ -114,14 +114,14 @@ class PipelineProposer:
             fallback = gbqr()
         if not callable(getattr(fallback, "propose", None)):
             raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
-        self.memory: AnyTaskMemory = task_memory(memory)
+        self.memory: AlignedMemory = task_memory(memory)
         self.model: MatrixFactorization = MatrixFactorization() if model is None else model
         self.model.check_arguments()
         self.meta_features: Mapping[str, float] | None = meta_features
         self.n_start: int = int(n_start)
         self.xi: float = float(xi)
         self.start: Start = start
-        self.fallback: AnyProposer = fallback
+        self.fallback: Proposer = fallback
         self._cache: tuple[VectorSpace, MetaDataset, _Known] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class PipelineProposer:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """The configuration to evaluate as number ``k``; arguments of ``Proposer.propose``.
+        """The configuration to evaluate as number ``k``; see ``ModelBasedProposer.propose``.
 
         Raises:
             SurrogateFailure: If the factorisation fails, or the fallback raises it.

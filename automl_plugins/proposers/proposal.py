@@ -58,7 +58,7 @@ class Proposal:
         return f"Proposal({', '.join([f'{len(self.vector)} parameters by {self.origin}', *told])})"
 
 
-class AnyProposer(Protocol):
+class Proposer(Protocol):
     """What every adapter drives: a pure function of its arguments, but for caches."""
 
     @property
@@ -74,5 +74,5 @@ class AnyProposer(Protocol):
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """The configuration to evaluate as number ``k``; see ``Proposer.propose``."""
+        """The configuration to evaluate as number ``k``; see ``ModelBasedProposer.propose``."""
         ...

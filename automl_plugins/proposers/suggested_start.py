@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import InitialDesign, diverse
-from automl_plugins.meta.task_memory import AnyTaskMemory
+from automl_plugins.meta.task_memory import AlignedMemory
 from automl_plugins.proposers.maximizer import repeats
 from automl_plugins.proposers.pending import taken
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -40,8 +40,8 @@ class SuggestedStart:
 
     def __init__(
         self,
-        memory: AnyTaskMemory,
-        proposer: AnyProposer,
+        memory: AlignedMemory,
+        proposer: Proposer,
         *,
         n_suggested: int = 10,
         meta_features: Mapping[str, float] | None = None,
@@ -69,7 +69,7 @@ class SuggestedStart:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """The configuration to evaluate as number ``k``; see ``Proposer.propose``.
+        """The configuration to evaluate as number ``k``; see ``ModelBasedProposer.propose``.
 
         Raises:
             SurrogateFailure: If the space can use no run of the memory, or as the other proposer.

@@ -19,10 +19,10 @@ from automl_plugins.streams import Streams
 from .protocol import Outcome, Problem, Proposal, TrialStatus
 
 if TYPE_CHECKING:
-    from automl_plugins.proposers.proposal import AnyProposer
+    from automl_plugins.proposers.proposal import Proposer
 
 FloatArray = npt.NDArray[np.float64]
-ProposerFactory = Callable[[Problem], "AnyProposer"]
+ProposerFactory = Callable[[Problem], "Proposer"]
 
 _logger = logging.getLogger("automl_plugins.replay.proposing")
 
@@ -96,7 +96,7 @@ class ProposerSearch:
         asked: Number of evaluations asked for.
     """
 
-    proposer: AnyProposer
+    proposer: Proposer
     space: VectorSpace
     streams: Streams
     asked: int = 0

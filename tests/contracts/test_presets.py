@@ -27,7 +27,7 @@ from automl_plugins.bandits.rounds import Round
 from automl_plugins.meta import MatrixFactorization, MetaDataset, TaskRecord
 from automl_plugins.meta.factorization.kernels import Parameters
 from automl_plugins.proposers.acquisition import log_expected_improvement
-from automl_plugins.proposers.model_based import Proposer
+from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -163,7 +163,7 @@ def test_the_thesis_refuses_what_it_does_not_have(options: dict[str, Any]) -> No
 
 def test_options_replace_those_of_a_preset_and_none_does_not() -> None:
     plain, same = recipes.gbqr_thesis(), recipes.gbqr(thesis=True, n_startup=None)
-    assert isinstance(same, Proposer)
+    assert isinstance(same, ModelBasedProposer)
     assert plain.settings.n_startup == same.settings.n_startup == 3
     other = recipes.gbqr_thesis(n_startup=5, failed_trials="avoid").settings
     assert (other.n_startup, other.models.failed_trials) == (5, "avoid")

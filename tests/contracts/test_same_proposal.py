@@ -29,7 +29,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins import recipes
 from automl_plugins.meta import TaskRecord
-from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -204,7 +204,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def in_core(proposer: AnyProposer, space: ConfigurationSpace, runs: list[Run]) -> dict[str, Any]:
+def in_core(proposer: Proposer, space: ConfigurationSpace, runs: list[Run]) -> dict[str, Any]:
     vectors = VectorSpace(space)
     raw = [Configuration(space, values=run.values).get_array() for run in runs]
     complete = np.array([run.status == Status.COMPLETE for run in runs])
@@ -246,7 +246,7 @@ def in_optuna(
 
 
 def in_smac(
-    proposer: AnyProposer, space: ConfigurationSpace, runs: list[Run], folder: Path
+    proposer: Proposer, space: ConfigurationSpace, runs: list[Run], folder: Path
 ) -> dict[str, Any]:
     scenario = Scenario(
         space, n_trials=1000, deterministic=True, seed=SEED, output_directory=folder

@@ -12,7 +12,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace, Float
 
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord, bundled
-from automl_plugins.meta.task_memory import AnyTaskMemory, TaskMemory, task_memory
+from automl_plugins.meta.task_memory import AlignedMemory, TaskMemory, task_memory
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -33,7 +33,7 @@ ABC = MetaDataset.from_records(records("a", "b", "c"), a_space())
 SPACE = VectorSpace(a_space())
 
 
-def names(memory: AnyTaskMemory) -> tuple[str, ...]:
+def names(memory: AlignedMemory) -> tuple[str, ...]:
     return tuple(task.name for task in memory.on(SPACE).tasks)
 
 

@@ -17,7 +17,7 @@ from ConfigSpace import (
     Integer,
 )
 
-from automl_plugins.proposers.model_based import Proposer, ProposerSettings, refit_point
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
 from automl_plugins.proposers.models import ModelSettings, fit_models, thin_out
 from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.records.history import History, Status
@@ -48,7 +48,7 @@ def observed(space: VectorSpace, n: int, **columns: Any) -> History:
     return History.of(vectors, columns.pop("losses", losses), **columns)
 
 
-def search(space: VectorSpace, proposer: Proposer, n: int, seed: int = 0) -> History:
+def search(space: VectorSpace, proposer: ModelBasedProposer, n: int, seed: int = 0) -> History:
     rows: list[np.ndarray] = []
     history = History.of(np.empty((0, space.d)), [])
     for k in range(n):
@@ -79,7 +79,7 @@ def test_a_plateau_is_left_and_a_slope_is_not(acquisition: Any) -> None:
 
     def gap(best: list[float], **options: Any) -> float:
         history = History.of(vectors, [*best, *far])
-        proposer = Proposer(replace(settings, **options))
+        proposer = ModelBasedProposer(replace(settings, **options))
         vector = proposer.propose(space, history, Streams(0), len(vectors)).vector
         return float(np.abs(vector - 0.5).max())
 
@@ -91,10 +91,10 @@ def test_a_plateau_is_left_and_a_slope_is_not(acquisition: Any) -> None:
 def test_a_proposal_is_a_pure_function() -> None:
     space, history = square(), observed(square(), 40)
     fresh = [
-        Proposer(ProposerSettings(FOREST)).propose(space, history, Streams(5), 40)
+        ModelBasedProposer(ProposerSettings(FOREST)).propose(space, history, Streams(5), 40)
         for _ in range(2)
     ]
-    used = Proposer(ProposerSettings(FOREST))
+    used = ModelBasedProposer(ProposerSettings(FOREST))
     for k in (3, 41, 40):  # what was asked before changes nothing
         last = used.propose(space, history, Streams(5), k)
     assert np.array_equal(fresh[0].vector, fresh[1].vector)
@@ -109,7 +109,7 @@ def test_the_model_between_refits_is_that_of_the_refit_point() -> None:
     ]  # fmt: skip
     assert refit_point(63) == 63 and refit_point(10_015) == 9_984
     space, history = square(), observed(square(), 131)
-    warm = Proposer(ProposerSettings(FOREST))
+    warm = ModelBasedProposer(ProposerSettings(FOREST))
     assert warm.propose(space, history.first(130), Streams(0), 130).fit_seconds is not None
     kept = warm.propose(space, history, Streams(0), 131)
     assert kept.fit_seconds is None and kept.n_rows == 128
@@ -120,7 +120,7 @@ def test_the_model_between_refits_is_that_of_the_refit_point() -> None:
 
 def test_a_model_for_every_row_where_it_is_asked_for() -> None:
     space, history = square(), observed(square(), 131)
-    proposer = Proposer(ProposerSettings(FOREST, refit="always"))
+    proposer = ModelBasedProposer(ProposerSettings(FOREST, refit="always"))
     assert proposer.propose(space, history.first(130), Streams(0), 130).n_rows == 130
     assert proposer.propose(space, history, Streams(0), 131).n_rows == 131
 
@@ -143,13 +143,13 @@ def test_as_many_candidates_as_are_asked_for(asked: int | None, rows: int, score
     settings = ProposerSettings(
         ModelSettings(surrogate=Counting()), n_candidates=asked, refit="always"
     )
-    Proposer(settings).propose(space, observed(space, rows), Streams(0), rows)
+    ModelBasedProposer(settings).propose(space, observed(space, rows), Streams(0), rows)
     assert sizes[0] == scored
 
 
 def test_a_changed_history_of_the_same_length_is_noticed() -> None:
     space = square()
-    proposer = Proposer(ProposerSettings(FOREST))
+    proposer = ModelBasedProposer(ProposerSettings(FOREST))
     history = observed(space, 20)
     proposer.propose(space, history, Streams(0), 20)
     mirrored = observed(space, 20, losses=-history.losses)
@@ -157,17 +157,17 @@ def test_a_changed_history_of_the_same_length_is_noticed() -> None:
 
 
 def test_every_configuration_of_a_finite_space_comes_once() -> None:
-    history = search(branches(), Proposer(ProposerSettings(FOREST)), 7)
+    history = search(branches(), ModelBasedProposer(ProposerSettings(FOREST)), 7)
     assert len(np.unique(branches().keys(history.vectors))) == 7
     # Exhausted: the eighth is a repetition, not an error.
-    assert len(search(branches(), Proposer(ProposerSettings(FOREST)), 8)) == 8
+    assert len(search(branches(), ModelBasedProposer(ProposerSettings(FOREST)), 8)) == 8
 
 
 def test_a_finite_space_too_large_to_enumerate_is_not_repeated_either() -> None:
     space = ConfigurationSpace()
     space.add([Integer("i", (0, 5)), Integer("j", (0, 5))])
     settings = ProposerSettings(FOREST, n_candidates=5, n_startup=3)
-    history = search(VectorSpace(space), Proposer(settings), 36)
+    history = search(VectorSpace(space), ModelBasedProposer(settings), 36)
     assert len(np.unique(VectorSpace(space).keys(history.vectors))) == 36
 
 
@@ -177,7 +177,7 @@ def test_forbidden_configurations_are_never_proposed() -> None:
     space.add([kind, x])
     space.add(ForbiddenEqualsClause(kind, "b"))
     vectors = VectorSpace(space)
-    history = search(vectors, Proposer(ProposerSettings(FOREST)), 25)
+    history = search(vectors, ModelBasedProposer(ProposerSettings(FOREST)), 25)
     assert vectors.allowed(history.vectors).all()
 
 
@@ -186,7 +186,7 @@ def test_fixed_values_are_kept_and_the_rest_follows_them() -> None:
     fixed = np.full(space.d, np.nan)
     fixed[space.names.index("kind")] = 1.0
     history = observed(space, 6)
-    proposer = Proposer(ProposerSettings(FOREST))
+    proposer = ModelBasedProposer(ProposerSettings(FOREST))
     for n in (0, 6):
         vector = proposer.propose(space, history.first(n), Streams(0), n, fixed).vector
         assert vector[space.names.index("kind")] == 1.0
@@ -196,7 +196,7 @@ def test_fixed_values_are_kept_and_the_rest_follows_them() -> None:
 
 def test_running_evaluations_repel() -> None:
     space, history = square(), observed(square(), 30)
-    proposer = Proposer(ProposerSettings(FOREST))
+    proposer = ModelBasedProposer(ProposerSettings(FOREST))
     points: list[np.ndarray] = []
     for worker in range(8):
         pending = History.of(
@@ -218,7 +218,7 @@ def test_failures_are_avoided_unless_ignored() -> None:
 
     def share(failed_trials: Any) -> float:
         models = ModelSettings(surrogate=RandomForest(), failed_trials=failed_trials)
-        proposer = Proposer(ProposerSettings(models))
+        proposer = ModelBasedProposer(ProposerSettings(models))
         points = [proposer.propose(space, history, Streams(0), k).vector for k in range(60, 90)]
         return float(np.mean([point[0] > 0.5 for point in points]))
 
@@ -239,7 +239,7 @@ def test_dear_configurations_must_be_worth_it(acquisition: Any) -> None:
             cost_exponent=exponent,
             cost_budget=budget,
         )
-        proposer = Proposer(settings)
+        proposer = ModelBasedProposer(settings)
         points = [proposer.propose(space, history, Streams(0), k) for k in range(60, 75)]
         assert all(point.seconds is not None and point.seconds > 0 for point in points)
         return float(np.mean([point.vector[0] for point in points]))
@@ -255,22 +255,21 @@ def test_the_start_counts_rows_of_every_status() -> None:
     losses = [0.5, np.nan, 0.2, np.nan]
     vectors = space.sample(4, np.random.default_rng(0))
     history = History.of(vectors, losses, status=status)
-    assert Proposer(settings).propose(space, history, Streams(0), 4).origin == "model"
+    assert ModelBasedProposer(settings).propose(space, history, Streams(0), 4).origin == "model"
     fewer = history.first(3)
-    assert Proposer(settings).propose(space, fewer, Streams(0), 3).origin == "design"
+    assert ModelBasedProposer(settings).propose(space, fewer, Streams(0), 3).origin == "design"
 
 
 def test_without_a_complete_row_the_design_goes_on() -> None:
     space = square()
     history = observed(space, 20, losses=np.full(20, np.nan), status=[Status.FAILED] * 20)
-    assert Proposer(ProposerSettings(FOREST)).propose(space, history, Streams(0), 20).origin == (
-        "design"
-    )
+    proposer = ModelBasedProposer(ProposerSettings(FOREST))
+    assert proposer.propose(space, history, Streams(0), 20).origin == "design"
 
 
 def test_interleaving_fills_the_space_on_schedule() -> None:
     space, history = square(), observed(square(), 20)
-    proposer = Proposer(ProposerSettings(FOREST, interleave=4))
+    proposer = ModelBasedProposer(ProposerSettings(FOREST, interleave=4))
     origins = [proposer.propose(space, history, Streams(0), k).origin for k in range(20, 28)]
     assert origins == ["design", "model", "model", "model"] * 2
 
@@ -285,7 +284,7 @@ def test_foreign_errors_are_chained() -> None:
 
     space, history = square(), observed(square(), 20)
     with pytest.raises(SurrogateFailure, match="predicted NaN"):
-        Proposer(ProposerSettings(ModelSettings(surrogate=Broken()))).propose(
+        ModelBasedProposer(ProposerSettings(ModelSettings(surrogate=Broken()))).propose(
             space, history, Streams(0), 20
         )
 

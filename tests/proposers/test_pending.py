@@ -12,11 +12,11 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.task_memory import TaskMemory
-from automl_plugins.proposers.model_based import Proposer, ProposerSettings
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import ModelSettings
 from automl_plugins.proposers.pending import ask, foresee, taken
 from automl_plugins.proposers.pipelines import PipelineProposer
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.records.history import FloatArray, History, Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -40,8 +40,8 @@ def branches() -> VectorSpace:
     return VectorSpace(space)
 
 
-def forest(**settings: Any) -> Proposer:
-    return Proposer(ProposerSettings(FOREST, **settings))
+def forest(**settings: Any) -> ModelBasedProposer:
+    return ModelBasedProposer(ProposerSettings(FOREST, **settings))
 
 
 def losses(t: int, a: int, b: int) -> float:
@@ -58,7 +58,7 @@ def memory() -> TaskMemory:
     return TaskMemory(MetaDataset.from_records(records))
 
 
-PROPOSERS: dict[str, Callable[[], AnyProposer]] = {
+PROPOSERS: dict[str, Callable[[], Proposer]] = {
     "forest": forest,
     "drawn start": lambda: forest(uniform_start=True),
     "interleaved": lambda: forest(interleave=2),
@@ -89,7 +89,7 @@ def with_running(history: History, rows: dict[int, FloatArray | None]) -> Histor
 
 
 def at_once(
-    make: Callable[[], AnyProposer], space: VectorSpace, history: History
+    make: Callable[[], Proposer], space: VectorSpace, history: History
 ) -> list[FloatArray]:
     """What workers are given that all know of each other and have published nothing."""
     numbers = range(len(history), len(history) + WORKERS)

@@ -10,7 +10,7 @@ from ConfigSpace import ConfigurationSpace, Float
 
 from automl_plugins.proposers import models
 from automl_plugins.proposers.maximizer import Candidates, maximize
-from automl_plugins.proposers.model_based import Proposer, ProposerSettings
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import ModelSettings, fit_models
 from automl_plugins.records.history import History, Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -36,7 +36,7 @@ def test_models_are_fitted_again_when_anything_changes(changed: str) -> None:
         "status": np.full(10, Status.COMPLETE),
     }
     settings = ModelSettings(surrogate=RandomForest(), timed=True)
-    proposer, space = Proposer(ProposerSettings(settings)), line()
+    proposer, space = ModelBasedProposer(ProposerSettings(settings)), line()
     proposer.propose(space, History.of(POINTS[:10], **columns), Streams(0), 10)
     if changed == "space":
         space = line(high=2.0)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from automl_plugins import recipes
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.proposers.proposal import AnyProposer
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
 from automl_plugins.records.history import History, Status
 from automl_plugins.records.outliers import tame
@@ -79,7 +79,7 @@ def memory(losses: np.ndarray) -> MetaDataset:
     return MetaDataset.from_records(records)
 
 
-RECIPES: dict[str, Callable[[], AnyProposer]] = {
+RECIPES: dict[str, Callable[[], Proposer]] = {
     "gbqr": recipes.gbqr,
     "gbqr per second": lambda: recipes.gbqr(per_second=True),
     "thesis": recipes.gbqr_thesis,

@@ -19,7 +19,7 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr
 from automl_plugins.records.history import History, Status
 from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, proposing, replay
@@ -74,11 +74,11 @@ class Scripted:
         return Proposal(space.sample(1, streams.generator("script", k))[0], "random")
 
 
-def gbqr_of(problem: Problem, n_startup: int = 4) -> AnyProposer:
+def gbqr_of(problem: Problem, n_startup: int = 4) -> Proposer:
     return gbqr(n_startup=n_startup)
 
 
-def timed_of(problem: Problem) -> AnyProposer:
+def timed_of(problem: Problem) -> Proposer:
     return ei_per_second(n_startup=4)
 
 

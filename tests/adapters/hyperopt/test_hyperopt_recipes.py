@@ -51,7 +51,7 @@ from hyperopt.fmin import FMinIter
 from hyperopt.utils import coarse_utcnow
 
 from automl_plugins import recipes
-from automl_plugins.proposers.proposal import AnyProposer, Proposal, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
@@ -512,7 +512,7 @@ def test_a_model_that_fails_is_replaced_by_chance_with_one_warning(
     assert record.message.startswith("failing: ")
 
 
-def recipe_of_failing(*, n_startup: int = 3) -> AnyProposer:
+def recipe_of_failing(*, n_startup: int = 3) -> Proposer:
     return recipes.made(Failing(), target="raw", n_startup=n_startup)
 
 

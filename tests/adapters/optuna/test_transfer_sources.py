@@ -34,7 +34,7 @@ from optuna.storages.journal import JournalFileBackend
 from transfer_objectives import earlier, studied
 
 from automl_plugins.meta import MetaStore
-from automl_plugins.meta.task_memory import AnyTaskMemory
+from automl_plugins.meta.task_memory import AlignedMemory
 from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.conditions import Rule
@@ -284,8 +284,8 @@ def memory_of(*records: TaskRecord) -> UnionMemory:
 def test_vectors_are_those_of_the_union() -> None:
     union = UnionSpace(SPACE, RULES, ORDINAL)
     memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
-    same: AnyTaskMemory = memory
-    assert isinstance(same, AnyTaskMemory)
+    same: AlignedMemory = memory
+    assert isinstance(same, AlignedMemory)
     memory.introduce(union)
     dataset = memory.on(union.vectors)
     assert dataset.space is union.vectors.space
