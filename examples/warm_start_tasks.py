@@ -8,12 +8,13 @@ out of the memory: the larger set that digits is a part of.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from memory_learners import LEARNERS
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
@@ -22,6 +23,11 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from automl_plugins.meta import MetaDataset, bundled
+
+sys.path.append(str(Path(__file__).resolve().parent / "benchmarks"))
+
+from memory_learners import LEARNERS as LEARNERS
+from memory_learners import space as space
 
 NEW = "digits"
 FAMILY = "optdigits"  # of digits, in the tags of the bundled memories

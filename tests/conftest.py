@@ -18,9 +18,9 @@ hypothesis.settings.load_profile("automl_plugins")
 
 @pytest.fixture(scope="session")
 def recorded_runs() -> ModuleType:
-    """The module ``examples/recorded_tables.py``; skips where its data are not at hand."""
+    """The module ``recorded_tables`` of the benchmarks; skips where its data are not at hand."""
     name = "recorded_tables"
-    path = Path(__file__).resolve().parents[1] / "examples" / f"{name}.py"
+    path = Path(__file__).resolve().parents[1] / "examples" / "benchmarks" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

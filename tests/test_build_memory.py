@@ -24,8 +24,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-sys.path.append(str(EXAMPLES))  # they import each other by name, also in their workers
+BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
+sys.path.append(str(BENCHMARKS))  # they import each other by name, also in their workers
 
 import build_memory  # noqa: E402
 import memory_data  # noqa: E402
@@ -354,7 +354,7 @@ print("ended", flush=True)
 
 
 def test_a_fit_that_listens_to_nothing_is_killed() -> None:
-    environment = os.environ | {"PYTHONPATH": str(EXAMPLES)}
+    environment = os.environ | {"PYTHONPATH": str(BENCHMARKS)}
     done = subprocess.run(
         [sys.executable, "-c", SLOW],
         env=environment,
@@ -531,7 +531,7 @@ def test_what_a_worker_dies_of_is_recorded() -> None:
 
 def test_killed_at_any_time_it_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("pebble")
-    script = str(EXAMPLES / "build_memory.py")
+    script = str(BENCHMARKS / "build_memory.py")
     journal = ["--journal", str(tmp_path)]
     learners = ["--learners", "knn", "mlp"]
     command = [sys.executable, script, "run", *journal, *learners, "--data", "digits"]

@@ -22,7 +22,7 @@ from automl_plugins.meta.files import write_records
 from automl_plugins.meta.store import MetaStore, artifacts, opening, schema
 from automl_plugins.replay.journal import Journal
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def test_a_transaction_that_writes_locks_before_it_reads(tmp_path: Path) -> None
 
 @pytest.fixture
 def memory_journal(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    path = EXAMPLES / "memory_journal.py"
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    path = BENCHMARKS / "memory_journal.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

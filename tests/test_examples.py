@@ -29,15 +29,17 @@ def test_quickstart(tmp_path: Path) -> None:
 
 
 def test_benchmark_of_workers(tmp_path: Path) -> None:
-    output = run(tmp_path, "benchmark_workers.py", "--smoke")
+    output = run(tmp_path, "benchmarks/benchmark_workers.py", "--smoke")
     assert "geometric mean regret of 8 workers is" in output
-    assert output == run(tmp_path, "benchmark_workers.py", "--smoke")  # read from the file
+    assert output == run(
+        tmp_path, "benchmarks/benchmark_workers.py", "--smoke"
+    )  # read from the file
 
 
 @pytest.mark.usefixtures("recorded_runs")
 def test_evidence_page(tmp_path: Path) -> None:
     arguments = ["--methods", "GBQR,random", "--sources", "svm_grid,oboe", "--n-trials", "12"]
-    run(tmp_path, "compare_samplers.py", *arguments, "--quick", "--out", "evidence")
+    run(tmp_path, "benchmarks/compare_samplers.py", *arguments, "--quick", "--out", "evidence")
     page = (tmp_path / "evidence" / "README.md").read_text(encoding="utf-8")
     assert "random 2x" in page and "#### 3 methods on 4 tasks at 10 trials" in page
     for line in page.splitlines():

@@ -257,7 +257,7 @@ COMMANDS = sorted(
     {
         " ".join(command.split())
         for command in re.findall(
-            r"`(?:OMP_NUM_THREADS=1 )?(?:python )?(?:examples/)?"
+            r"`(?:OMP_NUM_THREADS=1 )?(?:python )?(?:examples/benchmarks/)?"
             r"((?:benchmark_\w+|compare_samplers|build_memory)\.py [^`]*)`",
             TEXT,
         )
@@ -280,7 +280,7 @@ def test_the_command_of_a_figure_is_understood(
         raise Understood
 
     script, *arguments = shlex.split(command)
-    path = ROOT / "examples" / script
+    path = ROOT / "examples" / "benchmarks" / script
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
     monkeypatch.setattr(sys, "argv", [str(path), *arguments])
     monkeypatch.syspath_prepend(str(path.parent))
@@ -289,5 +289,5 @@ def test_the_command_of_a_figure_is_understood(
 
 
 def test_files_that_the_page_names_are_there() -> None:
-    for name in re.findall(r"`((?:examples|tests)/[\w./]+)`", TEXT):
+    for name in re.findall(r"`((?:examples|tests|docs)/[\w./]+)`", TEXT):
         assert (ROOT / name).exists(), name

@@ -14,7 +14,7 @@ than p = 1 / M, does not hold as printed: its proof needs (1 - 1 / (M theta))^K 
 every theta <= (K + 1) / (2 M). With the paper's own 11 models and theta = 2^N, P_F is .991
 weighted and .730 uniform at K = 33, .443 and .213 at 3 000; weighting wins near K = 10 000 only.
 It helps where the models with many hyperparameters are the strong ones, and costs most where a
-simple model is the best: examples/benchmark_weighted.py measures both.
+simple model is the best: examples/benchmarks/benchmark_weighted.py measures both.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Memories that come with the package: real runs of seven learners on real data sets.
 
-Made by ``examples/build_memory.py``, which trains every learner at the same 64 configurations on
-each data set, three stratified folds each, and records losses, seconds and meta-features. Data
-sets are those of KEEL and one of scikit-learn, at most 2 000 rows of each; the files hold results
-only. ``bundled("svm").space`` tells what was searched.
+Made by ``examples/benchmarks/build_memory.py``, which trains every learner at the same 64
+configurations on each data set, three stratified folds each, and records losses, seconds and
+meta-features. Data sets are those of KEEL and one of scikit-learn, at most 2 000 rows of each; the
+files hold results only. ``bundled("svm").space`` tells what was searched.
 """
 
 from __future__ import annotations

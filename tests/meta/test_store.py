@@ -26,7 +26,7 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.store import MetaStore, StoreError
 from automl_plugins.records.history import Status
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "benchmarks"
 TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs", "meta_artifacts"]
 
 

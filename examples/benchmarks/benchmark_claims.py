@@ -1,8 +1,8 @@
 """Overhead, failing regions and cost awareness, measured beside Optuna's TPE in the same run.
 
-python examples/benchmark_claims.py overhead   # ms of a trial, 10 floats, 50 parameters, branches
-python examples/benchmark_claims.py failures
-python examples/benchmark_claims.py cost       # needs the recorded runs
+benchmark_claims.py overhead  # ms of a trial, 10 floats, 50 parameters, branches
+benchmark_claims.py failures
+benchmark_claims.py cost  # needs the recorded runs
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ within the cells of a grid. Methods are samplers of Optuna, TPE is the peer; ``T
 three tasks whose optimum lies elsewhere, 40 random trials each. Searches are appended to a file;
 what is in it is not run again.
 
-    python examples/benchmark_plateaus.py            # 15 functions, 10 seeds, 50 trials
-    python examples/benchmark_plateaus.py --smoke    # seconds
+    benchmark_plateaus.py  # 15 functions, 10 seeds, 50 trials
+    benchmark_plateaus.py --smoke  # seconds
 
 Regret is that of the best loss so far, in the range of the losses. A near-copy is a trial, from
 the 21st on, that lies within 1 % of each range of an earlier one.

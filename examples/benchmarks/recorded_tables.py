@@ -26,7 +26,7 @@ from automl_plugins.replay import Table
 
 def data_folder() -> Path | None:
     """The folder of recorded runs, or None when there is none on this machine."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     folder = Path(os.environ.get("AUTOML_PLUGINS_DATA", beside))
     return folder if folder.is_dir() else None
 

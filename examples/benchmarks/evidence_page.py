@@ -39,7 +39,7 @@ def write_page(runs: pd.DataFrame, folder: Path, *, control: str, ours: list[str
     sources = runs.groupby("source", sort=False)["table"].nunique()
     parts = [
         _INTRODUCTION.format(
-            command="python examples/compare_samplers.py --out examples/evidence",
+            command="python examples/benchmarks/compare_samplers.py --out docs/evidence",
             n_methods=len(present),
             n_tables=int(sources.sum()),
             tables=", ".join(f"{name} {n}" for name, n in sources.items()),

@@ -1,11 +1,11 @@
 """Does matrix factorisation of recorded runs find good pipelines sooner?
 
-python examples/benchmark_pmf.py oboe                       # seven folds of data sets
-python examples/benchmark_pmf.py pmf                        # the paper's training and test sets
-python examples/benchmark_pmf.py pmf --removed 0.9          # 90 % of the training entries removed
-python examples/benchmark_pmf.py pmf --pipelines 4000 --methods svd pmf
-python examples/benchmark_pmf.py pmf --recorded-only        # no method proposes what failed
-python examples/benchmark_pmf.py training                   # seconds and memory at full size
+    benchmark_pmf.py oboe  # seven folds of data sets
+    benchmark_pmf.py pmf  # the paper's training and test sets
+    benchmark_pmf.py pmf --removed 0.9  # 90 % of the training entries removed
+    benchmark_pmf.py pmf --pipelines 4000 --methods svd pmf
+    benchmark_pmf.py pmf --recorded-only  # no method proposes what failed
+    benchmark_pmf.py training  # seconds and memory at full size
 
 Regret is (best so far - best) / (worst - best) of a data set. A pipeline that has no loss on a
 test data set failed there: its regret is 1, and the search knows that it failed. With

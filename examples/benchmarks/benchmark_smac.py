@@ -1,8 +1,8 @@
 """GBQR and EI per second in SMAC, beside SMAC's own default on the same recorded runs.
 
-python examples/benchmark_smac.py quality    # regret at 30 and 50 trials, svm_grid and oboe
-python examples/benchmark_smac.py seconds    # simulated time to the default's final best, oboe
-python examples/benchmark_smac.py overhead   # seconds per proposal at 100, 500, 1 000 trials
+    benchmark_smac.py quality  # regret at 30 and 50 trials, svm_grid and oboe
+    benchmark_smac.py seconds  # simulated time to the default's final best, oboe
+    benchmark_smac.py overhead  # seconds per proposal at 100, 500, 1 000 trials
 
 The first two need the recorded runs; an interrupted one goes on in build/. Set OMP_NUM_THREADS=1.
 """

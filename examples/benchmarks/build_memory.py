@@ -1,8 +1,8 @@
 """Train 7 learners on 68 real data sets: the results that the bundled memory is made of.
 
-    python examples/build_memory.py run --jobs 2
-    python examples/build_memory.py status
-    python examples/build_memory.py pack --out automl_plugins/data
+    build_memory.py run --jobs 2
+    build_memory.py status
+    build_memory.py pack --out automl_plugins/data
 
 A learner's 64 configurations (``memory_learners.py``) are the same on every data set
 (``memory_data.py``), 3 stratified folds each. It takes some hours. Stop it at any time: each

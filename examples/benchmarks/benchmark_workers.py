@@ -5,9 +5,9 @@ worker proposes can be read by the others ``--latency`` seconds after it has rea
 Durations follow from the seed, so every figure can be repeated. Searches are appended to a file;
 what is in it is not run again.
 
-    python examples/benchmark_workers.py             # five spaces, 10 seeds, 100 trials
-    python examples/benchmark_workers.py --smoke     # seconds
-    python examples/benchmark_workers.py --rounds    # each waits for all: the hardest case
+    benchmark_workers.py  # five spaces, 10 seeds, 100 trials
+    benchmark_workers.py --smoke  # seconds
+    benchmark_workers.py --rounds  # each waits for all: the hardest case
 
 Two of the spaces are recorded tables, left out where they are not there. Regret is that of the
 best loss so far in the range of the losses; the geometric mean counts 0.1 % of it as nothing.

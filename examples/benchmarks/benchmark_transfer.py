@@ -1,8 +1,8 @@
 """Does a search that knows earlier tasks need fewer trials? Leave one data set out, on tables.
 
-python examples/benchmark_transfer.py regret        # transfer against no transfer, by budget
-python examples/benchmark_transfer.py adversarial   # memories whose losses are negated, shuffled
-python examples/benchmark_transfer.py speed         # seconds of a proposal
+    benchmark_transfer.py regret  # transfer against no transfer, by budget
+    benchmark_transfer.py adversarial  # memories whose losses are negated, shuffled
+    benchmark_transfer.py speed  # seconds of a proposal
 
 Every search is that of the proposer itself, without a framework (TPE is Optuna's). The memory of
 oboe is every third of its tables, and every second of these is searched; of AdaBoost every second

@@ -1,7 +1,7 @@
 """How good are meta-learned starts? Leave one data set out, on recorded tables.
 
-python examples/benchmark_designs.py regret    # mean normalised regret after 1, 3, 5 and 10
-python examples/benchmark_designs.py learner   # rank correlation of the meta-learner
+benchmark_designs.py regret  # mean normalised regret after 1, 3, 5 and 10
+benchmark_designs.py learner  # rank correlation of the meta-learner
 """
 
 from __future__ import annotations

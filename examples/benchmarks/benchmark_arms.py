@@ -5,10 +5,10 @@ the recorded seconds; a search has 10 % or 25 % of the time that the full grid o
 takes, and what ends later does not count. Searches are appended to a file, so an interrupted run
 goes on where it stopped.
 
-    python examples/benchmark_arms.py run --n-jobs 2             # what is missing
-    python examples/benchmark_arms.py run --methods "BOASF"      # some methods
-    python examples/benchmark_arms.py run --every 9              # 40 data sets in place of 120
-    python examples/benchmark_arms.py report
+    benchmark_arms.py run --n-jobs 2  # what is missing
+    benchmark_arms.py run --methods "BOASF"  # some methods
+    benchmark_arms.py run --every 9  # 40 data sets in place of 120
+    benchmark_arms.py report
 """
 
 from __future__ import annotations

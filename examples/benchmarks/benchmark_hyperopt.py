@@ -1,8 +1,8 @@
 """The algorithms of this package in Hyperopt beside its own TPE, measured in the same run.
 
-python examples/benchmark_hyperopt.py quality     # regret on recorded tables; needs the data
-python examples/benchmark_hyperopt.py functions   # the kinds of problems of Hyperopt's own tests
-python examples/benchmark_hyperopt.py overhead    # time per suggestion
+benchmark_hyperopt.py quality  # regret on recorded tables; needs the data
+benchmark_hyperopt.py functions  # the kinds of problems of Hyperopt's own tests
+benchmark_hyperopt.py overhead  # time per suggestion
 """
 
 from __future__ import annotations

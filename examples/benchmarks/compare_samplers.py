@@ -4,9 +4,9 @@ One protocol for all: recorded tables, one search space, 60 trials, a seed of it
 search. Searches are appended to a file, so an interrupted run goes on where it stopped; the page
 is written from that file.
 
-    python examples/compare_samplers.py               # run what is missing, write the page
-    python examples/compare_samplers.py --quick       # two tables of each source
-    python examples/compare_samplers.py --methods "GBQR,GBQR without doubt" --no-page
+    compare_samplers.py  # run what is missing, write the page
+    compare_samplers.py --quick  # two tables of each source
+    compare_samplers.py --methods "GBQR,GBQR without doubt" --no-page
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Where it differs: one split into training, validation and test data in place of 
 the configuration that is chosen is tested as it was trained, not trained again with the validation
 data. What is repeated are the searches, over recorded pools of configurations.
 
-python examples/benchmark_weighted.py record   # trains, goes on where it stopped
-python examples/benchmark_weighted.py report
-python examples/benchmark_weighted.py record --quick --out pools   # two tasks, a few models each
+    benchmark_weighted.py record  # trains, goes on where it stopped
+    benchmark_weighted.py report
+    benchmark_weighted.py record --quick --out pools  # two tasks, a few models each
 """
 
 from __future__ import annotations
