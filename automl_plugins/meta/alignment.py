@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -21,10 +22,10 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.meta.known_meanings import KNOWN_MEANINGS, TaskFacts, apply_rule, rule_for
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .coverage import Coverage
+from .known_meanings import DataSize, in_unit, meaning, unit_of
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -42,7 +43,7 @@ def align(
     out_of_range: OutOfRange = "clip",
     missing: Missing = "impute",
     defaults: Mapping[str, Any] | None = None,
-    facts: TaskFacts | None = None,
+    size: DataSize | None = None,
 ) -> tuple[FloatArray, BoolArray, Coverage]:
     """Configurations of anywhere as vectors of ``space``.
 
@@ -52,12 +53,14 @@ def align(
         task: Name of their task, for the report.
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
             border, ``"drop"`` leaves the run out. A category that the space does not have always
-            drops the run; numbers that no category names count as not told.
+            drops the run. Where no value of a hyperparameter is in the language of the space
+            (numbers for categories; counts for fractions without the sizes), none is known.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
         defaults: Value of a hyperparameter, by name, in runs that do not tell it; others have
             the default of the space.
-        facts: Sizes of the data, with which ``max_features="sqrt"`` and the like become numbers.
+        size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
+            and counts become the fractions that the space has, or the reverse.
 
     Returns:
         Vectors (n, d), mask (n,) of the runs that are used, and the coverage. Rows that are not
@@ -75,14 +78,16 @@ def align(
     vectors = np.full((n, space.d), np.nan)
     lost = np.zeros((n, space.d), dtype=bool)
     moved = np.zeros((n, space.d), dtype=bool)
+    converted = np.zeros((n, space.d), dtype=bool)
     for column, name in enumerate(space.names):
         if name not in named:
             continue
         values = [configuration.get(name, _ABSENT) for configuration in configurations]
-        entries, outside, foreign = _entries(space.space[name], name, values, facts)
-        vectors[:, column] = entries
-        lost[:, column] = foreign | (outside & (out_of_range == "drop"))
-        moved[:, column] = outside
+        found = _read(space.space[name], values, size or DataSize())
+        vectors[:, column] = found.entries
+        lost[:, column] = found.foreign | (found.outside & (out_of_range == "drop"))
+        moved[:, column] = found.outside
+        converted[:, column] = found.converted
     keep = ~lost.any(axis=1)
     completed = space.activate(np.where(np.isnan(vectors), _defaults(space, defaults), vectors))
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
@@ -102,6 +107,7 @@ def align(
         ignored=tuple(sorted(named - set(shared))),
         clipped=_by_name(space, moved[keep]),
         dropped=_by_name(space, lost),
+        converted=_by_name(space, converted[keep]),
     )
     return completed, np.asarray(keep), coverage
 
@@ -130,34 +136,44 @@ def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray
     return entries
 
 
-def _entries(
-    hyperparameter: Hyperparameter[Any, Any],
-    name: str,
-    values: list[Any],
-    facts: TaskFacts | None,
-) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Vector entries (n,), NaN where absent; masks (n,) of those clipped and of foreign values."""
+class _Column(NamedTuple):
+    """A hyperparameter of n runs.
+
+    Attributes:
+        entries: Vector entries (n,), NaN where absent.
+        outside: Which were moved into the range (n,).
+        foreign: Which values the space does not have (n,).
+        converted: Which were recorded as a count for a fraction, or the reverse (n,).
+    """
+
+    entries: FloatArray
+    outside: BoolArray
+    foreign: BoolArray
+    converted: BoolArray
+
+
+def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize) -> _Column:
+    none = np.zeros(len(values), dtype=bool)
     if isinstance(hyperparameter, CategoricalHyperparameter):
-        return _looked_up(values, list(hyperparameter.choices))
+        return _Column(*_looked_up(values, list(hyperparameter.choices)), none)
     if isinstance(hyperparameter, Constant):
-        return _constant(hyperparameter, values)
+        return _Column(*_constant(hyperparameter, values), none)
     if isinstance(hyperparameter, OrdinalHyperparameter):
         sequence = list(hyperparameter.sequence)
         if not all(_is_number(v) for v in sequence):
-            return _looked_up(values, sequence)
-        numbers, foreign = _numbers(name, values, facts)
-        return *_snapped(numbers, np.array(sequence, dtype=np.float64)), foreign
-    numbers, foreign = _numbers(name, values, facts)
+            return _Column(*_looked_up(values, sequence), none)
+        numbers, foreign, converted = _numbers(hyperparameter, values, size)
+        return _Column(*_snapped(numbers, np.array(sequence, float)), foreign, converted)
     assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
-    lower, upper = float(hyperparameter.lower), float(hyperparameter.upper)
+    numbers, foreign, converted = _numbers(hyperparameter, values, size)
     if isinstance(hyperparameter, IntegerHyperparameter):
         numbers = np.rint(numbers)
-    legal = np.clip(numbers, lower, upper)
+    legal = np.clip(numbers, float(hyperparameter.lower), float(hyperparameter.upper))
     outside = ~np.isnan(numbers) & (legal != numbers)
     known = ~np.isnan(legal)
     entries = np.full(len(values), np.nan)
     entries[known] = hyperparameter.to_vector(legal[known])
-    return entries, outside, foreign
+    return _Column(entries, outside, foreign, converted)
 
 
 def _looked_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolArray, BoolArray]:
@@ -219,21 +235,42 @@ def _snapped(numbers: FloatArray, sequence: FloatArray) -> tuple[FloatArray, Boo
 
 
 def _numbers(
-    name: str, values: list[Any], facts: TaskFacts | None
-) -> tuple[FloatArray, BoolArray]:
-    """Numbers (n,), NaN where there is none, and a mask (n,) of values that are none."""
+    hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Numbers (n,), NaN where there is none, and two masks: values that are none; converted."""
+    name, unit = hyperparameter.name, unit_of(hyperparameter)
     kinds = set(map(type, values))  # a million values: looked at one by one only if need be
     if kinds <= {int, float, object}:
         plain = [math.nan if v is _ABSENT else v for v in values] if object in kinds else values
-        return np.array(plain, dtype=np.float64), np.zeros(len(values), dtype=bool)
-    numbers = np.array([v if _is_number(v) else math.nan for v in values], dtype=np.float64)
-    other = np.array([not _is_number(v) and not _is_missing(v) for v in values], dtype=bool)
-    none = np.array([v is None for v in values], dtype=bool)
-    if (other | none).any() and (rule := rule_for(name, KNOWN_MEANINGS)) is not None:
-        odd = np.flatnonzero(other | none)
-        _, meant = apply_rule(rule, [values[i] for i in odd], [facts] * len(odd))
-        numbers[odd] = meant
-    return numbers, other & np.isnan(numbers)
+        numbers = np.array(plain, dtype=np.float64)
+        foreign = np.zeros(len(values), dtype=bool)
+    else:
+        known = [
+            v if _is_number(v) else math.nan if v is _ABSENT else meaning(name, v, size)
+            for v in values
+        ]
+        numbers = np.array(known, dtype=np.float64)
+        foreign = np.isnan(numbers) & ~np.array([_is_missing(v) for v in values], dtype=bool)
+    if unit is None:
+        return numbers, foreign, np.zeros(len(values), dtype=bool)
+    converted, other = in_unit(name, values, numbers, unit, size)
+    unknown = other & np.isnan(converted)
+    if not np.isnan(converted).all():  # else nothing is told in the language of the space
+        foreign |= unknown
+    return converted, foreign, other & ~unknown
+
+
+def in_other_units(
+    space: ConfigurationSpace, configurations: Sequence[Mapping[str, Any]]
+) -> BoolArray:
+    """Which runs (n,) have a count for a hyperparameter of fractions, or the reverse."""
+    found = np.zeros(len(configurations), dtype=bool)
+    for name, hyperparameter in space.items():
+        if unit := unit_of(hyperparameter):
+            values = [configuration.get(name) for configuration in configurations]
+            known = np.array([v if _is_number(v) else math.nan for v in values], dtype=float)
+            found |= in_unit(name, values, known, unit, DataSize())[1]
+    return found
 
 
 def _is_number(value: Any) -> bool:

@@ -30,9 +30,10 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import Missing, OutOfRange, align
+from .alignment import Missing, OutOfRange, align, in_other_units
 from .coverage import Coverage
 from .dataset import MetaDataset
+from .tasks import MetaTask
 
 _NONE: Any = object()
 
@@ -122,9 +123,12 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
     """
     found: dict[int, dict[str, Any]] = {}
     odd: list[int] = []
+    converted = in_other_units(space, record.configurations)
     for i, given in enumerate(record.configurations):
         values, complete = _legal_values(space, given)
-        if complete or (partial and record.status[i] == Status.FAILED):
+        if converted[i]:
+            odd.append(i)
+        elif complete or (partial and record.status[i] == Status.FAILED):
             found[i] = values
         else:
             odd.append(i)
@@ -153,12 +157,13 @@ def _aligned(
     failed = [i for i in rows if record.status[i] == Status.FAILED]
     found: dict[int, dict[str, Any]] = {}
     told: list[Coverage] = []
+    size = MetaTask(record.name, record.meta_features).size
     policies: list[tuple[list[int], Missing]] = [(whole, "impute"), (failed, "drop")]
     for part, missing in policies:
         if not part:
             continue
         given = [record.configurations[i] for i in part]
-        vectors, keep, coverage = align(space, given, task=record.name, missing=missing)
+        vectors, keep, coverage = align(space, given, task=record.name, missing=missing, size=size)
         if not coverage.shared and any(given):
             raise ValueError(
                 f"The runs of {record.name!r} and the search space share no hyperparameter: the"

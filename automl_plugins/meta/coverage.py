@@ -22,6 +22,8 @@ class Coverage:
         clipped: Runs used with a value that was moved into its range, by hyperparameter.
         dropped: Runs left out for a value that the space does not have, by hyperparameter.
         n_partial: Runs left out because they were evaluated at a lower budget.
+        converted: Runs used with a count that is a fraction in the space, or the reverse, by
+            hyperparameter.
     """
 
     task: str
@@ -34,6 +36,7 @@ class Coverage:
     clipped: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     n_partial: int = 0
+    converted: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_dropped(self) -> int:
@@ -48,6 +51,7 @@ class Coverage:
             ("dropped for", self.dropped),
             ("clipped", self.clipped),
             ("imputed", self.imputed),
+            ("converted between counts and fractions", self.converted),
         ):
             if counts:
                 told = (f"{name} in {n}" for name, n in counts.items())
@@ -72,6 +76,8 @@ def notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         out.append(f"{name} was moved into its range in {n} of {n_kept} runs.")
     for name, n in _summed(coverage, lambda c: c.imputed).items():
         out.append(f"{name} is not known of {n} of {n_kept} runs, its default is taken.")
+    for name, n in _summed(coverage, lambda c: c.converted).items():
+        out.append(f"{name} was converted between counts and fractions in {n} of {n_kept} runs.")
     return tuple(out)
 
 

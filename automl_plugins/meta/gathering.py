@@ -120,7 +120,7 @@ def _aligned(
         out_of_range=out_of_range,
         missing=missing,
         defaults=defaults,
-        facts=task.facts,
+        size=task.size,
     )
 
     def column(name: str) -> Any:

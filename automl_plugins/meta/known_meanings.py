@@ -1,7 +1,8 @@
-"""What is known of a hyperparameter by its name (thesis 3.1.1, "parameter specific imputing").
+"""What a value means by the name of its hyperparameter (van Hoof 2018, thesis 3.1.1).
 
-A rule turns a value into a number: "sqrt" of ``max_features`` means sqrt(p)/p on a task with p
-columns. Without the facts of the task, rules that need them cannot tell and return None.
+"sqrt" of ``max_features`` is sqrt(p) of the p columns of the data, and 5 of ``min_samples_leaf``
+is 5 of its n rows, or the fraction 5 / n. A search space holds either counts or fractions; what
+was recorded as the other is converted with the sizes of the data that it was recorded on.
 """
 
 from __future__ import annotations
@@ -9,120 +10,111 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from ConfigSpace.hyperparameters import (
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
 
-from automl_plugins.spaces.value_types import FloatArray, kind_of, to_float
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Unit = Literal["count", "fraction"]
 
-
-@dataclass(frozen=True)
-class TaskFacts:
-    """What known meanings need of a task: rows n, columns p, variance of all cells of X."""
-
-    n_instances: int
-    n_features: int
-    x_variance: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse sizes below one and a variance that is none."""
-        for name, least in (("n_instances", 1), ("n_features", 1), ("x_variance", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real):
-                raise TypeError(f"{name} must be a number, got {value!r}.")
-            if not least <= float(value) < math.inf:
-                raise ValueError(f"{name} must be finite and at least {least}, got {value!r}.")
-
-
-Tasks = TaskFacts | Sequence[TaskFacts] | None
-Imputer = Callable[[Any, TaskFacts | None], float | None]
-"""A known meaning, ``rule(value, facts)``: a number, or None where the rule cannot tell."""
-
-
-def _fraction(value: Any, total: float | None) -> float | None:
-    """Return a count as a fraction of ``total``; floats up to 1 are fractions already.
-
-    The int 1 is a count, the float 1.0 a fraction; a float above 1 is a count again (data frames
-    turn a column of counts with gaps into floats).
-    """
-    if kind_of(value) != "number":
-        return None
-    if not isinstance(value, numbers.Integral) and value <= 1:
-        return to_float(value)
-    return None if total is None else to_float(value) / total
-
-
-def _max_features(value: Any, facts: TaskFacts | None) -> float | None:
-    """Return sqrt(p)/p, log2(p)/p, 1 for None; at least one feature, as in scikit-learn."""
-    if value is None:
-        return 1.0
-    p = None if facts is None else facts.n_features
-    if p is not None and isinstance(value, str) and value in ("auto", "sqrt", "log2"):
-        return max(1.0, math.log2(p) if value == "log2" else math.sqrt(p)) / p
-    return _fraction(value, p)
-
-
-def _gamma(value: Any, facts: TaskFacts | None) -> float | None:
-    """Return 1/p for "auto", 1/(p Var X) for "scale"; 1 at zero variance, as in scikit-learn."""
-    if facts is None or not isinstance(value, str) or value not in ("auto", "scale"):
-        return None
-    divisor = facts.n_features * (facts.x_variance if value == "scale" else 1.0)
-    return 1.0 / divisor if divisor > 0 else 1.0
-
-
-def _min_samples(value: Any, facts: TaskFacts | None) -> float | None:
-    """Return a count of rows as a fraction of the rows."""
-    return _fraction(value, None if facts is None else facts.n_instances)
-
-
-def _max_depth(value: Any, facts: TaskFacts | None) -> float | None:
-    """Return 20 for None: deep enough not to matter, not so deep as to stick out."""
-    return 20.0 if value is None else None
-
-
-KNOWN_MEANINGS: Final[Mapping[str, Imputer]] = {
-    "max_features": _max_features,
-    "gamma": _gamma,
-    "min_samples_leaf": _min_samples,
-    "min_samples_split": _min_samples,
-    "max_depth": _max_depth,
+_COUNTED: Final = {
+    "max_features": "n_features",
+    "max_samples": "n_rows",
+    "min_samples_leaf": "n_rows",
+    "min_samples_split": "n_rows",
 }
-"""The rules of the thesis; ``{**KNOWN_MEANINGS, ...}`` adds to them."""
 
 
-def rule_for(name: str, rules: Mapping[str, Imputer]) -> Imputer | None:
-    """Return the rule for "max_depth", "rf.max_depth", "tree:max_depth" or "rf__max_depth"."""
-    return rules.get(name, rules.get(re.split(r"\.|:|__", name)[-1]))
+class DataSize(NamedTuple):
+    """Rows and columns of the data of a task; None where they are not known."""
+
+    n_rows: int | None = None
+    n_features: int | None = None
 
 
-def apply_rule(
-    rule: Imputer | None, values: Sequence[Any], facts: Sequence[TaskFacts | None]
-) -> tuple[list[Any], FloatArray]:
-    """Return ``values`` with one name for one thing, and the numbers known (n,), else NaN."""
-    known = np.full(len(values), math.nan)
-    if rule is None:
-        return list(values), known
-    for i, value in enumerate(values):
-        if kind_of(value) != "missing":
-            known[i] = to_float(rule(value, facts[i]))  # None becomes NaN
-    if rule is _max_features:
-        return ["sqrt" if isinstance(v, str) and v == "auto" else v for v in values], known
-    return list(values), known
+def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
+    """What a numeric hyperparameter counts in; None if it is no count, or may be either.
+
+    Its name tells, of "rf.max_features", "rf:max_features" and "rf__max_features" the end.
+    """
+    if _last_part(hyperparameter.name) not in _COUNTED:
+        return None
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        known = hyperparameter.sequence
+        if not all(isinstance(value, numbers.Real) for value in known):
+            return None
+        whole = all(isinstance(value, numbers.Integral) for value in known)
+    elif isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
+        known = (hyperparameter.lower, hyperparameter.upper)
+        whole = isinstance(hyperparameter, IntegerHyperparameter)
+    else:
+        return None
+    if whole or min(known) >= 1.0:
+        return "count"
+    return "fraction" if max(known) <= 1.0 else None
 
 
-def facts_by_row(tasks: Any, n_rows: int) -> list[TaskFacts | None]:
-    """Return the facts for each row, or raise TypeError or ValueError for illegal ``tasks``."""
-    if tasks is None or isinstance(tasks, TaskFacts):
-        return [tasks] * n_rows
-    facts = list(tasks) if isinstance(tasks, Iterable) else [tasks]
-    for index, fact in enumerate(facts):
-        if not isinstance(fact, TaskFacts):
-            raise TypeError(
-                "tasks must be None, one TaskFacts, or one TaskFacts for each row, got "
-                f"{fact!r} at position {index}."
-            )
-    if len(facts) != n_rows:
-        raise ValueError(f"tasks must have one entry per row, {n_rows}, got {len(facts)}.")
-    return facts
+def meaning(name: str, value: Any, size: DataSize) -> float:
+    """The number that a text or None stands for; NaN where it stands for none.
+
+    ``max_features``: all for None, sqrt(p) for "sqrt" and "auto", log2(p) for "log2", at least
+    one, as a fraction. ``gamma``: 1 / p for "auto", and for "scale", as on standardised columns.
+    ``max_depth``: 20 for None, deep enough not to matter, not so deep as to stick out.
+    """
+    p = size.n_features
+    match _last_part(name), value:
+        case "max_features", None:
+            return 1.0
+        case "max_features", "auto" | "sqrt" if p:
+            return max(1.0, math.sqrt(p)) / p
+        case "max_features", "log2" if p:
+            return max(1.0, math.log2(p)) / p
+        case "gamma", "auto" | "scale" if p:
+            return 1.0 / p
+        case "max_depth", None:
+            return 20.0
+    return math.nan
+
+
+def in_unit(
+    name: str, values: Sequence[Any], known: FloatArray, unit: Unit, size: DataSize
+) -> tuple[FloatArray, BoolArray]:
+    """Recorded numbers of a hyperparameter in the unit of the search space.
+
+    As in scikit-learn a whole number is a count and a float up to 1 a fraction. A float above 1
+    is a count again: data frames turn a column of counts with gaps into floats. 1.0 is what the
+    other floats of the column are, and what the space has if they do not tell.
+
+    Args:
+        name: Its name.
+        values: What was recorded (n).
+        known: The same as numbers (n); NaN where there is none. Of a text it is a fraction.
+        unit: The unit of the space.
+        size: Sizes of the data.
+
+    Returns:
+        The numbers (n), NaN where the sizes that it takes are not known, and a mask (n,) of those
+        that were recorded in the other unit.
+    """
+    is_whole = np.array([isinstance(value, numbers.Integral) for value in values], dtype=bool)
+    is_float = np.array([isinstance(value, numbers.Real) for value in values]) & ~is_whole
+    floats = known[is_float]
+    one_counts = (floats > 1.0).any() or (unit == "count" and not (floats < 1.0).any())
+    is_count = is_whole | (is_float & ((known > 1.0) | ((known == 1.0) & one_counts)))
+    other = ~np.isnan(known) & (is_count if unit == "fraction" else ~is_count)
+    total = getattr(size, _COUNTED[_last_part(name)]) or math.nan
+    converted = known / total if unit == "fraction" else known * total
+    return np.where(other, converted, known), other
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"\.|:|__", name)[-1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from automl_plugins.meta.known_meanings import TaskFacts
+import numpy as np
+
+from .known_meanings import DataSize
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,7 @@ class MetaTask:
         return f"MetaTask({self.name!r}, {len(self.meta_features)} meta-features{tags})"
 
     @property
-    def facts(self) -> TaskFacts | None:
-        """Sizes of its data, if the meta-features tell them."""
-        try:
-            return TaskFacts(
-                int(self.meta_features["NumberOfInstances"]),
-                int(self.meta_features["NumberOfFeatures"]),
-            )
-        except (KeyError, ValueError, OverflowError):
-            return None
+    def size(self) -> DataSize:
+        """Sizes of its data, as far as the meta-features contain them."""
+        sizes = [self.meta_features.get(f"NumberOf{what}") for what in ("Instances", "Features")]
+        return DataSize(*(int(n) if n is not None and 1 <= n < np.inf else None for n in sizes))

@@ -1,5 +1,7 @@
 """Runs of anywhere as vectors of a search space."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,8 @@ from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.alignment import align
-from automl_plugins.meta.known_meanings import TaskFacts
+from automl_plugins.meta.conversion import conform
+from automl_plugins.meta.known_meanings import DataSize
 from automl_plugins.spaces.values import as_configuration, to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -118,7 +121,7 @@ def test_known_meanings_become_numbers() -> None:
         {"max_features": 0.3},
         {"max_features": None},
     ]
-    vectors, keep, _ = aligned(space, *rows, facts=TaskFacts(100, 25))
+    vectors, keep, _ = aligned(space, *rows, size=DataSize(100, 25))
     got = [v["max_features"] for v in values(space, vectors)]
     assert got == pytest.approx([0.2, 0.3, 1.0]) and keep.all()
     # without the number of features nobody can tell
@@ -193,18 +196,92 @@ def test_equal_configurations_hash_equally() -> None:
     as_configuration(space, vector).check_valid_configuration()
 
 
-@pytest.mark.xfail(reason="counts are clipped into a space of fractions, each to its strongest")
-def test_recorded_counts_are_fractions_of_the_rows() -> None:
-    """The transformation of the thesis (3.1.1): a leaf of 5 of 1 000 rows is one of 0.005."""
+def leaves(lower: float, upper: float, **options: Any) -> ConfigurationSpace:
     space = ConfigurationSpace()
-    space.add(Float("min_samples_leaf", (0.0005, 0.5), log=True))
+    hyperparameter: Any = Integer if isinstance(lower, int) else Float
+    space.add(hyperparameter("min_samples_leaf", (lower, upper), **options))
+    return space
+
+
+def advised(name: str, recorded: Sequence[Any], space: ConfigurationSpace) -> tuple[Any, Any]:
+    """Values in the space of what one task of 1 000 rows and 100 columns recorded."""
     record = TaskRecord(
         "t",
-        [{"min_samples_leaf": n} for n in (1, 5, 50, 300)],
-        np.array([0.1, 0.2, 0.3, 0.4]),
-        meta_features={"NumberOfInstances": 1000.0, "NumberOfFeatures": 20.0},
+        [{name: value} for value in recorded],
+        np.linspace(0.1, 0.4, len(recorded)),
+        meta_features={"NumberOfInstances": 1000.0, "NumberOfFeatures": 100.0},
     )
     dataset = MetaDataset.from_records([record], space)
-    found = [v["min_samples_leaf"] for v in to_values(space, dataset.vectors)]
+    return [v[name] for v in to_values(space, dataset.vectors)], dataset.coverage[0]
+
+
+def test_recorded_counts_are_fractions_of_the_rows() -> None:
+    """The transformation of the thesis (3.1.1): a leaf of 5 of 1 000 rows is one of 0.005."""
+    found, coverage = advised("min_samples_leaf", [1, 5, 50, 300], leaves(0.0005, 0.5, log=True))
     assert found == pytest.approx([0.001, 0.005, 0.05, 0.3])
-    assert not dataset.coverage[0].clipped
+    assert not coverage.clipped and coverage.converted == {"min_samples_leaf": 4}
+    assert "converted between counts and fractions min_samples_leaf in 4" in str(coverage)
+
+
+def test_recorded_fractions_are_counts_of_the_rows() -> None:
+    recorded = [0.001, 0.005, 0.05, 0.3]
+    found, coverage = advised("min_samples_leaf", recorded, leaves(1, 500, log=True))
+    assert found == [1, 5, 50, 300]
+    assert not coverage.clipped and coverage.converted == {"min_samples_leaf": 4}
+    back, _ = advised("min_samples_leaf", found, leaves(0.0005, 0.5, log=True))
+    assert back == pytest.approx(recorded)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "fractions"),
+    [
+        ([10, 1, 100], [0.1, 0.01, 1.0]),
+        ([10.0, 1.0, 0.3], [0.1, 0.01, 0.3]),  # a frame made floats of the counts
+        ([0.3, 1.0], [0.3, 1.0]),
+        ([1.0], [1.0]),
+        (["sqrt", None, "log2", np.int64(10)], [0.1, 1.0, np.log2(100) / 100, 0.1]),
+        ([None, 10.0], [1.0, 0.1]),
+    ],
+)
+def test_counts_of_columns(recorded: list[Any], fractions: list[float]) -> None:
+    space = ConfigurationSpace()
+    space.add(Float("rf:max_features", (0.01, 1.0)))
+    assert advised("rf:max_features", recorded, space)[0] == pytest.approx(fractions)
+    space = ConfigurationSpace()
+    space.add(Integer("max_features", (1, 100)))
+    whole = [round(100 * f) for f in fractions] if recorded != [1.0] else [1]
+    assert advised("max_features", recorded, space)[0] == whole
+    space = ConfigurationSpace()  # neither counts nor fractions: as they are
+    space.add(Float("max_features", (0.5, 20.0)))
+    assert not advised("max_features", recorded, space)[1].converted
+    space = ConfigurationSpace()
+    space.add(OrdinalHyperparameter("max_features", [0.01, 0.1, 0.3, 1.0]))
+    found = [0.1 if f == np.log2(100) / 100 else f for f in fractions]
+    assert advised("max_features", recorded, space)[0] == pytest.approx(found)
+
+
+def test_counts_without_the_sizes_are_not_known() -> None:
+    rows = [{"min_samples_leaf": n} for n in (5, 300)]
+    vectors, keep, coverage = aligned(leaves(0.01, 0.5, default=0.25), *rows)
+    assert keep.all() and coverage.imputed == {"min_samples_leaf": 2} and not coverage.converted
+    assert values(leaves(0.01, 0.5), vectors)[0] == {"min_samples_leaf": pytest.approx(0.25)}
+    _, keep, coverage = aligned(leaves(0.01, 0.5), *rows, {"min_samples_leaf": 0.1})
+    assert keep.tolist() == [False, False, True] and coverage.dropped == {"min_samples_leaf": 2}
+
+
+def test_converted_runs_go_to_other_frameworks() -> None:
+    record = TaskRecord(
+        "t",
+        [{"min_samples_leaf": 5}, {"min_samples_leaf": 0.3}],
+        np.array([0.1, 0.2]),
+        meta_features={"NumberOfInstances": 1000.0},
+    )
+    with pytest.warns(UserWarning, match="converted between counts and fractions"):
+        found = conform(record, leaves(0.0005, 0.5))
+    assert [c["min_samples_leaf"] for c in found.configurations] == pytest.approx([0.005, 0.3])
+    # 1 lies in the range of the fractions, and means one row
+    with pytest.warns(UserWarning, match="converted"):
+        found = conform(
+            replace(record, configurations=[{"min_samples_leaf": 1}] * 2), leaves(0.0, 1.0)
+        )
+    assert [c["min_samples_leaf"] for c in found.configurations] == pytest.approx([0.001] * 2)

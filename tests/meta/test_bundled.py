@@ -56,7 +56,7 @@ def test_tasks_are_described(learner: str) -> None:
     assert np.isfinite(data.meta_features(names)).mean() > 0.9
     assert all(task.tags["family"] for task in data.tasks)
     assert len({task.tags["family"] for task in data.tasks}) >= 40
-    assert all(task.facts is not None for task in data.tasks)
+    assert all(None not in task.size for task in data.tasks)
 
 
 def test_metrics_share_everything_but_the_losses() -> None:

@@ -48,7 +48,7 @@ def test_records_become_columns() -> None:
     assert data.meta_feature_names() == ("n", "p")
     np.testing.assert_array_equal(data.meta_features(), [[5.0, 2.0], [np.nan, np.nan]])
     assert [data.losses[rows].tolist() for rows in data.rows] == [[3.0, 1.0, 2.0], [0.5]]
-    assert data.tasks[1].facts is None
+    assert data.tasks[1].size == (None, None)
     assert "2 tasks, 4 runs" in repr(data)
 
 
