@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.records.history import Status, count_statuses
+from automl_plugins.records.trial import Status, count_statuses
 
 from ._optional import require
 from .addresses import existing

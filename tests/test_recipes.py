@@ -15,7 +15,8 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.proposers.suggested_start import SuggestedStart
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams

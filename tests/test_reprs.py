@@ -13,7 +13,8 @@ from automl_plugins.meta import Design, MetaTask, Suggestion, TaskRecord, bundle
 from automl_plugins.meta.factorization.recommendation import Recommendation
 from automl_plugins.meta.features.extraction import MetaFeatures
 from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.replay import RecordedTrial, Search, TrialStatus
 from automl_plugins.statistics import compare
 

@@ -16,7 +16,7 @@ from ConfigSpace import ConfigurationSpace
 import automl_plugins
 from automl_plugins.__main__ import main
 from automl_plugins.meta import MetaStore, TaskRecord
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table, replay
 
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from ConfigSpace.hyperparameters import IntegerHyperparameter, OrdinalHyperparameter
 from hyperopt import JOB_STATE_DONE, STATUS_OK, Trials
 
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.ranges import MOST_EXACT, scale_of
 from automl_plugins.spaces.vector_space import VectorSpace
 

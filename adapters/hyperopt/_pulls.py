@@ -22,7 +22,7 @@ from hyperopt import (
 
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.rewards import RewardScale
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 from ._arms import Arms
 from ._documents import Document, note_of, values_of

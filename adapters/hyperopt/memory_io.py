@@ -15,9 +15,9 @@ from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, STATUS_FAIL, STATUS_OK, Tr
 from automl_plugins.meta.alignment import Missing, OutOfRange
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.records.history import Status
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
+from automl_plugins.records.trial import Status
 
 from ._documents import NOTE, Document, new_document, values_of
 from ._private import all_documents

@@ -22,7 +22,7 @@ from optuna.distributions import (
 )
 
 from automl_plugins.proposers.design import distances
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.ranges import count_floats
 

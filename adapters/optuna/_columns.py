@@ -15,7 +15,7 @@ import numpy.typing as npt
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 from . import _private
 

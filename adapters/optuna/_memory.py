@@ -13,7 +13,8 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.proposers.model_based import refit_point
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 
 from . import _private

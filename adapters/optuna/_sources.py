@@ -22,8 +22,8 @@ from automl_plugins.addresses import existing
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import Memory, recorded
 from automl_plugins.meta.store import MetaStore
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 

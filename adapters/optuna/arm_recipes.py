@@ -17,7 +17,7 @@ from automl_plugins.bandits.model_weights import (
 from automl_plugins.bandits.policy import ArmChoice, Policy, working
 from automl_plugins.bandits.records import ArmStatistics
 from automl_plugins.bandits.ucb import MaxUCB
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.representation import preset
 from automl_plugins.spaces.branches import log_volumes
 

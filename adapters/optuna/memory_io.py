@@ -21,9 +21,9 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins.meta.alignment import Missing, OutOfRange
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.records.history import Status
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 
 from ._distributions import contained, distributions_of, typed
 from .reading import open_storage, recorded_trial, space_of_trials

@@ -13,7 +13,8 @@ from optuna.study import Study
 from automl_plugins import recipes
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 
 from . import _private
 from ._cache import Cache

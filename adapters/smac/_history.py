@@ -22,7 +22,8 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from smac import RunHistory
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 
 FloatArray = npt.NDArray[np.float64]
 Trial = tuple[TrialKey, TrialValue]

@@ -18,8 +18,8 @@ from smac.runhistory import StatusType, TrialKey, TrialValue
 from automl_plugins.meta.alignment import Missing, OutOfRange
 from automl_plugins.meta.conversion import conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import as_configuration, values_of
 
 from .reading import Run, check_one_problem, runs_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.records.history import Status, count_statuses
+from automl_plugins.records.trial import Status, count_statuses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

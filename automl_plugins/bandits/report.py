@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._optional import require
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 from . import rendering
 from .records import ArmRecords, ArmStatistics

@@ -24,8 +24,8 @@ from ConfigSpace.hyperparameters import (
 )
 
 from automl_plugins._frameworks import adapter, owner_of
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.records.history import Status, known_seconds
 from automl_plugins.records.outliers import tame
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 
 from .encoding import (
     encode,

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.vector_space import VectorSpace
 

@@ -30,7 +30,8 @@ from automl_plugins.proposers.maximizer import Candidates, LocalSearch, maximize
 from automl_plugins.proposers.models import FittedModels, ModelSettings, fit_models
 from automl_plugins.proposers.pending import taken
 from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.proposers.targets import Target, Targets, effective_losses, transform
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import Feasibility, QuantileBoosting, RunningTime

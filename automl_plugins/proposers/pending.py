@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
 from automl_plugins.records.outliers import tame
+from automl_plugins.records.trial import Status
 from automl_plugins.surrogates.base import standardised
 
 FloatArray = npt.NDArray[np.float64]

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.records.trial import Status, count_statuses, known_seconds
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-def known_seconds(seconds: FloatArray) -> FloatArray:
-    """Recorded seconds with NaN, unknown, in place of zeros.
-
-    Nothing takes no time: a zero comes from a clock that counts in ticks longer than the run.
-    """
-    return np.where(seconds == 0.0, np.nan, seconds)
-
-
-class Status(IntEnum):
-    """State of an observation."""
-
-    COMPLETE = 0
-    PRUNED = 1
-    FAILED = 2
-    RUNNING = 3
-
-
-def count_statuses(status: IntArray) -> str:
-    """How many rows there are, and how many of each ``Status``, in words."""
-    parts = [f"{n} {s.name.lower()}" for s in Status if (n := int((status == s).sum()))]
-    return f"{len(status)} rows" + (f": {', '.join(parts)}" if parts else "")
 
 
 @dataclass(frozen=True)

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.replay.protocol import TrialStatus
+from automl_plugins.records.trial import Status, Trial, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class RecordedTrial:
-    """One finished evaluation.
-
-    Attributes:
-        config: Values by name; inactive hyperparameters are absent.
-        status: How it ended.
-        loss: To be minimised; NaN where there is none. The last report of a pruned one.
-        seconds: Duration; NaN where unknown.
-        finished: Seconds from the start of the search to the end of the evaluation; NaN where
-            unknown.
-        curve: Intermediate losses by step, ascending.
-        step: Fidelity at which it was evaluated; None in full.
-    """
-
-    config: Mapping[str, Any]
-    status: TrialStatus
-    loss: float
-    seconds: float = math.nan
-    finished: float = math.nan
-    curve: Mapping[float, float] = field(default_factory=dict)
-    step: float | None = None
+RecordedTrial = Trial
 
 
 @dataclass(frozen=True)
@@ -56,9 +35,46 @@ class Search:
     table: str
     method: str
     seed: int
-    trials: Sequence[RecordedTrial]
+    trials: Sequence[Trial]
     space: ConfigurationSpace | None = None
     left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        table: str,
+        method: str,
+        seed: int,
+        trials: Iterable[Trial],
+        *,
+        space: ConfigurationSpace | None = None,
+        left_out: Mapping[str, int] | None = None,
+        where: str = "",
+    ) -> Search:
+        """The finished ones of ``trials``, in their order, timed from the first that began.
+
+        Args:
+            table: See ``Search``.
+            method: See ``Search``.
+            seed: See ``Search``.
+            trials: In any order.
+            space: See ``Search``.
+            left_out: How many trials of which other state there are, by its name.
+            where: Begins the sentences about them.
+        """
+        trials = in_order(trials)
+        begin = min((t.started for t in trials if not math.isnan(t.started)), default=math.nan)
+        done = [
+            replace(trial, finished=trial.ended - begin)
+            for trial in trials
+            if trial.status != Status.RUNNING
+        ]
+        sentences = tuple(
+            f"{where}{n} {state} trial{'s' if n > 1 else ''} left out."
+            for state, n in (left_out or {}).items()
+            if n
+        )
+        return cls(table, method, seed, done, space, sentences)
 
     def __repr__(self) -> str:
         out = f", {len(self.left_out)} left out" if self.left_out else ""
@@ -87,10 +103,7 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
 def _columns(search: Search) -> dict[str, Any]:
     trials = search.trials
     full = np.array(
-        [
-            t.loss if t.status == TrialStatus.COMPLETE and t.step is None else math.nan
-            for t in trials
-        ],
+        [t.loss if t.status == Status.COMPLETE and t.step is None else math.nan for t in trials],
         dtype=np.float64,
     )
     return {

@@ -11,21 +11,20 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.records.history import Status, count_statuses, known_seconds
-from automl_plugins.records.search import RecordedTrial, Search
-from automl_plugins.replay.protocol import TrialStatus
+from automl_plugins.records.search import Search
+from automl_plugins.records.trial import (
+    Status,
+    Trial,
+    count_statuses,
+    known_seconds,
+    known_times,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-_STATUS = {
-    TrialStatus.COMPLETE: Status.COMPLETE,
-    TrialStatus.PRUNED: Status.PRUNED,
-    TrialStatus.FAILED: Status.FAILED,
-}
 
 
 def _unknown() -> Any:
@@ -140,19 +139,38 @@ class TaskRecord:
         )
 
     @classmethod
+    def of(
+        cls,
+        name: str,
+        trials: Sequence[Trial],
+        *,
+        space: ConfigurationSpace | None = None,
+        framework: str = "",
+        seed: int | None = None,
+    ) -> TaskRecord:
+        """Finished trials, in the order given."""
+
+        def column(attribute: str) -> FloatArray:
+            return np.array([getattr(trial, attribute) for trial in trials], dtype=np.float64)
+
+        return cls(
+            name,
+            [dict(trial.config) for trial in trials],
+            column("loss"),
+            seconds=column("seconds"),
+            status=column("status").astype(np.int64),
+            budget=column("budget"),
+            times=known_times(column("ended")),
+            space=space,
+            framework=framework,
+            seed=seed,
+        )
+
+    @classmethod
     def from_search(cls, search: Search, *, framework: str = "") -> TaskRecord:
         """The finished trials of a search; its table is the task."""
-        trials = search.trials
-        return cls(
-            search.table,
-            [dict(trial.config) for trial in trials],
-            np.array([trial.loss for trial in trials], dtype=np.float64),
-            seconds=np.array([trial.seconds for trial in trials], dtype=np.float64),
-            status=np.array([_STATUS[trial.status] for trial in trials], dtype=np.int64),
-            budget=np.array([_budget(trial) for trial in trials], dtype=np.float64),
-            space=search.space,
-            framework=framework,
-            seed=search.seed,
+        return cls.of(
+            search.table, search.trials, space=search.space, framework=framework, seed=search.seed
         )
 
     @classmethod
@@ -207,11 +225,3 @@ class TaskRecord:
             space=space,
             meta_features=dict(meta_features or {}),
         )
-
-
-def _budget(trial: RecordedTrial) -> float:
-    if trial.step is not None:
-        return float(trial.step)
-    if trial.status == TrialStatus.PRUNED and trial.curve:
-        return max(trial.curve)
-    return math.nan

@@ -11,8 +11,9 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._frameworks import adapter_of, method_of
+from automl_plugins.records.trial import Status
 
-from .protocol import Method, Optimizer, Outcome, Problem, Proposal, TrialStatus
+from .protocol import Method, Optimizer, Outcome, Problem, Proposal
 
 
 class Record(NamedTuple):
@@ -21,7 +22,7 @@ class Record(NamedTuple):
     config: Mapping[str, Any]
     loss: float  # NaN for a failed one
     seconds: float
-    status: TrialStatus
+    status: Status
 
 
 Propose = Callable[

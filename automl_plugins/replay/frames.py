@@ -25,12 +25,12 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
-from automl_plugins.records.search import RecordedTrial, Search
+from automl_plugins.records.search import Search
+from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.value_types import kind_of
 from automl_plugins.spaces.values import find, plain, read
 
-from .protocol import TrialStatus
 from .scales import INACTIVE
 
 FloatArray = npt.NDArray[np.float64]
@@ -367,10 +367,10 @@ def arguments_of_searches(
         t
         for search in searches
         for t in search.trials
-        if t.status != TrialStatus.PRUNED and t.step is None
+        if t.status != Status.PRUNED and t.step is None
     ]
     # A trial that failed half-way through its suggestions is no configuration.
-    asked = {frozenset(t.config) for t in trials if t.status == TrialStatus.COMPLETE}
+    asked = {frozenset(t.config) for t in trials if t.status == Status.COMPLETE}
     trials = [t for t in trials if frozenset(t.config) in asked]
     if not trials:
         raise ValueError("There is no complete trial to build a table from.")
@@ -414,7 +414,7 @@ def _searches(studies: Any) -> list[Search]:
     ]
 
 
-def _common_steps(trials: Sequence[RecordedTrial]) -> list[float]:
+def _common_steps(trials: Sequence[Trial]) -> list[float]:
     """Steps that every complete trial reported."""
-    complete = [set(t.curve) for t in trials if t.status == TrialStatus.COMPLETE]
+    complete = [set(t.curve) for t in trials if t.status == Status.COMPLETE]
     return sorted(set.intersection(*complete)) if complete else []

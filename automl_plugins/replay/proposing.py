@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.proposers.proposal import SurrogateFailure
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from .protocol import Outcome, Problem, Proposal, TrialStatus
+from .protocol import Outcome, Problem, Proposal
 
 if TYPE_CHECKING:
     from automl_plugins.proposers.proposal import Proposer
@@ -25,12 +26,6 @@ FloatArray = npt.NDArray[np.float64]
 ProposerFactory = Callable[[Problem], "Proposer"]
 
 _logger = logging.getLogger("automl_plugins.replay.proposing")
-
-_STATUS = {
-    TrialStatus.COMPLETE: Status.COMPLETE,
-    TrialStatus.PRUNED: Status.PRUNED,
-    TrialStatus.FAILED: Status.FAILED,
-}
 
 
 def proposing(name: str, proposer: ProposerFactory) -> ProposerMethod:
@@ -128,7 +123,7 @@ class ProposerSearch:
                 self._running.pop(number),
                 outcome.loss,
                 outcome.seconds,
-                _STATUS[outcome.status],
+                outcome.status,
                 np.nan if proposal.step is None else proposal.step,
             )
         )

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.records.trial import Status
 
-class TrialStatus(StrEnum):
-    """How an evaluation ended."""
-
-    COMPLETE = "complete"
-    PRUNED = "pruned"
-    FAILED = "failed"
+TrialStatus = Status
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,7 @@ class Outcome:
         finished: The same for its end.
     """
 
-    status: TrialStatus
+    status: Status
     loss: float
     started: float
     finished: float

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .protocol import Optimizer, Outcome, Proposal, Prunes, TrialStatus
+from automl_plugins.records.trial import Status
+
+from .protocol import Optimizer, Outcome, Proposal, Prunes
 from .table import Answer, Table
 
 FloatArray = npt.NDArray[np.float64]
@@ -47,7 +49,7 @@ class Evaluation:
     @property
     def full(self) -> bool:
         """Whether its loss is a final one."""
-        return self.outcome.status == TrialStatus.COMPLETE and self.proposal.step is None
+        return self.outcome.status == Status.COMPLETE and self.proposal.step is None
 
 
 @dataclass
@@ -163,7 +165,7 @@ class Simulation:
         _, step, loss = running.moments.pop(0)
         if math.isnan(step):
             failed = not math.isfinite(loss)
-            status = TrialStatus.FAILED if failed else TrialStatus.COMPLETE
+            status = Status.FAILED if failed else Status.COMPLETE
             self._finish(running, status, math.nan if failed else loss)
             return
         assert isinstance(self.optimizer, Prunes)
@@ -172,11 +174,11 @@ class Simulation:
             stop = self.optimizer.report(running.proposal, step, loss)
         running.overhead += spent[0]
         if stop:
-            self._finish(running, TrialStatus.PRUNED, loss)
+            self._finish(running, Status.PRUNED, loss)
         else:
             heapq.heappush(self._queue, (running.moments[0][0], order, running))
 
-    def _finish(self, running: _Running, status: TrialStatus, loss: float) -> None:
+    def _finish(self, running: _Running, status: Status, loss: float) -> None:
         outcome = Outcome(status, loss, running.started, self.clock)
         with _stopwatch() as spent:
             self.optimizer.tell(running.proposal, outcome)

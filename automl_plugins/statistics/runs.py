@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.records.trial import Status
 from automl_plugins.statistics.adtm import scaled
 from automl_plugins.statistics.ranks import BoolArray, FloatArray
 from automl_plugins.statistics.scores import listed, number
@@ -222,12 +223,11 @@ def _finite_losses(rows: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
 
 
 def _complete(rows: pd.DataFrame) -> BoolArray:
-    from automl_plugins.replay.protocol import TrialStatus
-
-    known = list(TrialStatus)
-    if strange := [s for s in rows["status"].unique() if s not in known]:
+    status = rows["status"].map(str)
+    known = [str(s) for s in Status if s != Status.RUNNING]
+    if strange := [s for s in status.unique() if s not in known]:
         raise ValueError(f"status must be one of {listed(known)}, got {listed(strange)}.")
-    return (rows["status"] == TrialStatus.COMPLETE).to_numpy(dtype=np.bool_)
+    return (status == str(Status.COMPLETE)).to_numpy(dtype=np.bool_)
 
 
 def _lost_note(rows: pd.DataFrame, lost: BoolArray, what: str) -> list[str]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from automl_plugins._frameworks import arm_report_of
 from automl_plugins.bandits.report import ArmReport
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.statistics.scores import listed
 from automl_plugins.visualization._drawing import graph_objects, line_styles

@@ -33,7 +33,8 @@ from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSet
 from automl_plugins.proposers.models import ModelSettings
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import Proposer
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams

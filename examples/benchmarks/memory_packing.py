@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from automl_plugins.meta import TaskRecord, meta_features
 from automl_plugins.meta.files import write_records
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
 _DIGITS = 5  # significant ones of losses and meta-features; folds have 2 000 rows at most

@@ -36,7 +36,7 @@ from automl_plugins.bandits.ucb import (
     ucb1,
     ucb1_tuned,
 )
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
 NAN = float("nan")

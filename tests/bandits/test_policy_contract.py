@@ -17,7 +17,7 @@ from automl_plugins.bandits.policy import Policy
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.thompson import Thompson, TopTwoThompson
 from automl_plugins.bandits.ucb import UCB1, MaxUCB, UCB1Tuned
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
 Make = Callable[..., Policy]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords, ArmStatistics
 from automl_plugins.bandits.rewards import RewardScale
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 NAN = math.nan
 

@@ -19,7 +19,7 @@ from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.rendering import round_line
 from automl_plugins.bandits.report import ArmReport, ArmRow
 from automl_plugins.bandits.rounds import Decision, Round
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 NAN = float("nan")
 DONE, PRUNED, FAILED, RUNNING = Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.RUNNING

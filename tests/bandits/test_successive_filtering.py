@@ -20,7 +20,7 @@ from automl_plugins.bandits.successive_filtering import (
     gaussian_ucb,
     softmax_shares,
 )
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
 REWARDS = st.floats(0.0, 1.0).map(lambda x: round(x, 6))

@@ -30,7 +30,8 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 from automl_plugins import recipes
 from automl_plugins.meta import TaskRecord
 from automl_plugins.proposers.proposal import Proposer
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

@@ -38,7 +38,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.conversion import conform, convert, dataset_of
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 

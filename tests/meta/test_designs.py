@@ -21,7 +21,7 @@ from automl_plugins.meta import (
     top_k,
 )
 from automl_plugins.meta.designs import InitialDesign
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 ALL = [top_k, delta, diverse, knn, portfolio, bad_start]

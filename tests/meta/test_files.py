@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import VERSION, read_records, write_records
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 values = st.one_of(finite, st.integers(), st.booleans(), st.none(), st.text())

@@ -24,7 +24,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.store import MetaStore, StoreError
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "benchmarks"
 TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs", "meta_artifacts"]

@@ -20,7 +20,8 @@ from ConfigSpace import (
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
 from automl_plugins.proposers.models import ModelSettings, fit_models, thin_out
 from automl_plugins.proposers.proposal import SurrogateFailure
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import QuantileBoosting, RandomForest

@@ -18,7 +18,8 @@ from automl_plugins.proposers.pending import ask, foresee, taken
 from automl_plugins.proposers.pipelines import PipelineProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.proposers.suggested_start import SuggestedStart
-from automl_plugins.records.history import FloatArray, History, Status
+from automl_plugins.records.history import FloatArray, History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest

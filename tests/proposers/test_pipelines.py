@@ -15,7 +15,8 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.factorization import MatrixFactorization, recommendation
 from automl_plugins.proposers.pipelines import PipelineProposer, matrix
 from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

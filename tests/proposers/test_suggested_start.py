@@ -13,7 +13,8 @@ from automl_plugins.meta import MetaDataset, TaskRecord, diverse
 from automl_plugins.meta.task_memory import TaskMemory
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.proposers.suggested_start import SuggestedStart
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

@@ -17,7 +17,8 @@ from automl_plugins.proposers.targets import (
     effective_losses,
     transform,
 )
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 
 C, P, F, R = Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.RUNNING
 NAN = float("nan")

@@ -12,7 +12,8 @@ from automl_plugins.proposers import models
 from automl_plugins.proposers.maximizer import Candidates, maximize
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import ModelSettings, fit_models
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import DistanceAware, RandomForest, RunningTime

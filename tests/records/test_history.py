@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 
 NAN, INF = float("nan"), float("inf")
 

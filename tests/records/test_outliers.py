@@ -17,9 +17,10 @@ from automl_plugins import recipes
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
 from automl_plugins.records.outliers import tame
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import ExtraTrees, GaussianProcess

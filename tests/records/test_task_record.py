@@ -8,8 +8,8 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.records.history import Status
 from automl_plugins.records.search import RecordedTrial, Search
+from automl_plugins.records.trial import Status
 from automl_plugins.replay.protocol import TrialStatus
 
 

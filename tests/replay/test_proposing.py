@@ -21,7 +21,8 @@ from ConfigSpace import (
 
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, proposing, replay
 from automl_plugins.replay.proposing import ProposerSearch
 from automl_plugins.spaces.vector_space import VectorSpace

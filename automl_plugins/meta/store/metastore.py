@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 
 from ..encoding import checked_name
 from ..files import read_searches

@@ -35,7 +35,7 @@ from scipy.stats import chisquare
 from automl_plugins import bandits
 from automl_plugins.bandits.policy import Policy
 from automl_plugins.bandits.ucb import UCB1, MaxUCB
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
 
 

@@ -28,7 +28,8 @@ from hyperopt import (
 )
 from hyperopt.base import JOB_STATE_CANCEL
 
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 
 START = datetime(2024, 1, 1)
 

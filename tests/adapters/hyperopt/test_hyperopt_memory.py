@@ -24,7 +24,7 @@ from effort import Clock
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp, rand
 from known_runs import BrokenStore, FakeStore
 
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 SPACE = hp.choice(
     "model",

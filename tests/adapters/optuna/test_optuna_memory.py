@@ -18,7 +18,7 @@ from known_runs import BrokenStore, FakeStore
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 optuna.logging.set_verbosity(optuna.logging.CRITICAL)
 

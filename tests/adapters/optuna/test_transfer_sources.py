@@ -35,8 +35,8 @@ from transfer_objectives import earlier, studied
 
 from automl_plugins.meta import MetaStore
 from automl_plugins.meta.task_memory import AlignedMemory
-from automl_plugins.records.history import Status
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 
 

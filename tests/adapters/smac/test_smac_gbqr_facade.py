@@ -39,7 +39,7 @@ from smac.runhistory import StatusType, TrialValue
 from smac.runhistory.encoder import RunHistoryEncoder, RunHistoryLogScaledEncoder
 
 from automl_plugins.recipes import gbqr, gbqr_thesis
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 from automl_plugins.replay import replay
 from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
 from automl_plugins.surrogates import RandomForest

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from smac import RunHistory
 from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
 
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import as_configuration
 
 NAN = math.nan

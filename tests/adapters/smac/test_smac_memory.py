@@ -22,7 +22,7 @@ from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.runhistory import StatusType
 
-from automl_plugins.records.history import Status
+from automl_plugins.records.trial import Status
 
 
 def space() -> ConfigurationSpace:

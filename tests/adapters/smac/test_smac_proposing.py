@@ -38,7 +38,8 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 from automl_plugins.meta import MetaDataset
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr, tst
-from automl_plugins.records.history import History, Status
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

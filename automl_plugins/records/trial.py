@@ -1,0 +1,160 @@
+"""One evaluation, as every part of the package sees it.
+
+The adapters read a trial of their framework once, into a ``Trial``. Samplers (``History``),
+memories (``TaskRecord``), comparisons (``Search``) and arms are built from trials, so they agree
+on its status, its loss and its seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FIRST_MOMENT = datetime(2010, 1, 1)
+"""Moments before it are of a simulated clock, or stand for one that is not known."""
+
+
+class Status(IntEnum):
+    """State of an evaluation."""
+
+    COMPLETE = 0
+    PRUNED = 1
+    FAILED = 2
+    RUNNING = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        return next((status for status in cls if str(status) == value), None)
+
+
+def count_statuses(status: IntArray) -> str:
+    """How many rows there are, and how many of each ``Status``, in words."""
+    parts = [f"{n} {s}" for s in Status if (n := int((status == s).sum()))]
+    return f"{len(status)} rows" + (f": {', '.join(parts)}" if parts else "")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation.
+
+    The rules below hold for every trial, whatever it was read from:
+
+    * A loss is a finite number. A complete trial without one has failed: infinite losses and NaN
+      are how objectives report a failure. A failed or running trial has no loss; a pruned one has
+      the last loss that it reported, if that is finite.
+    * Seconds are a finite number above 0. Anything else is unknown: nothing takes no time, a zero
+      comes from a clock that counts in ticks longer than the trial.
+
+    Attributes:
+        config: Values by name, as the framework shows them; inactive hyperparameters are absent.
+        status: Its state.
+        loss: To be minimised; NaN where there is none.
+        seconds: What it cost; NaN where unknown, a lower bound for pruned trials.
+        finished: Seconds from the start of the search to its end; NaN where unknown.
+        curve: Intermediate losses by step, ascending.
+        step: Step or budget at which it was evaluated; None in full.
+        number: Identifies it in its search; -1 where it has none.
+        started: When it began, Unix time; NaN where unknown.
+        ended: When it ended, Unix time; NaN where unknown.
+        constraints: Values of constraints by name; feasible iff all <= 0.
+    """
+
+    config: Mapping[str, Any]
+    status: Status
+    loss: float = math.nan
+    seconds: float = math.nan
+    finished: float = math.nan
+    curve: Mapping[float, float] = field(default_factory=dict)
+    step: float | None = None
+    number: int = field(default=-1, compare=False)
+    started: float = field(default=math.nan, compare=False)
+    ended: float = field(default=math.nan, compare=False)
+    constraints: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = math.isfinite(self.loss)
+        if self.status == Status.COMPLETE and not known:
+            object.__setattr__(self, "status", Status.FAILED)
+        if not known or self.status in (Status.FAILED, Status.RUNNING):
+            object.__setattr__(self, "loss", math.nan)
+        object.__setattr__(self, "seconds", as_seconds(self.seconds))
+
+    @property
+    def budget(self) -> float:
+        """Step or budget of the loss; NaN in full."""
+        if self.step is not None:
+            return float(self.step)
+        if self.status == Status.PRUNED and self.curve:
+            return max(self.curve)
+        return math.nan
+
+    @property
+    def place(self) -> tuple[bool, float, int]:
+        """Sorts trials: finished ones in the order in which they ended, then the running ones.
+
+        Trials of one moment are sorted by number. Those whose end is not known were there from
+        the beginning.
+        """
+        if self.status == Status.RUNNING:
+            return True, 0.0, self.number
+        return False, -math.inf if math.isnan(self.ended) else self.ended, self.number
+
+
+AnyTrial = TypeVar("AnyTrial", bound=Trial)
+
+
+def in_order(trials: Iterable[AnyTrial]) -> list[AnyTrial]:
+    """Trials sorted by ``Trial.place``."""
+    return sorted(trials, key=lambda trial: trial.place)
+
+
+def as_number(value: Any) -> float:
+    """A number that somebody recorded; NaN for what is none: a text, a truth value, None."""
+    if value is None or isinstance(value, str | bytes | bool | np.bool_):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def as_seconds(*values: Any) -> float:
+    """The first of the recorded durations that is one, finite and above 0; NaN without any."""
+    return next((s for s in map(as_number, values) if 0.0 < s < math.inf), math.nan)
+
+
+def unix_time(moment: Any, *, local: bool = False) -> float:
+    """Unix time of a ``datetime``; NaN for anything else.
+
+    Args:
+        moment: Without a time zone, as the frameworks write them.
+        local: Whether it is local time; else it is UTC.
+    """
+    if not isinstance(moment, datetime):
+        return math.nan
+    if moment.tzinfo is None and not (local and moment >= FIRST_MOMENT):
+        moment = moment.replace(tzinfo=UTC)
+    return float(moment.timestamp())
+
+
+def known_seconds(seconds: FloatArray) -> FloatArray:
+    """Recorded seconds (n,) with NaN, unknown, in place of zeros."""
+    return np.where(seconds == 0.0, np.nan, seconds)
+
+
+def known_times(times: FloatArray) -> FloatArray:
+    """Unix times (n,) with NaN in place of those before ``FIRST_MOMENT``."""
+    return np.where(times < unix_time(FIRST_MOMENT), np.nan, times)
