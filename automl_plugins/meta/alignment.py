@@ -19,9 +19,19 @@ from ConfigSpace.hyperparameters import (
     FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
-    OrdinalHyperparameter,
 )
 
+from automl_plugins.spaces.value_types import kind_of
+from automl_plugins.spaces.values import (
+    ABSENT,
+    choices_of,
+    finder,
+    numbers_of,
+    read,
+    reader,
+    to_number,
+    to_vector,
+)
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .coverage import Coverage
@@ -31,8 +41,6 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
-
-_ABSENT = object()
 
 
 def align(
@@ -82,7 +90,7 @@ def align(
     for column, name in enumerate(space.names):
         if name not in named:
             continue
-        values = [configuration.get(name, _ABSENT) for configuration in configurations]
+        values = [configuration.get(name, ABSENT) for configuration in configurations]
         found = _read(space.space[name], values, size or DataSize())
         vectors[:, column] = found.entries
         lost[:, column] = found.foreign | (found.outside & (out_of_range == "drop"))
@@ -126,13 +134,13 @@ def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray
             f"defaults names {', '.join(foreign)}, not in the search space, which has"
             f" {', '.join(space.names)}."
         )
-    entries = np.empty(space.d)
-    for column, name in enumerate(space.names):
-        hyperparameter = space.space[name]
-        value = given.get(name, hyperparameter.default_value)
-        if not hyperparameter.legal_value(value):
-            raise ValueError(f"defaults: {name}={value!r} is not a value of {hyperparameter}.")
-        entries[column] = hyperparameter.to_vector(value)
+    values = {name: space.space[name].default_value for name in space.names} | dict(given)
+    entries = to_vector(space.space, values)
+    for name, entry in zip(space.names, entries, strict=True):
+        if math.isnan(entry):
+            raise ValueError(
+                f"defaults: {name}={values[name]!r} is not a value of {space.space[name]}."
+            )
     return entries
 
 
@@ -154,16 +162,14 @@ class _Column(NamedTuple):
 
 def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize) -> _Column:
     none = np.zeros(len(values), dtype=bool)
-    if isinstance(hyperparameter, CategoricalHyperparameter):
-        return _Column(*_looked_up(values, list(hyperparameter.choices)), none)
     if isinstance(hyperparameter, Constant):
         return _Column(*_constant(hyperparameter, values), none)
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        sequence = list(hyperparameter.sequence)
-        if not all(_is_number(v) for v in sequence):
-            return _Column(*_looked_up(values, sequence), none)
+    if (choices := choices_of(hyperparameter)) is not None:
+        sequence = numbers_of(choices)
+        if isinstance(hyperparameter, CategoricalHyperparameter) or np.isnan(sequence).any():
+            return _Column(*_look_up(values, choices), none)
         numbers, foreign, converted = _numbers(hyperparameter, values, size)
-        return _Column(*_snapped(numbers, np.array(sequence, float)), foreign, converted)
+        return _Column(*_snapped(numbers, sequence), foreign, converted)
     assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
     numbers, foreign, converted = _numbers(hyperparameter, values, size)
     if isinstance(hyperparameter, IntegerHyperparameter):
@@ -176,51 +182,28 @@ def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: Dat
     return _Column(entries, outside, foreign, converted)
 
 
-def _looked_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolArray, BoolArray]:
-    exact = {choice: float(i) for i, choice in enumerate(choices)}
-    spelled = {_spelling(choice): float(i) for i, choice in enumerate(choices)}
-
-    def place(value: Any) -> float:
-        if value is _ABSENT:
-            return math.nan
-        found = exact.get(value) if value.__hash__ else None
-        if found is None:
-            found = spelled.get(_spelling(value))
-        return -1.0 if found is None else found
-
-    entries = np.array([place(value) for value in values], dtype=np.float64)
-    foreign = entries == -1.0
-    none = np.array([_is_missing(v) for v in values], dtype=bool)
-    entries[foreign] = np.nan
-    foreign &= ~none
-    others = [value for value, f in zip(values, foreign, strict=True) if f]
-    if others and np.isnan(entries).all() and all(map(_is_number, others)):
-        foreign[:] = False  # 0.01 for "scale" or "auto": another language, so nothing is told
-    return entries, np.zeros(len(values), dtype=bool), foreign
-
-
-def _is_value(value: Any, constant: Any) -> bool:
-    return bool(_spelling(value) == _spelling(constant)) or (
-        _is_number(value) and _is_number(constant) and bool(value == constant)
-    )
-
-
-def _spelling(value: Any) -> str:
-    """A value as text: files and frames turn None into "None", and spaces into "none"."""
-    text = str(value)
-    return text.lower() if text.lower() in ("none", "true", "false") else text
+def _look_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolArray, BoolArray]:
+    place = finder(choices)
+    found = [None if value is ABSENT else place(value) for value in values]
+    entries = np.array([math.nan if i is None else float(i) for i in found], dtype=np.float64)
+    others = np.isnan(entries) & [not _is_missing(value) for value in values]
+    kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
+    if np.isnan(entries).all() and kinds == {"number"}:
+        others[:] = False  # 0.01 for "scale" or "auto": another language, so nothing is told
+    return entries, np.zeros(len(values), dtype=bool), others
 
 
 def _constant(
     hyperparameter: Constant, values: list[Any]
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
+    value_of = reader(hyperparameter)
+    told = np.array([not _is_missing(value) for value in values], dtype=bool)
+    other = told & [value_of(value) is ABSENT for value in values]
+    entries = np.where(told, 1.0, math.nan)
     none = np.zeros(len(values), dtype=bool)
-    same = np.array([_is_value(value, hyperparameter.value) for value in values], dtype=bool)
-    absent = np.array([_is_missing(value) for value in values], dtype=bool)
-    entries = np.where(absent, np.nan, 0.0)
-    if _is_number(hyperparameter.value):
-        return entries, ~same & ~absent, none
-    return entries, none, ~same & ~absent
+    if math.isnan(to_number(hyperparameter.value)):
+        return entries, none, other
+    return entries, other, none
 
 
 def _snapped(numbers: FloatArray, sequence: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -240,17 +223,18 @@ def _numbers(
     """Numbers (n,), NaN where there is none, and two masks: values that are none; converted."""
     name, unit = hyperparameter.name, unit_of(hyperparameter)
     kinds = set(map(type, values))  # a million values: looked at one by one only if need be
-    if kinds <= {int, float, object}:
-        plain = [math.nan if v is _ABSENT else v for v in values] if object in kinds else values
-        numbers = np.array(plain, dtype=np.float64)
+    if kinds <= {int, float, type(ABSENT)}:
+        if type(ABSENT) in kinds:
+            values = [math.nan if value is ABSENT else value for value in values]
+        numbers = np.array(values, dtype=np.float64)
         foreign = np.zeros(len(values), dtype=bool)
     else:
-        known = [
-            v if _is_number(v) else math.nan if v is _ABSENT else meaning(name, v, size)
-            for v in values
-        ]
-        numbers = np.array(known, dtype=np.float64)
-        foreign = np.isnan(numbers) & ~np.array([_is_missing(v) for v in values], dtype=bool)
+        values = [read(value) if isinstance(value, str) else value for value in values]
+        numbers = np.array([to_number(value) for value in values], dtype=np.float64)
+        for i in np.flatnonzero(np.isnan(numbers)):
+            if values[i] is not ABSENT:
+                numbers[i] = meaning(name, values[i], size)
+        foreign = np.isnan(numbers) & [not _is_missing(value) for value in values]
     if unit is None:
         return numbers, foreign, np.zeros(len(values), dtype=bool)
     converted, other = in_unit(name, values, numbers, unit, size)
@@ -268,14 +252,10 @@ def in_other_units(
     for name, hyperparameter in space.items():
         if unit := unit_of(hyperparameter):
             values = [configuration.get(name) for configuration in configurations]
-            known = np.array([v if _is_number(v) else math.nan for v in values], dtype=float)
+            known = np.array([to_number(value) for value in values], dtype=np.float64)
             found |= in_unit(name, values, known, unit, DataSize())[1]
     return found
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
 def _is_missing(value: Any) -> bool:
-    return value is _ABSENT or value is None or (isinstance(value, float) and math.isnan(value))
+    return value is ABSENT or kind_of(value) in ("none", "missing")

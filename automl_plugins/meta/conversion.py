@@ -15,27 +15,19 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
-    Hyperparameter,
-    IntegerHyperparameter,
-    OrdinalHyperparameter,
-)
+from ConfigSpace.hyperparameters import Constant
 
 from automl_plugins._frameworks import adapter, owner_of
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .alignment import Missing, OutOfRange, align, in_other_units
 from .coverage import Coverage
 from .dataset import MetaDataset
 from .tasks import MetaTask
-
-_NONE: Any = object()
 
 
 def convert(
@@ -124,8 +116,9 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
     found: dict[int, dict[str, Any]] = {}
     odd: list[int] = []
     converted = in_other_units(space, record.configurations)
+    readers = {name: reader(space[name]) for name in space}
     for i, given in enumerate(record.configurations):
-        values, complete = _legal_values(space, given)
+        values, complete = _legal_values(space, readers, given)
         if converted[i]:
             odd.append(i)
         elif complete or (partial and record.status[i] == Status.FAILED):
@@ -134,7 +127,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
             odd.append(i)
     vectors = VectorSpace(space)
     if space.forbidden_clauses and found:
-        rows = np.array([_vector(space, values) for values in found.values()])
+        rows = np.array([to_vector(space, values) for values in found.values()])
         legal = vectors.allowed(rows)
         odd += [i for i, fine in zip(found, legal, strict=True) if not fine]
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
@@ -183,7 +176,9 @@ def _aligned(
 
 
 def _legal_values(
-    space: ConfigurationSpace, given: Mapping[str, Any]
+    space: ConfigurationSpace,
+    readers: Mapping[str, Callable[[Any], Any]],
+    given: Mapping[str, Any],
 ) -> tuple[dict[str, Any], bool]:
     """Values of the active hyperparameters that are legal, and whether these are all."""
     values: dict[str, Any] = {}
@@ -191,55 +186,14 @@ def _legal_values(
     for name in space.at:  # parents first
         if not is_active(space, name, values):
             continue
-        value = _legal(space[name], given.get(name, _NONE))
-        if value is _NONE:
+        constant = isinstance(space[name], Constant)
+        recorded = given.get(name, space[name].default_value if constant else ABSENT)
+        value = ABSENT if recorded is ABSENT else readers[name](recorded)
+        if value is ABSENT:
             complete = False
         else:
             values[name] = value
     return values, complete
-
-
-def _legal(hyperparameter: Hyperparameter[Any, Any], value: Any) -> Any:
-    """The value in the type that the hyperparameter has, ``_NONE`` if it does not have it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(hyperparameter, Constant):
-        return (
-            _builtin(hyperparameter.value)
-            if value is _NONE
-            else _one_of([hyperparameter.value], value)
-        )
-    if isinstance(hyperparameter, CategoricalHyperparameter):
-        return _one_of(hyperparameter.choices, value)
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        return _one_of(hyperparameter.sequence, value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return _NONE
-    number: Any = hyperparameter
-    if not number.lower <= value <= number.upper:
-        return _NONE
-    if isinstance(hyperparameter, IntegerHyperparameter):
-        return int(value) if float(value).is_integer() else _NONE
-    return float(value)
-
-
-def _one_of(values: Iterable[Any], value: Any) -> Any:
-    for known in map(_builtin, values):
-        if known is value or (
-            known == value and isinstance(known, bool) == isinstance(value, bool)
-        ):
-            return known
-    return _NONE
-
-
-def _builtin(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> list[float]:
-    return [
-        float(space[name].to_vector(values[name])) if name in values else math.nan
-        for name in space.at
-    ]
 
 
 def calendar(

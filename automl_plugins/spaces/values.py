@@ -1,4 +1,4 @@
-"""Values of hyperparameters: when two are the same, and which choice a recorded value stands for.
+"""Values of hyperparameters: when two are the same, and which one a recorded value stands for.
 
 Recorded values come from files, data frames and other frameworks, where ``True`` may be text, a
 tuple a list, and a whole number a float. ConfigSpace compares with ``==``, for which True is 1,
@@ -14,7 +14,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,24 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
     OrdinalHyperparameter,
 )
+from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
-from automl_plugins.spaces.value_types import kind_of
+from automl_plugins.spaces.value_types import kind_of, to_float
 
 FloatArray = npt.NDArray[np.float64]
+
+
+class _Absent(Enum):
+    ABSENT = "absent"
+
+
+#: Stands where there is no value, for None may be one.
+ABSENT: Final = _Absent.ABSENT
 
 _WORDS = {"none": None, "true": True, "false": False, "nan": math.nan}
 _LONGEST = 1000  # characters of a text that is read as a value
@@ -87,6 +100,22 @@ def find(choices: Iterable[Any], value: Any) -> int | None:
     return _first(choices, meant)
 
 
+def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
+    """``find`` among ``choices`` for many values: what was found once is remembered."""
+    listed = list(choices)
+    known: dict[tuple[type, Any], int | None] = {}
+
+    def place(value: Any) -> int | None:
+        if not isinstance(value, _ATOMS):  # (1,) and (True,) are equal keys
+            return find(listed, value)
+        key = type(value), ("nan" if value != value else value)
+        if key not in known:
+            known[key] = find(listed, value)
+        return known[key]
+
+    return place
+
+
 def plain(value: Any) -> Any:
     """A value as a builtin, where it is of numpy."""
     if isinstance(value, np.ndarray):
@@ -97,6 +126,7 @@ def plain(value: Any) -> Any:
 
 
 _NOTHING = object()  # no value is the same
+_ATOMS = (bool, int, float, str, type(None))
 
 
 def _first(choices: Sequence[Any], value: Any) -> int | None:
@@ -129,7 +159,108 @@ def read(text: str) -> Any:
         return text
 
 
+def to_number(value: Any) -> float:
+    """The number that a recorded value stands for: itself or, of a text, what it writes; or NaN.
+
+    Truth values and None stand for none.
+    """
+    value = read(value) if isinstance(value, str) else value
+    return to_float(value) if kind_of(value) == "number" else math.nan
+
+
+# --- values of a hyperparameter --------------------------------------------------------------
+
+
+def reader(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], Any]:
+    """A function that returns the value of a hyperparameter that a recorded one stands for.
+
+    It returns ``ABSENT`` for what is no value of the hyperparameter: another choice, a number
+    outside the range. Numbers stay as they were recorded, but for their type, and for steps and
+    ends of the range that were missed by a rounding.
+    """
+    known = choices_of(hyperparameter)
+    if known is None:
+        return _number_reader(hyperparameter)
+    place = placer(hyperparameter)
+
+    def choice(value: Any) -> Any:
+        index = place(value)
+        return ABSENT if index is None else known[index]
+
+    return choice
+
+
+def placer(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], int | None]:
+    """A function that returns the index of a recorded value among ``choices_of``, if it is one."""
+    known = choices_of(hyperparameter) or []
+    place = finder(known)
+    if not isinstance(hyperparameter, OrdinalHyperparameter):
+        return place
+    numbers = numbers_of(known)
+
+    def nearest(value: Any) -> int | None:
+        if (index := place(value)) is None:
+            close = np.flatnonzero(np.isclose(numbers, to_number(value), rtol=1e-9, atol=0.0))
+            return int(close[0]) if close.size else None
+        return index
+
+    return nearest
+
+
+def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
+    assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
+    low, high = hyperparameter.lower, hyperparameter.upper
+    whole = isinstance(hyperparameter, IntegerHyperparameter)
+
+    def integer(value: Any) -> Any:
+        number = value if type(value) is int else to_number(value)
+        return int(number) if low <= number <= high and number == int(number) else ABSENT
+
+    def real(value: Any) -> Any:
+        number = value if type(value) is float else to_number(value)
+        if low <= number <= high:
+            return number
+        if math.isfinite(number) and low <= round(number, ROUND_PLACES) <= high:
+            return min(max(number, float(low)), float(high))
+        return ABSENT
+
+    return integer if whole else real
+
+
+def numbers_of(choices: Sequence[Any]) -> FloatArray:
+    """Choices as numbers (k,), NaN for those that are none."""
+    numbers = [math.nan if isinstance(choice, str) else to_number(choice) for choice in choices]
+    return np.array(numbers, dtype=np.float64)
+
+
+def choices_of(hyperparameter: Hyperparameter[Any, Any]) -> list[Any] | None:
+    """The values of a category, ordinal or constant as builtins, by index; None for a range."""
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        return [plain(choice) for choice in hyperparameter.choices]
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        return [plain(value) for value in hyperparameter.sequence]
+    if isinstance(hyperparameter, Constant):
+        return [plain(hyperparameter.value)]
+    return None
+
+
 # --- vectors ---------------------------------------------------------------------------------
+
+
+def to_vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> FloatArray:
+    """Vector (d,) of values by name; NaN where there is none, or none of the hyperparameter."""
+    entries = [
+        _entry(space[name], values[name]) if name in values else math.nan for name in space.at
+    ]
+    return np.array(entries, dtype=np.float64)
+
+
+def _entry(hyperparameter: Hyperparameter[Any, Any], value: Any) -> float:
+    if isinstance(hyperparameter, CategoricalHyperparameter | OrdinalHyperparameter):
+        index = placer(hyperparameter)(value)
+        return math.nan if index is None else float(index)
+    found = reader(hyperparameter)(value)
+    return math.nan if found is ABSENT else float(hyperparameter.to_vector(found))
 
 
 def to_values(space: ConfigurationSpace, vectors: FloatArray) -> list[dict[str, Any]]:
@@ -155,30 +286,22 @@ def values_of(configuration: Configuration) -> dict[str, Any]:
     space, vector = configuration.config_space, configuration.get_array()
     values = {}
     for name, value in configuration.items():
-        known = _listed(space[name])
-        values[name] = (
-            plain(value) if known is None else known[round(vector[space.index_of[name]])]
-        )
+        known = choices_of(space[name])
+        entry = vector[space.index_of[name]]
+        values[name] = plain(value) if known is None else known[_index(known, entry)]
     return values
 
 
 def _values(hyperparameter: Any, entries: FloatArray) -> list[Any]:
     """Values (n) of the active entries (n,) of one column."""
-    if isinstance(hyperparameter, Constant):
-        return [plain(hyperparameter.value)] * len(entries)
-    known = _listed(hyperparameter)
+    known = choices_of(hyperparameter)
     if known is None:
         return [plain(value) for value in hyperparameter.to_value(entries)]
-    return [known[i] for i in np.rint(entries).astype(np.int64).tolist()]
+    return [known[_index(known, entry)] for entry in entries.tolist()]
 
 
-def _listed(hyperparameter: Any) -> list[Any] | None:
-    """The values of a category or ordinal, by index."""
-    if isinstance(hyperparameter, CategoricalHyperparameter):
-        return [plain(choice) for choice in hyperparameter.choices]
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        return [plain(value) for value in hyperparameter.sequence]
-    return None
+def _index(known: Sequence[Any], entry: float) -> int:
+    return round(entry) if len(known) > 1 else 0  # the entry of a constant is 1
 
 
 def as_configuration(space: ConfigurationSpace, vector: FloatArray) -> Configuration:
