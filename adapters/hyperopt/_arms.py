@@ -1,25 +1,55 @@
 """Arms: the options of a choice, or the cells into which a search space is split.
 
 An arm is the whole search space with some hyperparameters restricted, so what lies outside the
-choice belongs to every arm.
+choice belongs to every arm. Inside an arm a suggest function proposes, which sees that arm's
+trials only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from hyperopt import Domain
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import OrdinalHyperparameter
+from hyperopt import Domain, Trials, rand, tpe
+from hyperopt.base import trials_from_docs
 
-from ._branches import always_drawn, choices, labels, root_choice
-from ._cells import Options, Part, restricted, split_values
-from ._grid import grid_of
+from automl_plugins.bandits import domains as parts_of
+from automl_plugins.bandits.model_weights import model_weights, weights_from_numbers
+from automl_plugins.bandits.partition import partition
+from automl_plugins.bandits.restriction import restricted
+from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+
+from ._documents import Document, values_of
+from ._pyll import Interval, Part, label_of, labels, nodes, restrict, switched_by
+from .space import PyllSpace, translate
+
+FloatArray = npt.NDArray[np.float64]
 
 #: Active hyperparameters of a trial: value by label.
 Values = dict[str, Any]
+
+#: How a space is split: every hyperparameter in so many parts, or only some of them.
+Split = int | Mapping[str, int]
+
+#: ``"2^N"``, ``"volume"``, or a number for each option: by its name or index, or in their order.
+Weights = str | Mapping[Any, float] | Sequence[float]
+
+#: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
+Suggest = Callable[..., list[Document]]
+
+_MOST = 1000  # more configurations are not listed
+_REDRAWS = 3  # of a configuration that was tried before
+_UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +60,15 @@ class Arm:
         name: What it is called in reports.
         parts: The restrictions, by label.
         expr: The restricted expression.
+        space: The same in ConfigSpace's language; None where its configurations are endless.
+        known: The whole search space.
     """
 
     name: str
     parts: Mapping[str, Part]
     expr: Any
+    space: ConfigurationSpace | None
+    known: PyllSpace
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -48,48 +82,100 @@ class Arm:
 
     @cached_property
     def grid(self) -> tuple[Values, ...] | None:
-        """All configurations, if they are few; else None."""
-        found = grid_of(self.expr)
-        return None if found is None else tuple(self.outer(values) for values in found)
-
-    @cached_property
-    def translates(self) -> bool:
-        """Whether values in the restricted expression are called something else."""
-        return any(isinstance(p, Options) and p.fixed is None for p in self.parts.values())
+        """All configurations, values by label, if they are few; else None."""
+        rows = None if self.space is None else VectorSpace(self.space).enumerate(_MOST)
+        if self.space is None or rows is None:
+            return None
+        return tuple(self.known.labels(values) for values in to_values(self.space, rows))
 
     def contains(self, values: Mapping[str, Any]) -> bool:
         """Whether a configuration lies in it; False if a label it restricts has no value."""
-        return all(name in values and p.contains(values[name]) for name, p in self.parts.items())
+        return all(name in values and values[name] in part for name, part in self.parts.items())
 
     def outer(self, values: Mapping[str, Any]) -> Values:
         """Values in the search space from those in the restricted expression."""
-        fixed = {name: p.fixed for name, p in self.parts.items() if p.fixed is not None}
-        drawn = {k: self.parts[k].outer(v) if k in self.parts else v for k, v in values.items()}
-        return fixed | drawn
+        kept = {name: part for name, part in self.parts.items() if isinstance(part, tuple)}
+        fixed = {name: part[0] for name, part in kept.items() if len(part) == 1}
+        return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
 
-    def inner(self, values: Mapping[str, Any]) -> Values:
-        """The other way round; what the restricted expression does not draw is left out."""
-        return {
-            label: self.parts[label].inner(values[label]) if label in self.parts else values[label]
-            for label in self.labels
-            if label in values
-        }
+    def inner(self, document: Document) -> Document:
+        """A trial with the labels of the restricted expression, and as that numbers options."""
+        kept = {name: part for name, part in self.parts.items() if isinstance(part, tuple)}
+        vals: dict[str, list[Any]] = {}
+        for name in self.labels:
+            found = document["misc"]["vals"].get(name, [])
+            vals[name] = [kept[name].index(int(v)) if name in kept else v for v in found]
+        idxs = {name: [document["tid"]] * len(found) for name, found in vals.items()}
+        return {**document, "misc": {**document["misc"], "idxs": idxs, "vals": vals}}
 
     def key(self, values: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
         """Identity of a configuration within the arm."""
         return tuple((name, float(values[name])) for name in self.labels if name in values)
 
+    def view(self, documents: Iterable[Document]) -> Trials:
+        """Trials of the arm as a suggest function inside it sees them."""
+        renamed = any(isinstance(p, tuple) and len(p) > 1 for p in self.parts.values())
+        whole = [
+            document
+            if not renamed and all(name in document["misc"]["vals"] for name in self.labels)
+            else self.inner(document)
+            for document in documents
+        ]
+        return trials_from_docs(whole, validate=False)
 
-@dataclass(frozen=True)
+    def propose(
+        self,
+        tid: int,
+        documents: Iterable[Document],
+        inner: Suggest,
+        streams: Streams,
+        tried: Set[Any] = frozenset(),
+    ) -> Values | None:
+        """A configuration of the arm; None if ``inner`` has none.
+
+        One that was tried before is drawn again a few times; then, if all configurations of the
+        arm can be listed, one that was not tried is taken at random.
+
+        Args:
+            tid: Number of the trial; the same number and trials give the same proposal.
+            documents: The arm's trials.
+            inner: Suggest function.
+            streams: Source of seeds.
+            tried: Identities of configurations to avoid, see ``key``.
+        """
+        if not self.labels:
+            return self.outer({})
+        own = self.view(documents)
+        values: Values = {}
+        for attempt in range(_REDRAWS if tried else 1):
+            proposed = inner([tid], self.domain, own, streams.integer("inner", tid, attempt))
+            if not proposed:
+                return None
+            values = self.outer(values_of(proposed[0]))
+            if self.key(values) not in tried:
+                return values
+        untried = [v for v in self.grid or () if self.key(v) not in tried]
+        if untried:
+            return untried[int(streams.generator("untried", tid).integers(len(untried)))]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
 class Arms:
     """All arms of a search space.
 
     Attributes:
         arms: They do not overlap; together they are the space.
+        known: The search space.
+        space: The same in ConfigSpace's language, without options of probability zero.
+        choice: Label of the choice whose options they are; None for cells.
         notes: What was left out or left whole, one sentence each.
     """
 
     arms: tuple[Arm, ...]
+    known: PyllSpace
+    space: ConfigurationSpace
+    choice: str | None = None
     notes: tuple[str, ...] = ()
 
     def find(self, values: Mapping[str, Any]) -> int | None:
@@ -101,9 +187,6 @@ class Arms:
         """What they are called in reports."""
         return tuple(arm.name for arm in self.arms)
 
-
-#: How a space is split: every hyperparameter in so many parts, or only some of them.
-Split = int | Mapping[str, int]
 
 #: Arms by domain and by how they were made; the same again when it is lost.
 _CACHE: WeakKeyDictionary[Domain, dict[Any, Arms]] = WeakKeyDictionary()
@@ -124,90 +207,247 @@ def arms_of(
     made = _CACHE.setdefault(domain, {})
     how = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
     if how not in made:
-        made[how] = (
-            branches(domain.expr, label) if split is None else cells(domain.expr, split, max_arms)
-        )
+        known = translate(domain.expr, lenient=True)
+        made[how] = branches(known, label) if split is None else cells(known, split, max_arms)
     return made[how]
 
 
-def branches(expr: Any, label: str | None = None) -> Arms:
-    """An arm for each option of a choice that has not probability zero.
+def branches(known: PyllSpace, label: str | None = None) -> Arms:
+    """An arm for each option of a choice whose probability is not zero.
 
     Raises:
         ValueError: If there is no such choice.
     """
-    choice = root_choice(expr, label)
-    names = choice.names()
+    choice = root_choice(known, label)
+    space, names, options = _possible(known), option_names(known, choice), known.options[choice]
+    left = set(parts_of.domain_of(space[choice]))  # type: ignore[arg-type]
     arms = []
-    for index in choice.possible:
-        parts: dict[str, Part] = {choice.label: Options(choice, (index,))}
-        arms.append(Arm(names[index], parts, restricted(expr, parts)))
-    never = [name for i, name in enumerate(names) if i not in choice.possible]
+    for index, option in enumerate(options):
+        if option in left:
+            sub = restricted(space, {choice: (option,)})
+            arms.append(_arm(known, names[index], {choice: (index,)}, sub))
+    never = [name for name, option in zip(names, options, strict=True) if option not in left]
     note = (f"Left out, since their probability is zero: {', '.join(never)}.",)
-    return Arms(tuple(arms), note if never else ())
+    return Arms(tuple(arms), known, space, choice, note if never else ())
 
 
-def cells(expr: Any, split: Split, max_arms: int) -> Arms:
-    """Cells of a search space: one hyperparameter after the other is split, outer ones first.
+def cells(known: PyllSpace, split: Split, max_arms: int) -> Arms:
+    """Cells of a search space, see ``automl_plugins.bandits.partition``.
 
-    In a cell where it depends on the option of a choice whether a hyperparameter is drawn, it is
-    not split. When the next one would make more than ``max_arms`` cells it and all others are
-    left whole.
-
-    Args:
-        expr: The search space.
-        split: Number of parts of each hyperparameter, or numbers by label of those to be split,
-            the most important first.
-        max_arms: Largest number of cells.
+    Normal distributions are left whole: Hyperopt has no truncated ones.
 
     Raises:
         ValueError: For numbers less than 2, an unknown label, or if nothing can be split.
     """
-    known = labels(expr)
-    pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(known, split)
-    for label, k in pieces.items():
-        if label not in known:
-            raise ValueError(f"split: no label {label!r}; there are {', '.join(known)}.")
+    space, unbounded = _possible(known), _endless(known.expr, known)
+    every = labels(known.expr)
+    pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
+    if unknown := [name for name in pieces if name not in every]:
+        raise ValueError(f"split: no label {unknown[0]!r}; there are {', '.join(every)}.")
+    for k in pieces.values():
         if not k >= 2:
             raise ValueError(f"split must be at least 2, got {k!r}: one part is the whole.")
-    made: list[dict[str, Part]] = [{}]
-    left, notes = list(pieces), []
-    while left:
-        drawn = [always_drawn(restricted(expr, cell)) for cell in made]
-        tried = ((name, _split(expr, made, drawn, name, pieces[name])) for name in left)
-        found = next(((name, finer) for name, finer in tried if len(finer) > len(made)), None)
-        if found is None:
-            notes.append(f"Not split, since they cannot be: {', '.join(left)}.")
-            break
-        name, finer = found
-        if len(finer) > max_arms:
-            notes.append(
-                f"Not split, since {name} would make {len(finer)} cells and max_arms is"
-                f" {max_arms}: {', '.join(left)}."
-            )
-            break
-        made = finer
-        left.remove(name)
-    if len(made) == 1:
+    whole = [name for name in pieces if name in unbounded]
+    varied = {name: k for name, k in pieces.items() if name not in whole and space[name].size > 1}
+    notes = [f"Not split, since they have no bounds: {', '.join(whole)}."] if whole else []
+    try:
+        found = partition(space, varied, max_arms=max_arms)
+    except ValueError as error:
+        raise ValueError(f"split={split!r}: {' '.join([str(error), *notes])}") from None
+    arms = []
+    for cell in found:
+        parts = {name: _part(known, space, name, d) for name, d in cell.domains.items()}
+        arms.append(_arm(known, cell.name, parts, cell.space))
+    return Arms(tuple(arms), known, space, None, (*found.notes, *notes))
+
+
+def _arm(
+    known: PyllSpace, name: str, parts: Mapping[str, Part], space: ConfigurationSpace | None
+) -> Arm:
+    expr = restrict(known.expr, parts)
+    return Arm(name, parts, expr, None if _endless(expr, known) else space, known)
+
+
+def _endless(expr: Any, known: PyllSpace) -> set[str]:
+    """Labels of hyperparameters whose range has no end, or is not known."""
+    params = [node for node in nodes(expr) if node.name == "hyperopt_param"]
+    found = {label_of(node) for node in params if node.arg["obj"].name in _UNBOUNDED}
+    return found | {label_of(node) for node in params} & known.stand_ins
+
+
+def _possible(known: PyllSpace) -> ConfigurationSpace:
+    """The search space without options of probability zero."""
+    left: dict[str, Any] = {}
+    for label, options in known.options.items():
+        weights = known.space[label].weights  # type: ignore[attr-defined]
+        if weights is not None and not all(weights):
+            left[label] = tuple(o for o, w in zip(options, weights, strict=True) if w)
+    space = restricted(known.space, left) if left else known.space
+    assert space is not None
+    return space
+
+
+def _part(
+    known: PyllSpace, space: ConfigurationSpace, label: str, domain: parts_of.Domain
+) -> Part:
+    """A part of the values of a hyperparameter, as Hyperopt draws them."""
+    if label in known.options:
+        assert isinstance(domain, tuple)
+        return tuple(known.options[label].index(option) for option in domain)
+    hyperparameter = space[label]
+    if isinstance(domain, tuple):  # multiples of q
+        assert isinstance(hyperparameter, OrdinalHyperparameter)
+        values = [*hyperparameter.sequence]
+        first, after = values.index(domain[0]), values.index(domain[-1]) + 1
+        below = (values[first - 1] + values[first]) / 2 if first else -math.inf
+        above = (values[after - 1] + values[after]) / 2 if after < len(values) else math.inf
+        return Interval(below, above)
+    whole = parts_of.domain_of(hyperparameter)
+    assert isinstance(whole, parts_of.Range)
+    low, high = domain.low, domain.high if domain.limit is None else domain.limit
+    if isinstance(domain.low, int):
+        low, high = low - 0.5, high + 0.5
+    elif q := known.step(label):
+        low, high = ((math.floor(end / q) + 0.5) * q for end in (low, high))
+    return Interval(
+        -math.inf if domain.low == whole.low else low,
+        math.inf if domain.high == whole.high else high,
+    )
+
+
+# --- choices ---------------------------------------------------------------------------------
+
+
+def option_names(known: PyllSpace, label: str) -> tuple[str, ...]:
+    """What the options of a choice are called in reports."""
+    texts = [str(option) for option in known.options[label]]
+    return tuple(t if texts.count(t) == 1 else f"{label}[{i}]" for i, t in enumerate(texts))
+
+
+def root_choice(known: PyllSpace, label: str | None = None) -> str:
+    """Label of the choice whose options are the arms.
+
+    Args:
+        known: The search space.
+        label: Which one; None takes the choice that is the root. Where the root is none, it is
+            the only choice that every configuration makes and that decides which others are
+            active, or the only choice there is.
+
+    Raises:
+        ValueError: If there is no such choice, or more than one.
+    """
+    always = [name for name in known.options if not known.space.parents_of[name]]
+    if label is not None:
+        if label in always:
+            return label
+        listed = ", ".join(map(repr, always)) or "none"
+        if label not in known.options:
+            raise ValueError(f"No choice has the label {label!r}; there are {listed}.")
         raise ValueError(
-            f"split={split!r} makes no cells. {' '.join(notes)} Normal distributions are not"
-            " split, nor is what only some options of a choice have."
+            f"The choice {label!r} is not made in every configuration, so its options do not cover"
+            f" the search space; those of {listed} do."
         )
-    arms = [Arm(" & ".join(map(str, c.values())), c, restricted(expr, c)) for c in made]
-    return Arms(tuple(arms), tuple(notes))
+    root = switched_by(known.expr)
+    if root is not None:
+        return root
+    deciding = [name for name in always if known.space.children_of[name]]
+    for candidates in (deciding, always):
+        if len(candidates) == 1:
+            return candidates[0]
+    if not always:
+        raise ValueError(
+            "The search space has no choice whose options could be arms: write it as"
+            " hp.choice(label, [...]), or split it into cells with boasf(split=2)."
+        )
+    raise ValueError(
+        f"Several choices could be the arms: {', '.join(map(repr, deciding or always))}."
+        " Say which one with label=."
+    )
 
 
-def _split(
-    expr: Any,
-    made: Sequence[dict[str, Part]],
-    drawn: Sequence[Mapping[str, Any]],
-    label: str,
-    k: int,
-) -> list[dict[str, Part]]:
-    """The cells, each split by a hyperparameter where it is always drawn and has parts."""
-    choice = choices(expr).get(label)
-    finer: list[dict[str, Part]] = []
-    for cell, params in zip(made, drawn, strict=True):
-        parts = split_values(params[label], choice, k) if label in params else []
-        finer += [{**cell, label: part} for part in parts] if len(parts) > 1 else [cell]
-    return finer
+def option_weights(arms: Arms, weights: Weights) -> FloatArray:
+    """The probability of each arm (K,), options of one choice.
+
+    Raises:
+        ValueError: For weights that do not fit the choice.
+    """
+    known, label = arms.known, arms.choice
+    assert label is not None
+    options = known.options[label]
+    drawn = [arm.parts[label][0] for arm in arms.arms]  # type: ignore[index]
+    if not isinstance(weights, str):
+        return weights_from_numbers(_given(known, label, weights)[drawn])
+    if weights not in ("2^N", "volume"):
+        raise ValueError(
+            f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
+        )
+    endless = [_endless(arm.expr, known) for arm in arms.arms]
+    common = {name for name in endless[0] if all(name in e for e in endless)}  # cancels out
+    unbounded = {name for e in endless for name in e} - common
+    if weights == "volume" and unbounded:
+        raise ValueError(
+            f"The volume of {min(unbounded)!r}, whose range has no end, is not known:"
+            " weights='2^N', or a number for each option."
+        )
+    found = model_weights(arms.space, label, rule=weights)
+    return np.array([found[options[i]] for i in drawn])
+
+
+def _given(
+    known: PyllSpace, label: str, weights: Mapping[Any, float] | Sequence[float]
+) -> FloatArray:
+    """Numbers by option (n_options,)."""
+    names = option_names(known, label)
+    if not isinstance(weights, Mapping):
+        if len(weights) != len(names):
+            raise ValueError(
+                f"weights must have one number for each of the {len(names)} options of {label!r},"
+                f" got {len(weights)}."
+            )
+        return np.array([float(w) for w in weights])
+    unknown = [key for key in weights if key not in names and key not in range(len(names))]
+    if unknown:
+        raise ValueError(
+            f"weights: no option {unknown[0]!r} in the choice {label!r}; there are"
+            f" {', '.join(names)}, or their indices."
+        )
+    missing = [name for i, name in enumerate(names) if name not in weights and i not in weights]
+    if missing:
+        raise ValueError(f"weights: {', '.join(missing)} of {label!r} must have one too.")
+    return np.array([float(weights[n if n in weights else i]) for i, n in enumerate(names)])
+
+
+# --- inside an arm ---------------------------------------------------------------------------
+
+_NAMED: dict[str, Suggest] = {"random": rand.suggest, "tpe": tpe.suggest}
+
+_STARTUP_JOBS = 20  # of Hyperopt's TPE, for the whole space
+_FEWEST = 3  # below that TPE has nothing to compare
+
+
+def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
+    """The suggest function to be used in each of ``n_arms`` arms.
+
+    Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
+    (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
+    each, rounded up, but at least 3.
+
+    Raises:
+        ValueError: For an unknown name.
+        TypeError: For anything else that is not a function.
+    """
+    found = _NAMED.get(inner) if isinstance(inner, str) else inner
+    if not callable(found):
+        raise (ValueError if isinstance(inner, str) else TypeError)(
+            "inner must be 'random', 'tpe' or a suggest function such as hyperopt.tpe.suggest,"
+            f" got {inner!r}."
+        )
+    function: Any = found
+    given: dict[str, Any] = {}
+    while isinstance(function, partial):
+        given = function.keywords | given
+        function = function.func
+    if function is not tpe.suggest:
+        return found
+    share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
+    return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))

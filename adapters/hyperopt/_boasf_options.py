@@ -13,9 +13,8 @@ from hyperopt import Domain, Trials, tpe
 from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering, Unit
 from automl_plugins.streams import Streams
 
-from ._arms import Arms, Split, Values, arms_of
+from ._arms import Arms, Split, Suggest, Values, arms_of, inner_of
 from ._boasf_search import BoasfSearch, Cost
-from ._inner import Suggest, inner_of
 
 
 @dataclass(frozen=True, kw_only=True)

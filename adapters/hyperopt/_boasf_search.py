@@ -27,9 +27,8 @@ from automl_plugins.bandits.rounds import Round, lost_incumbent
 from automl_plugins.bandits.successive_filtering import SuccessiveFiltering
 from automl_plugins.streams import Streams
 
-from ._arms import Arms, Values
+from ._arms import Arms, Suggest, Values
 from ._documents import NOTE, Document, new_document, note_of, values_of
-from ._inner import Suggest, propose
 from ._private import all_documents
 from ._pulls import UNFINISHED, PullReader, Pulls, number, seconds_of
 
@@ -126,8 +125,8 @@ class BoasfSearch:
         if arm is None:
             return None
         tried: Set[Any] = pulls.tried.get(arm, frozenset())
-        values = propose(
-            self._arms.arms[arm], k, pulls.documents(arm), self._inner, self._streams, tried
+        values = self._arms.arms[arm].propose(
+            k, pulls.documents(arm), self._inner, self._streams, tried
         )
         return None if values is None else self._insert(values)
 

@@ -1,4 +1,4 @@
-"""Trial documents: written with every label of the space, shown to a suggest function in an arm.
+"""Trial documents, written with every label of the space.
 
 ``misc["automl_plugins"]`` of a document holds what a search must find again in the trials: the
 arm, the round, the seconds it was charged, and with the first trial of a round its outcome.
@@ -7,13 +7,10 @@ Hyperopt leaves it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hyperopt import Domain, Trials
-from hyperopt.base import trials_from_docs
-
-from ._arms import Arm, Values
 
 Document = dict[str, Any]
 
@@ -41,7 +38,7 @@ def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, 
     return written
 
 
-def values_of(document: Mapping[str, Any]) -> Values:
+def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """Active hyperparameters of a trial."""
     return {k: v[0] for k, v in document["misc"]["vals"].items() if len(v)}
 
@@ -50,25 +47,3 @@ def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """What we wrote into a document; empty for one that somebody else wrote."""
     note: dict[str, Any] = document["misc"].get(NOTE, {})
     return note
-
-
-def own_trials(arm: Arm, documents: Iterable[Document]) -> Trials:
-    """Trials of one arm as a suggest function inside it sees them.
-
-    Documents that lack an inactive label (``points_to_evaluate`` of ``fmin`` writes such) get it.
-    """
-    docs = [document if _fits(arm, document) else _inner(arm, document) for document in documents]
-    own: Trials = trials_from_docs(docs, validate=False)
-    return own
-
-
-def _fits(arm: Arm, document: Document) -> bool:
-    vals = document["misc"]["vals"]
-    return not arm.translates and all(label in vals for label in arm.labels)
-
-
-def _inner(arm: Arm, document: Document) -> Document:
-    values, tid = arm.inner(values_of(document)), document["tid"]
-    vals = {label: [values[label]] if label in values else [] for label in arm.labels}
-    idxs = {label: [tid] if label in values else [] for label in arm.labels}
-    return {**document, "misc": {**document["misc"], "idxs": idxs, "vals": vals}}

@@ -18,8 +18,7 @@ from hyperopt import pyll
 
 from automl_plugins.spaces.ranges import MOST_EXACT, ExactFloat, float_range, integer_range
 
-from ._branches import label_of
-from ._grid import multiples
+from ._pyll import label_of
 
 #: Probability beyond each end of the range that a normal distribution is given.
 TAIL = 1e-4
@@ -78,6 +77,14 @@ def hyperparameter_of(label: str, node: Any) -> Hyperparameter[Any, Any]:
     if normal and not log and not isinstance(found, ExactFloat):
         return NormalFloatHyperparameter(label, mu, sigma, low, high)
     return found
+
+
+def multiples(name: str, constants: Mapping[str, Any]) -> tuple[int, int]:
+    """First and last multiple of q that rounding gives; not one that only an end point gives."""
+    low, high, q = constants["low"], constants["high"], constants["q"]
+    if name == "qloguniform":
+        low, high = math.exp(low), math.exp(high)
+    return math.floor(low / q + 0.5), math.ceil(high / q - 0.5)
 
 
 def _exp(x: float) -> float:

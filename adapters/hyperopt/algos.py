@@ -22,13 +22,10 @@ from automl_plugins.bandits.policy import Policy
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.streams import Streams
 
-from ._arms import Arms, arms_of
-from ._branches import root_choice
+from ._arms import Arms, Suggest, Weights, arms_of, inner_of, option_weights
 from ._documents import Document, new_document
-from ._inner import Suggest, inner_of, propose
 from ._private import all_documents
 from ._pulls import Pulls, reader_of
-from ._weights import Weights, option_weights
 
 
 def _with_options(suggest: Suggest) -> Callable[..., Any]:
@@ -86,8 +83,7 @@ def weighted(
             f"paper=True has weights='2^N' and inner='random', got {weights!r} and {inner!r}."
         )
     arms = arms_of(domain, label=label)
-    choice = root_choice(domain.expr, label)
-    p = option_weights(choice, weights)[list(choice.possible)]
+    p = option_weights(arms, weights)
     streams, suggest = Streams(seed), inner_of(inner, len(arms.arms))
 
     def choose(tid: int, pulls: Pulls) -> int:
@@ -169,7 +165,7 @@ def _suggest(
         if arm is None:
             break
         tried: Set[Any] = frozenset() if repeat else pulls.tried.get(arm, frozenset())
-        values = propose(arms.arms[arm], tid, pulls.documents(arm), inner, streams, tried)
+        values = arms.arms[arm].propose(tid, pulls.documents(arm), inner, streams, tried)
         if values is None:
             break
         new.append(new_document(trials, domain, tid, values))

@@ -16,14 +16,12 @@ from hyperopt.exceptions import InvalidAnnotatedParameter
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.streams import Streams
 
-from ._arms import Split, Values
+from ._arms import Split, Suggest, Values
 from ._boasf_options import BoasfOptions
 from ._boasf_search import Cost
-from ._branches import choices, label_of
-from ._grid import needed
-from ._inner import Suggest
 from ._pool import workers_of
 from ._private import load
+from ._pyll import choices, label_of, needed
 from ._running import EarlyStop, Run
 
 

@@ -37,15 +37,16 @@ from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from ConfigSpace.conditions import InCondition, OrConjunction
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
+    Hyperparameter,
     IntegerHyperparameter,
     OrdinalHyperparameter,
+    UniformFloatHyperparameter,
 )
 from hyperopt import Domain, pyll
 
 from automl_plugins.spaces.values import find
 
-from ._branches import Choice, choices, label_of, switched_by
-from ._grid import needed
+from ._pyll import Choice, choices, label_of, labels, needed, switched_by
 from ._ranges import depends, hyperparameter_of, shown
 
 FloatArray = npt.NDArray[np.float64]
@@ -67,11 +68,13 @@ class PyllSpace:
         expr: The space, as a pyll expression.
         space: The same in ConfigSpace's language.
         options: Names of the options of each choice, by label.
+        stand_ins: Labels of what ConfigSpace cannot express, for which a number stands in.
     """
 
     expr: Any
     space: ConfigurationSpace
     options: Mapping[str, tuple[Any, ...]]
+    stand_ins: frozenset[str] = frozenset()
 
     @cached_property
     def domain(self) -> Domain:
@@ -153,46 +156,59 @@ class PyllSpace:
         return index
 
     def _number(self, label: str, value: Any) -> Any:
-        node = self.domain.params[label]
-        if node.name == "randint":
+        if self.domain.params[label].name == "randint":
             return int(value)
-        step = node.arg.get("q")
-        if isinstance(step, pyll.Apply) and (q := pyll.rec_eval(step)):
+        if q := self.step(label):
             return float(round(value / q) * q)  # more than 1000 multiples are a range in ``space``
         return float(value)
 
+    def step(self, label: str) -> float | None:
+        """The ``q`` of a hyperparameter; None where it has none."""
+        q = self.domain.params[label].arg.get("q")
+        return pyll.rec_eval(q) if isinstance(q, pyll.Apply) else None
 
-def translate(space: Any) -> PyllSpace:
+
+def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     """A Hyperopt search space as a ``ConfigurationSpace``, conditions included.
 
     Args:
         space: Anything that ``fmin`` takes for one.
+        lenient: Whether a number in [0, 1] stands in for what ConfigSpace cannot express.
 
     Raises:
         ValueError: For what ConfigSpace cannot express, naming the expression: a range that
             depends on another hyperparameter, a switch that is no ``hp.choice``.
     """
     expr = pyll.as_apply(space)
+    stand_ins = _below_foreign_switches(expr, refuse=not lenient)
     params, places = _places(expr)
-    found = choices(expr)
+    found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
     options = {label: option_names(choice) for label, choice in found.items()}
+    hyperparameters: list[Hyperparameter[Any, Any]] = []
+    for label, node in params.items():
+        try:
+            hyperparameters.append(
+                UniformFloatHyperparameter(label, 0.0, 1.0)
+                if label in stand_ins
+                else _categorical(found[label], options[label])
+                if label in found
+                else hyperparameter_of(label, node.arg["obj"])
+            )
+        except ValueError:
+            if not lenient:
+                raise
+            stand_ins.add(label)
+            hyperparameters.append(UniformFloatHyperparameter(label, 0.0, 1.0))
     translated = ConfigurationSpace()
-    translated.add(
-        [
-            _categorical(found[label], options[label])
-            if label in found
-            else hyperparameter_of(label, node.arg["obj"])
-            for label, node in params.items()
-        ]
-    )
+    translated.add(hyperparameters)
     for label, where in places.items():
-        where = _simplified(where, places, found)
+        where = None if where and set(where) & stand_ins else _simplified(where, places, found)
         if where is not None:
             translated.add(_condition(translated, label, where, options))
     for label, choice in found.items():
         for i in set(range(choice.n_options)) - set(choice.possible):
             translated.add(ForbiddenEqualsClause(translated[label], options[label][i]))
-    return PyllSpace(expr, translated, options)
+    return PyllSpace(expr, translated, options, frozenset(stand_ins))
 
 
 def is_space(thing: Any) -> bool:
@@ -244,20 +260,33 @@ def _own_value(option: Any, text: str, unnamed: str) -> Any:
 # --- conditions ------------------------------------------------------------------------------
 
 
+def _below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
+    """Labels below switches that are no ``hp.choice``.
+
+    Raises:
+        ValueError: If there is such a switch and ``refuse`` is set.
+    """
+    found: set[str] = set()
+    for node in pyll.dfs(expr):
+        if node.name == "switch" and switched_by(node) is None and depends(node.pos_args[0]):
+            if refuse:
+                raise ValueError(
+                    f"Which option is taken depends on an expression, {shown(node.pos_args[0])}:"
+                    " write it as hp.choice or hp.pchoice."
+                )
+            found.update(name for option in node.pos_args[1:] for name in labels(option))
+    return found
+
+
 def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
     """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
 
     Raises:
-        ValueError: For a switch that is no choice, or two hyperparameters with one label.
+        ValueError: For two hyperparameters with one label.
     """
     params: dict[str, Any] = {}
     places: dict[str, _Places] = {}
     for node, under in _walk(expr):
-        if node.name == "switch" and switched_by(node) is None and depends(node.pos_args[0]):
-            raise ValueError(
-                f"Which option is taken depends on an expression, {shown(node.pos_args[0])}:"
-                " write it as hp.choice or hp.pchoice."
-            )
         if node.name != "hyperopt_param":
             continue
         label = label_of(node)

@@ -94,7 +94,7 @@ class Partition(Sequence[Cell]):
 
 def partition(
     space: ConfigurationSpace,
-    k: int = 2,
+    k: int | Mapping[str, int] = 2,
     *,
     max_arms: int = 32,
     parameters: Sequence[str] | None = None,
@@ -109,7 +109,8 @@ def partition(
 
     Args:
         space: The whole space.
-        k: Parts of each parameter; >= 2.
+        k: Parts of each parameter, >= 2; or numbers by name of those to be split, the most
+            important first.
         max_arms: Largest number of cells. Parameters are split one after the other as long as
             there are not more; the notes of the result name the others.
         parameters: What to split, the most important first; None is every parameter, parents
@@ -118,14 +119,19 @@ def partition(
     Raises:
         ValueError: For an argument outside its range, or if nothing can be split.
     """
-    if k < 2:
+    if isinstance(k, Mapping):
+        numbers, parameters = dict(k), list(k) if parameters is None else parameters
+    else:
+        numbers = dict.fromkeys(space, k)
+    if any(number < 2 for number in numbers.values()):
         raise ValueError(f"k must be at least 2, got {k!r}: one part is the whole space.")
     left = _names(space, parameters)
     grid: list[dict[str, Domain]] = [{}]
     notes: list[str] = []
     while left:
         found = next(
-            ((n, g) for n in left if len(g := _split(space, grid, n, k)) > len(grid)), None
+            ((n, g) for n in left if len(g := _split(space, grid, n, numbers[n])) > len(grid)),
+            None,
         )
         if found is None:
             notes.append(

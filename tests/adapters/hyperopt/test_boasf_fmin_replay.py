@@ -136,4 +136,4 @@ def test_cells_of_a_table_are_arms() -> None:
     assert n == 40
     assert isinstance(search, BoasfReplay)
     pulls = {row.arm: row.pulls for row in arm_report(search.trials, expression(space)).table()}
-    assert max(pulls, key=lambda name: pulls[name]) == "0.5 <= x & y < 0.03162"
+    assert max(pulls, key=lambda name: pulls[name]) == "x in [0.5, 1], y in [0.001, 0.03162)"

@@ -355,10 +355,15 @@ def test_cells_of_the_space_are_arms() -> None:
         bowl, where, max_evals=60, split=2, inner=partial(tpe.suggest, n_startup_jobs=3)
     )
     report = arm_report(trials, where)  # knows from the trials how the space was split
-    assert report.names == ("x < 0 & y < 1", "x < 0 & 1 <= y", "0 <= x & y < 1", "0 <= x & 1 <= y")
+    assert report.names == (
+        "x in [-5, 0), y in [0.04979, 1)",
+        "x in [-5, 0), y in [1, 20.09]",
+        "x in [0, 5], y in [0.04979, 1)",
+        "x in [0, 5], y in [1, 20.09]",
+    )
     pulls = {row.arm: row.pulls for row in report.table()}
-    assert max(pulls, key=lambda name: pulls[name]) == "0 <= x & y < 1"
-    assert "Not split, since they cannot be: n." in report.notes
+    assert max(pulls, key=lambda name: pulls[name]) == "x in [0, 5], y in [0.04979, 1)"
+    assert "Not split, since they have no bounds: n." in report.notes
     for document, arm in zip(
         trials.trials, [note_of(d)["arm"] for d in trials.trials], strict=True
     ):
@@ -372,8 +377,8 @@ def test_cells_may_be_named_and_groups_of_options_keep_their_numbers() -> None:
     algo = partial(tpe.suggest, n_startup_jobs=3)
     trials = search(lambda c: c["c"]["v"], where, max_evals=30, split={"model": 2}, inner=algo)
     assert arm_report(trials, where).names == (
-        "model = model[0] | model[1]",
-        "model = model[2] | model[3]",
+        "model in {model[0], model[1]}",
+        "model in {model[2], model[3]}",
     )
     for document in trials.trials:
         config = space_eval(where, values_of(document))

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import bandit, optimizer, weighted
 from automl_plugins.adapters.hyperopt._documents import values_of
-from automl_plugins.adapters.hyperopt._inner import inner_of
 from hyperopt import (
     JOB_STATE_ERROR,
     JOB_STATE_RUNNING,
@@ -421,15 +420,6 @@ def test_trials_that_lack_labels_are_lived_with() -> None:
     domain = Domain(loss_of, space())
     for tid in range(6, 12):
         assert len(bandit([tid], domain, again, tid, policy=Recorder())) == 1
-
-
-@pytest.mark.parametrize(("n_arms", "jobs"), [(1, 20), (3, 7), (5, 4), (12, 3)])
-def test_arms_share_the_random_trials_of_tpe(n_arms: int, jobs: int) -> None:
-    for inner in ("tpe", tpe.suggest, partial(tpe.suggest, gamma=0.3)):
-        assert inner_of(inner, n_arms).keywords["n_startup_jobs"] == jobs
-    given = inner_of(partial(partial(tpe.suggest, n_startup_jobs=9), gamma=0.3), n_arms)
-    assert given.keywords["n_startup_jobs"] == 9
-    assert inner_of(rand.suggest, n_arms) is rand.suggest
 
 
 @pytest.mark.parametrize(("inner", "error"), [("tpee", ValueError), (3, TypeError)])

@@ -1,0 +1,548 @@
+"""Arms of search spaces: the choice that gives them, cells, weights, what is proposed inside."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import bandit, boasf_fmin, weighted
+from automl_plugins.adapters.hyperopt._arms import (
+    Arms,
+    arms_of,
+    inner_of,
+    option_names,
+    option_weights,
+    root_choice,
+)
+from automl_plugins.adapters.hyperopt._documents import new_document, values_of
+from automl_plugins.adapters.hyperopt._pyll import labels, restrict
+from automl_plugins.adapters.hyperopt.space import translate
+from hyperopt import Domain, Trials, fmin, hp, pyll, rand, space_eval, tpe
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+
+def nested() -> Any:
+    """Options with 4, 1 and 0 hyperparameters; a choice with two options in the first."""
+    kernel = hp.choice("kernel", [{"k": "lin"}, {"k": "rbf", "gamma": hp.uniform("gamma", 0, 4)}])
+    return hp.choice(
+        "model",
+        [
+            {
+                "type": "svm",
+                "C": hp.loguniform("C", -1, 1),
+                "kernel": kernel,
+                "n": hp.randint("n", 3),
+            },
+            {"type": "rf", "depth": hp.quniform("depth", 1, 5, 1)},
+            {"type": "nb"},
+        ],
+    )
+
+
+def four() -> Any:
+    """A choice whose options can only be grouped."""
+    return hp.choice("m", [{"t": i, "v": hp.uniform(f"v{i}", 0, 1)} for i in range(4)])
+
+
+def arms(space: Any, **how: Any) -> Arms:
+    return arms_of(Domain(None, space, pass_expr_memo_ctrl=False), **how)
+
+
+def root_of(space: Any, label: str | None = None) -> str:
+    found: str = root_choice(translate(space, lenient=True), label)
+    return found
+
+
+def drawn(space: Any, n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Values by label of n random configurations."""
+    domain, ids = Domain(None, space, pass_expr_memo_ctrl=False), list(range(n))
+    idxs, vals = rand.suggest_batch(ids, domain, Trials(), seed)
+    found: list[dict[str, Any]] = [{} for _ in ids]
+    for label in idxs:
+        for i, value in zip(idxs[label], vals[label], strict=True):
+            found[i][label] = value
+    return found
+
+
+def by_tpe(space: Any, n: int) -> list[dict[str, Any]]:
+    """Values by label of n proposals of TPE, which likes some of them."""
+    trials = Trials()
+    fmin(
+        lambda _: float(len(trials.trials) % 5),
+        space,
+        algo=partial(tpe.suggest, n_startup_jobs=3, verbose=False),
+        max_evals=n,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    return [values_of(document) for document in trials.trials]
+
+
+def inside(found: Arms, number: int, n: int, draw: Any = drawn) -> list[dict[str, Any]]:
+    """Values of the whole space proposed within an arm."""
+    arm = found.arms[number]
+    return [arm.outer(values) for values in (draw(arm.expr, n) if arm.labels else [{}])]
+
+
+# --- the choice ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        nested(),
+        {"clf": nested(), "scaler": hp.choice("s", ["none", "std"]), "x": hp.uniform("x", 0, 1)},
+        [hp.uniform("x", 0, 1), nested()],
+        {"outer": {"inner": (nested(),)}},
+        {"clf": hp.choice("model", ["a", "b"]), "x": hp.uniform("x", 0, 1)},
+    ],
+)
+def test_the_root_or_the_only_choice_with_hyperparameters_gives_the_arms(space: Any) -> None:
+    assert root_of(space) == "model"
+
+
+@pytest.mark.parametrize(
+    ("space", "label", "message"),
+    [
+        ({"x": hp.uniform("x", 0, 1)}, None, r"no choice .*hp\.choice.*split=2"),
+        ([nested(), hp.choice("b", [hp.uniform("y", 0, 1), 2])], None, r"'model', 'b'.*label="),
+        ([hp.choice("a", [1, 2]), hp.choice("b", [1, 2])], None, r"'a', 'b'.*label="),
+        (nested(), "kernel", r"'kernel' is not made in every configuration.*'model' do"),
+        (nested(), "kernal", r"No choice has the label 'kernal'; there are 'model'"),
+    ],
+)
+def test_errors_name_the_labels(space: Any, label: str | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        root_of(space, label)
+
+
+def test_a_label_chooses_among_several() -> None:
+    assert root_of([nested(), hp.choice("b", [hp.uniform("y", 0, 1), 2])], "b") == "b"
+
+
+def test_options_of_all_kinds_have_names() -> None:
+    options = [
+        "text",
+        7,
+        hp.uniform("x", 0, 1),
+        ("pair", {"a": hp.uniform("y", 0, 1)}),
+        {"z": "last", "name": "first"},
+        {"twice": "same"},
+        {"again": "same"},
+        None,
+        "7",
+    ]
+    names = option_names(translate(hp.choice("m", options)), "m")
+    expected = ("text", "m[1]", "m[2]", "pair", "first", "{'twice': 'same'}", "{'again': 'same'}")
+    assert names == (*expected, "None", "m[8]")
+
+
+# --- options as arms ----------------------------------------------------------------------
+
+
+def test_what_is_outside_the_choice_belongs_to_every_arm() -> None:
+    found = arms({"clf": nested(), "x": hp.uniform("x", 0, 1)})
+    assert found.names == ("svm", "rf", "nb")
+    assert [arm.labels for arm in found.arms] == [
+        ("C", "kernel", "gamma", "n", "x"),
+        ("depth", "x"),
+        ("x",),
+    ]
+
+
+def test_labels_that_options_share_belong_to_each() -> None:
+    shared = hp.uniform("alpha", 0, 1)
+    space = hp.choice("m", [{"t": "a", "alpha": shared}, {"t": "b", "alpha": shared}, {"t": "c"}])
+    found = arms(space)
+    assert [arm.labels for arm in found.arms] == [("alpha",), ("alpha",), ()]
+    np.testing.assert_allclose(option_weights(found, "2^N"), [0.4, 0.4, 0.2])
+
+
+def test_options_that_are_nodes_or_bare_values_are_arms() -> None:
+    found = arms(hp.choice("m", [hp.uniform("x", 0, 1), 3, "a"])).arms
+    assert [arm.labels for arm in found] == [("x",), (), ()]
+    assert pyll.rec_eval(found[1].expr) == 3
+    assert list(found[0].domain.params) == ["x"]
+
+
+def test_restricting_leaves_the_space_as_it_was() -> None:
+    space = pyll.as_apply({"clf": nested(), "x": hp.uniform("x", 0, 1)})
+    before = str(space)
+    for arm in arms(space).arms:
+        assert "model" not in labels(arm.expr)
+    assert str(space) == before == str(restrict(space, {}))
+
+
+def test_options_of_probability_zero_are_no_arms_and_have_no_weight() -> None:
+    found = arms(hp.pchoice("m", [(0.5, "a"), (0.0, hp.uniform("x", 0, 1)), (0.5, "c")]))
+    assert found.names == ("a", "c")
+    assert found.notes == ("Left out, since their probability is zero: m[1].",)
+    assert [found.find({"m": i}) for i in range(3)] == [0, None, 1]
+    for weights in ("2^N", "volume", [1, 5, 1]):
+        np.testing.assert_allclose(option_weights(found, weights), [0.5, 0.5])
+
+
+# --- weights ------------------------------------------------------------------------------
+
+
+def test_weights_count_hyperparameters_or_multiply_ranges() -> None:
+    found = arms({"clf": nested(), "x": hp.uniform("x", 0, 1)})
+    # C, kernel, gamma, n; then depth; then nothing
+    np.testing.assert_allclose(option_weights(found, "2^N"), np.array([16, 2, 1]) / 19)
+    # (1 - -1) for C, (1 + 4) over the kernels, 3 values of n; 5 depths; nothing
+    np.testing.assert_allclose(option_weights(found, "volume"), np.array([30, 5, 1]) / 36)
+
+
+def test_what_has_one_value_is_not_tuned() -> None:
+    constant = hp.choice("one", [hp.uniform("x", 0, 1)])
+    found = arms(hp.choice("m", [constant, hp.quniform("q", 2, 2.2, 1)]))
+    np.testing.assert_allclose(option_weights(found, "2^N"), [2 / 3, 1 / 3])
+
+
+def test_nested_options_of_probability_zero_have_no_volume() -> None:
+    below = hp.pchoice("p", [(0.0, hp.uniform("x", 0, 9)), (1.0, hp.uniform("y", 0, 3))])
+    found = arms(hp.choice("m", [below, hp.uniform("z", 0, 1)]))
+    np.testing.assert_allclose(option_weights(found, "volume"), [0.75, 0.25])
+
+
+def test_a_normal_distribution_has_no_volume() -> None:
+    with pytest.raises(ValueError, match="volume of 'x', whose range has no end"):
+        option_weights(arms(hp.choice("m", [hp.normal("x", 0, 1), 2])), "volume")
+    outside = {"m": hp.choice("m", [1, 2]), "x": hp.normal("x", 0, 1)}
+    np.testing.assert_allclose(option_weights(arms(outside), "volume"), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    "weights", [{"svm": 1, "rf": 3, "nb": 0}, {0: 1, "rf": 3, 2: 0}, [1, 3, 0], (0.5, 1.5, 0.0)]
+)
+def test_weights_are_given_by_name_index_or_order(weights: Any) -> None:
+    np.testing.assert_allclose(option_weights(arms(nested()), weights), [0.25, 0.75, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("3^N", r"'2\^N', 'volume' or a number"),
+        ([1, 2], "for each of the 3 options of 'model', got 2"),
+        ({"svm": 1, "knn": 2}, r"no option 'knn'.*svm, rf, nb"),
+        ({"svm": 1, "rf": 2}, "nb of 'model' must have one"),
+        ([1, -1, 1], "must be finite, >= 0"),
+        ([0, 0, 0], "not all 0"),
+        ([1, math.nan, 1], "finite"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(weights: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        option_weights(arms(nested()), weights)
+
+
+# --- cells --------------------------------------------------------------------------------
+
+DISTRIBUTIONS = {
+    "uniform": hp.uniform("x", -1.0, 2.0),
+    "uniform by keyword": hp.uniform("x", low=-1.0, high=2.0),
+    "loguniform": hp.loguniform("x", math.log(1e-4), math.log(10.0)),
+    "quniform": hp.quniform("x", 0, 10, 2.5),
+    "quniform, fine": hp.quniform("x", 0, 10, 0.005),
+    "uniformint": hp.uniformint("x", 1, 9),
+    "qloguniform": hp.qloguniform("x", 0.0, 5.0, 1),
+    "randint": hp.randint("x", 7),
+    "randint from": hp.randint("x", 5, 12),
+    "choice": hp.choice("x", ["a", "b", "c", "d", "e"]),
+    "pchoice": hp.pchoice("x", [(0.1, "a"), (0.2, "b"), (0.0, "c"), (0.7, "d")]),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("k", [2, 3])
+def test_cells_are_disjoint_and_cover_a_distribution(name: str, k: int) -> None:
+    found = arms(DISTRIBUTIONS[name], split=k)
+    assert len(found.arms) == k
+    values = drawn(DISTRIBUTIONS[name], 300)
+    owners = Counter(
+        tuple(i for i, arm in enumerate(found.arms) if arm.contains(v)) for v in values
+    )
+    assert all(len(owner) == 1 for owner in owners)  # exactly one arm each
+    assert len(owners) == k
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("draw", [drawn, by_tpe])
+def test_what_is_proposed_within_a_cell_lies_in_it(name: str, draw: Any) -> None:
+    found = arms(DISTRIBUTIONS[name], split=2)
+    for number in range(2):
+        assert {found.find(values) for values in inside(found, number, 12, draw)} == {number}
+
+
+@pytest.mark.parametrize(
+    "name", ["uniform", "loguniform", "qloguniform", "quniform", "quniform, fine", "uniformint"]
+)
+def test_within_a_cell_values_are_drawn_as_before(name: str) -> None:
+    found = arms(DISTRIBUTIONS[name], split=2)
+    whole = drawn(DISTRIBUTIONS[name], 800, seed=1)
+    for number in range(2):
+        expected = [v["x"] for v in whole if found.find(v) == number]
+        got = [v["x"] for v in inside(found, number, 400)]
+        assert ks_2samp(expected, got).pvalue > 1e-3
+
+
+def test_probabilities_keep_their_proportions_within_a_group() -> None:
+    found = arms(DISTRIBUTIONS["pchoice"], split=2)  # {a}, {b, d}: c is never drawn
+    assert found.names == ("x = a", "x in {b, d}")
+    counts = Counter(v["x"] for v in inside(found, 1, 900))
+    assert set(counts) == {1, 3}
+    assert abs(counts[3] / 900 - 7 / 9) < 4 * math.sqrt(7 / 9 * 2 / 9 / 900)
+
+
+@pytest.mark.parametrize(
+    ("node", "k", "ends"),
+    [
+        (hp.uniform("x", 0, 8), 4, [2, 4, 6]),
+        (hp.loguniform("x", math.log(1e-4), 0.0), 2, [0.01]),
+        (hp.uniformint("x", 1, 4), 2, [2.5]),
+        (hp.quniform("x", 0, 10, 5), 2, [2.5]),
+        (hp.quniform("x", 0, 100, 0.05), 2, [50.025]),
+        (hp.randint("x", 5, 12), 3, [6.5, 8.5]),
+    ],
+)
+def test_ends_by_hand(node: Any, k: int, ends: list[float]) -> None:
+    parts = [arm.parts["x"] for arm in arms(node, split=k).arms]
+    assert [part.low for part in parts] == pytest.approx([-math.inf, *ends])
+    assert [part.high for part in parts] == pytest.approx([*ends, math.inf])
+
+
+@given(
+    low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), q=st.sampled_from([0.1, 1, 3, 50]),
+    k=st.integers(2, 7), u=st.floats(0, 1, exclude_max=True),
+)  # fmt: skip
+def test_a_rounded_value_lies_in_the_cell_whose_range_gives_it(
+    low: float, width: float, q: float, k: int, u: float
+) -> None:
+    try:
+        found = arms(hp.quniform("x", low, low + width, q), split=k)
+    except ValueError:
+        return  # one value, or a range too narrow to be split
+    raw = low + u * width
+    rounded = float(np.round(raw / q) * q)
+    owners = [arm for arm in found.arms if arm.contains({"x": rounded})]
+    assert len(owners) == 1
+    first, last = (float(arg.obj) for arg in owners[0].domain.params["x"].pos_args[:2])
+    assert first - 1e-9 * abs(first) <= raw <= last + 1e-9 * abs(last)
+
+
+def conditional() -> Any:
+    kernel = hp.choice("kernel", [{"k": "lin"}, {"k": "rbf", "gamma": hp.uniform("gamma", 0, 1)}])
+    return {
+        "clf": hp.choice("model", [{"t": "svm", "kernel": kernel}, {"t": "nb"}]),
+        "x": hp.uniform("x", 0, 1),
+    }
+
+
+def test_what_only_some_options_have_is_split_where_it_is_always_drawn() -> None:
+    found = arms(conditional(), split=2)
+    assert found.names == (
+        "model = svm, kernel = lin, x in [0, 0.5)",
+        "model = svm, kernel = lin, x in [0.5, 1]",
+        "model = svm, kernel = rbf, gamma in [0, 0.5), x in [0, 0.5)",
+        "model = svm, kernel = rbf, gamma in [0, 0.5), x in [0.5, 1]",
+        "model = svm, kernel = rbf, gamma in [0.5, 1], x in [0, 0.5)",
+        "model = svm, kernel = rbf, gamma in [0.5, 1], x in [0.5, 1]",
+        "model = nb, x in [0, 0.5)",
+        "model = nb, x in [0.5, 1]",
+    )
+    owners = Counter(found.find(values) for values in drawn(conditional(), 200))
+    assert None not in owners and len(owners) == 8
+
+
+def test_children_of_a_group_of_options_are_left_whole_and_told_apart() -> None:
+    space = four()
+    found = arms(space, split=2)
+    assert found.names == ("m in {m[0], m[1]}", "m in {m[2], m[3]}")
+    (note,) = found.notes
+    assert note.startswith("Not split") and note.endswith("v0, v1, v2, v3.")
+    for draw in (drawn, by_tpe):
+        # Numbered from 0 within the cell, as TPE needs it, and by their own number outside.
+        for values in inside(found, 1, 20, draw):
+            assert values["m"] in (2, 3)
+            assert set(values) == {"m", f"v{values['m']}"}
+            assert space_eval(space, values) == {"t": values["m"], "v": values[f"v{values['m']}"]}
+
+
+def test_the_first_or_the_named_are_split() -> None:
+    space = {name: hp.uniform(name, 0, 1) for name in "abcd"}
+    found = arms(space, split=2, max_arms=4)
+    assert len(found.arms) == 4
+    assert found.notes == ("Not split, since c would make 8 cells and max_arms is 4: c, d.",)
+    named = arms(space, split={"d": 3, "b": 2}, max_arms=6)
+    assert named.names[0] == "d in [0, 0.3333), b in [0, 0.5)" and len(named.arms) == 6
+    assert named.notes == ()
+    assert len(arms({name: hp.uniform(name, 0, 1) for name in "abcde"}, split=2).arms) == 32
+
+
+@pytest.mark.parametrize(
+    ("space", "split", "max_arms", "message"),
+    [
+        (hp.uniform("x", 0, 1), 1, 16, "split must be at least 2"),
+        (hp.uniform("x", 0, 1), {"y": 2}, 16, "no label 'y'; there are x"),
+        (hp.normal("x", 0, 1), 2, 16, "Nothing can be split.* no bounds: x"),
+        (hp.uniform("x", 0, 1), 8, 4, "max_arms is 4"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(
+    space: Any, split: Any, max_arms: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        arms(space, split=split, max_arms=max_arms)
+
+
+def test_a_shared_label_is_split_alike_wherever_it_is() -> None:
+    shared = hp.uniform("alpha", 0, 1)
+    space = [hp.choice("m", [{"t": "a", "v": shared}, {"t": "b", "v": shared}]), shared]
+    assert len(arms(space, split=2).arms) == 4
+
+
+# --- what ConfigSpace cannot express ------------------------------------------------------
+
+
+def foreign() -> dict[str, Any]:
+    """A range that depends on another hyperparameter, and a switch that is no choice."""
+    depends = {"y": hp.uniform("y", 0, 1), "x": hp.uniform("x", 0, 1 + hp.randint("n", 3))}
+    index = pyll.scope.int(hp.quniform("i", 0, 1, 1))
+    below = pyll.scope.switch(index, hp.choice("b", [1, hp.randint("z", 5)]), 0)
+    return {"m": hp.choice("m", [depends, {"k": hp.randint("k", 4)}]), "s": below}
+
+
+def test_spaces_that_configspace_cannot_express_have_arms() -> None:
+    found = arms(foreign())
+    assert [set(arm.labels) for arm in found.arms] == [
+        {"y", "x", "n", "i", "b", "z"},
+        {"k", "i", "b", "z"},
+    ]
+    assert [arm.grid for arm in found.arms] == [None, None]
+    np.testing.assert_allclose(option_weights(found, "2^N"), [0.8, 0.2])
+    cells = arms(foreign(), split={"m": 2, "x": 2, "b": 2})
+    assert cells.names == ("m = m[0]", "m = m[1]")
+    assert cells.notes == ("Not split, since they have no bounds: x, b.",)
+    for algo in (weighted, bandit(inner="random")):
+        trials = Trials()
+        fmin(
+            lambda c: c["m"].get("x", 1) / 10,
+            foreign(),
+            algo=algo,
+            max_evals=12,
+            trials=trials,
+            rstate=np.random.default_rng(0),
+            show_progressbar=False,
+        )
+        assert {d["misc"]["vals"]["m"][0] for d in trials.trials} == {0, 1}
+    best = boasf_fmin(
+        lambda c: c["m"].get("x", 1),
+        foreign(),
+        max_evals=12,
+        inner="random",
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+    )
+    assert best["m"] == 0
+
+
+# --- inside an arm ------------------------------------------------------------------------
+
+
+def test_an_arm_sees_values_as_its_own_expression_names_them() -> None:
+    domain, trials = Domain(None, four(), pass_expr_memo_ctrl=False), Trials()
+    document = new_document(trials, domain, 0, {"m": 3, "v3": 0.5})
+    assert document["misc"]["vals"] == {"m": [3], "v0": [], "v1": [], "v2": [], "v3": [0.5]}
+    assert document["misc"]["idxs"] == {"m": [0], "v0": [], "v1": [], "v2": [], "v3": [0]}
+    document["state"] = 2
+    (seen,) = arms_of(domain, split=2).arms[1].view([document]).trials
+    assert seen["misc"]["vals"] == {"m": [1], "v2": [], "v3": [0.5]}
+    assert seen["misc"]["idxs"] == {"m": [0], "v2": [], "v3": [0]}
+    assert document["misc"]["vals"]["m"] == [3]  # untouched
+
+
+def test_arms_are_made_once_and_leave_no_trace_on_the_domain() -> None:
+    domain = Domain(None, conditional(), pass_expr_memo_ctrl=False)
+    before = set(vars(domain))
+    assert arms_of(domain) is arms_of(domain)
+    assert arms_of(domain) is not arms_of(domain, split=2)
+    assert set(vars(domain)) == before
+
+
+@pytest.mark.parametrize(("n_arms", "jobs"), [(1, 20), (3, 7), (5, 4), (12, 3)])
+def test_arms_share_the_random_trials_of_tpe(n_arms: int, jobs: int) -> None:
+    for inner in ("tpe", tpe.suggest, partial(tpe.suggest, gamma=0.3)):
+        assert inner_of(inner, n_arms).keywords["n_startup_jobs"] == jobs
+    given = inner_of(partial(partial(tpe.suggest, n_startup_jobs=9), gamma=0.3), n_arms)
+    assert given.keywords["n_startup_jobs"] == 9
+    assert inner_of(rand.suggest, n_arms) is rand.suggest
+
+
+# --- grids --------------------------------------------------------------------------------
+
+
+def listed(node: Any) -> tuple[dict[str, Any], ...] | None:
+    """The configurations of a space, those of an arm that is the whole of it."""
+    (arm,) = arms({"all": hp.choice("all", [1]), "node": node}, label="all").arms
+    grid: tuple[dict[str, Any], ...] | None = arm.grid
+    return grid
+
+
+def test_few_configurations_are_listed() -> None:
+    kernel = hp.choice("kernel", [{"k": "lin"}, {"k": "rbf", "d": hp.randint("d", 2, 4)}])
+    found = listed({"kernel": kernel, "q": hp.quniform("q", 0.5, 3.5, 1)})
+    assert found is not None
+    # 0.5 and 3.5 themselves are never drawn, so 0 and 4 are no values of q
+    expected = [{"all": 0, "kernel": 0, "q": q} for q in (1, 2, 3)]
+    expected += [{"all": 0, "kernel": 1, "d": d, "q": q} for d in (2, 3) for q in (1, 2, 3)]
+    for values in expected:
+        assert values in found
+    assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("name", [*DISTRIBUTIONS][3:])
+def test_the_listed_values_are_those_that_are_drawn(name: str) -> None:
+    found = listed(DISTRIBUTIONS[name])
+    if name == "quniform, fine":
+        assert found is None
+        return
+    assert found is not None
+    values = {float(v["x"]) for v in found}
+    seen = {float(v["x"]) for v in drawn(DISTRIBUTIONS[name], 600)}
+    assert seen <= values
+    if len(values) <= 12:
+        assert seen == values
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        hp.uniform("x", 0, 1),
+        hp.qnormal("x", 0, 1, 1),
+        hp.randint("x", 1001),
+        [hp.randint(str(i), 10) for i in range(4)],
+        hp.choice("m", [hp.randint("x", 900), hp.randint("y", 900)]),
+        hp.choice("m", [1, hp.uniform("x", 0, 1)]),
+    ],
+)
+def test_many_configurations_are_not_listed(space: Any) -> None:
+    assert listed(space) is None
+
+
+def test_an_arm_lists_configurations_of_the_whole_space() -> None:
+    shared = hp.randint("n", 2)
+    space = {
+        "m": hp.choice("m", [{"t": "a"}, {"t": "b", "d": hp.randint("d", 2), "n": shared}]),
+        "n": shared,
+    }
+    first, second = arms(space).arms
+    assert first.grid == ({"m": 0, "n": 0}, {"m": 0, "n": 1})
+    assert second.grid is not None and len(second.grid) == 4
+    assert all(values["m"] == 1 for values in second.grid)
