@@ -1,0 +1,121 @@
+"""What the package did on a given day, case by case: the contents of ``goldens/``.
+
+Each golden is a JSON file with the versions it was written with and its cases. A case is computed
+through public names from inputs that are drawn by ``numpy``'s plainest random numbers, has no
+clock in it, and depends on no other case, so that one difference does not spread.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = Path(__file__).parent / "goldens"
+#: A model's fit, and with it a proposal, may be another one with another of these.
+NUMERICS = ("numpy", "scipy", "scikit-learn", "lightgbm", "ConfigSpace")
+LIBRARIES = (*NUMERICS, "optuna", "smac", "hyperopt")
+RTOL = 1e-6
+
+_DIGITS = 8
+_WIDTH = 98
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to be computed, and where it is kept.
+
+    Attributes:
+        golden: The file, without its suffix.
+        name: The case in the file.
+        compute: Returns what is kept, given an empty folder.
+        needs: Libraries whose versions must be those of the golden.
+    """
+
+    golden: str
+    name: str
+    compute: Callable[[Path], Any]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"{self.golden}-{self.name}"
+
+
+def versions() -> dict[str, str]:
+    return {library: version(library) for library in LIBRARIES}
+
+
+def read(golden: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{golden}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def write(golden: str, cases: Mapping[str, Any]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    lines = _lines({"versions": versions(), "cases": dict(cases)})
+    (FOLDER / f"{golden}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def plain(thing: Any) -> Any:
+    """The same as JSON has it, floats with a few digits; NaN is None."""
+    if isinstance(thing, Mapping):
+        return {str(key): plain(value) for key, value in thing.items()}
+    if isinstance(thing, np.ndarray):
+        return plain(thing.tolist())
+    if isinstance(thing, list | tuple):
+        return [plain(value) for value in thing]
+    value = thing.item() if isinstance(thing, np.generic) else thing
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else _unusual(value)
+    assert value is None or isinstance(value, bool | int | str), value
+    return value
+
+
+def _unusual(value: float) -> str | None:
+    return None if math.isnan(value) else str(value)
+
+
+def differences(found: Any, expected: Any, at: str = "") -> Iterator[str]:
+    """What differs, a line each: floats by more than ``RTOL``, all else at all, types included."""
+    if type(found) is not type(expected):
+        yield f"{at}: {found!r} instead of {expected!r}"
+    elif isinstance(expected, dict):
+        if found.keys() != expected.keys():
+            yield f"{at}: {', '.join(found)} instead of {', '.join(expected)}"
+        for key in sorted(expected.keys() & found.keys()):
+            yield from differences(found[key], expected[key], f"{at}/{key}")
+    elif isinstance(expected, list):
+        if len(found) != len(expected):
+            yield f"{at}: {len(found)} instead of {len(expected)} entries"
+        for i, (a, b) in enumerate(zip(found, expected, strict=False)):
+            yield from differences(a, b, f"{at}/{i}")
+    elif isinstance(expected, float):
+        if not math.isclose(found, expected, rel_tol=RTOL, abs_tol=1e-12):
+            yield f"{at}: {found!r} instead of {expected!r}"
+    elif found != expected:
+        yield f"{at}: {found!r} instead of {expected!r}"
+
+
+def _lines(thing: Any, indent: str = "", before: str = "", after: str = "") -> Sequence[str]:
+    """JSON, as much on a line as there is room for."""
+    line = f"{indent}{before}{json.dumps(thing)}{after}"
+    if len(line) <= _WIDTH or not isinstance(thing, dict | list) or not thing:
+        return [line]
+    entries = (
+        [(f"{json.dumps(key)}: ", value) for key, value in thing.items()]
+        if isinstance(thing, dict)
+        else [("", value) for value in thing]
+    )
+    opening, closing = "{}" if isinstance(thing, dict) else "[]"
+    lines = [f"{indent}{before}{opening}"]
+    for i, (key, value) in enumerate(entries):
+        comma = "," if i + 1 < len(entries) else ""
+        lines += _lines(value, indent + " ", key, comma)
+    return [*lines, f"{indent}{closing}{after}"]

@@ -1,0 +1,73 @@
+"""The package does what it did: proposals, round trips, replays and arms as they are written.
+
+``python tests/contracts/write_goldens.py`` writes the goldens.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from golden_cases import cases
+from goldens import FOLDER, Case, differences, plain, read, versions
+
+CASES = cases()
+cached = cache(read)
+
+
+@pytest.fixture(autouse=True)
+def _quietly() -> Any:
+    """Without a line for each trial in the report of a failure."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.id))
+def test_it_is_as_it_was(case: Case, tmp_path: Path) -> None:
+    golden, today = cached(case.golden), versions()
+    other = [
+        f"{library} {golden['versions'][library]} (here {today[library]})"
+        for library in case.needs
+        if golden["versions"][library] != today[library]
+    ]
+    if other:
+        pytest.skip(f"was written with {', '.join(other)}, whose numbers may differ")
+    found = list(differences(plain(case.compute(tmp_path)), golden["cases"][case.name]))
+    assert not found, "\n".join(found)
+
+
+def test_every_case_is_written_and_nothing_else() -> None:
+    expected: dict[str, list[str]] = {}
+    for case in CASES:
+        expected.setdefault(case.golden, []).append(case.name)
+    written = {path.stem: list(read(path.stem)["cases"]) for path in FOLDER.glob("*.json")}
+    assert written == expected
+
+
+def test_differences_are_found() -> None:
+    a = {"x": 1.0, "n": 3, "ok": [True, None, "a"]}
+    assert not list(differences(a, a))
+    assert not list(differences(a | {"x": 1.0 + 1e-7}, a))
+    others: list[dict[str, Any]] = [
+        {"x": 1.00001},
+        {"x": 1},
+        {"n": 3.0},
+        {"n": True},
+        {"ok": [True, None]},
+        {"ok": [1, None, "a"]},
+        {"more": 0},
+    ]
+    for other in others:
+        assert len(list(differences(a | other, a))) == 1
+    assert list(differences({"x": 1.0}, a))
+    assert plain({"a": np.array([1, math.nan, 1 / 3]), 1: (np.int64(2), math.inf)}) == {
+        "a": [1.0, None, 0.33333333],
+        "1": [2, "inf"],
+    }

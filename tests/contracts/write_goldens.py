@@ -1,0 +1,58 @@
+"""Write the goldens: what the package does today becomes what ``test_goldens.py`` expects.
+
+    python tests/contracts/write_goldens.py [PART OF THE NAME OF A CASE ...]
+
+Cases that agree with what is written keep their digits, so that a golden changes only where the
+behaviour did; the cases that changed are listed. Write them only for a change that is meant, in a
+commit of its own that says why; with other versions of the libraries all are written anew.
+"""
+
+# ruff: noqa: E402  # what the tests share is found first
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "shared")]
+
+import optuna
+from golden_cases import cases
+from goldens import FOLDER, differences, plain, read, versions, write
+
+
+def main() -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    by_golden: dict[str, dict[str, Any]] = {}
+    for case in cases():
+        known = read(case.golden) if (FOLDER / f"{case.golden}.json").exists() else {}
+        written = known.get("cases", {})
+        new = by_golden.setdefault(case.golden, {})
+        same_versions = known.get("versions") == versions()
+        if same_versions and sys.argv[1:] and not any(part in case.id for part in sys.argv[1:]):
+            new[case.name] = written[case.name]
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            new[case.name] = plain(case.compute(Path(folder)))
+        if case.name not in written:
+            print(f"{case.id} is new")
+        elif not (changes := list(differences(new[case.name], written[case.name]))):
+            new[case.name] = written[case.name]
+        else:
+            print(f"{case.id}: {changes[0]}, {len(changes)} differences")
+    for golden, found in by_golden.items():
+        write(golden, found)
+    for path in FOLDER.glob("*.json"):
+        if path.stem not in by_golden:
+            print(f"{path.name} is no golden any more and is deleted.")
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
