@@ -15,6 +15,7 @@ from automl_plugins._arguments import at_least, one_of
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.task_memory import AlignedMemory, task_memory
 from automl_plugins.meta.transfer import TransferTemplate
+from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.maximizer import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials, ModelSettings
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from automl_plugins.meta.factorization import MatrixFactorization
-    from automl_plugins.proposers.pipelines import PipelineProposer
     from automl_plugins.proposers.pipelines import Start as PipelineStart
 
 SURROGATES: dict[str, Any] = {
@@ -248,7 +248,7 @@ def tst(
     bandwidth: float | None = None,
     paper: bool = False,
     **options: Unpack[Options],
-) -> ModelBasedProposer:
+) -> WithFallback:
     """Two-stage transfer (Wistuba 2016): the processes of earlier tasks vote while they agree.
 
     Where nothing was recorded a process can promise more than any task ever gave. If in the first
@@ -270,20 +270,24 @@ def tst(
 
     Raises:
         TypeError: For what is no memory.
-        ValueError: For a memory without another task, or an argument outside its range.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
     """
     settings: dict[str, Any] = {"n_recorded": _RECORDED}
+    plain = gbqr(**options)
     if paper:
         options = _preset(options, n_candidates=1000, max_rows=None, failed="ignore")
         settings = {"refit": "always", "leave_plateaus": False}
+    known = task_memory(memory, task=task)
     template = TransferTemplate(
-        task_memory(memory, task=task),
+        known,
         paper=paper,
         distance=distance,
         bandwidth=bandwidth,
         meta_features=meta_features,
     )
-    return made(template, target="raw", informed=True, **settings, **options)
+    proposer = made(template, target="raw", informed=True, **settings, **options)
+    return WithFallback(proposer, plain, memory=known)
 
 
 def blended(
@@ -295,7 +299,7 @@ def blended(
     n_suggested: int = 5,
     balance: int | None = 5,
     **options: Unpack[Options],
-) -> SuggestedStart:
+) -> WithFallback:
     """Blended optimisation (thesis ch. 6): the memory decides first, GBQR more and more.
 
     The design ``diverse`` suggests the first configurations; then the meta-learner and GBQR vote.
@@ -311,7 +315,8 @@ def blended(
 
     Raises:
         TypeError: For what is no memory.
-        ValueError: For a memory without another task, or an argument outside its range.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
     """
     from automl_plugins.meta.blending import BlendedTemplate
 
@@ -320,7 +325,8 @@ def blended(
         known, boosted() if surrogate is None else surrogate, meta_features=meta_features
     )
     voted = made(template, target="normal_scores", informed=True, balance=balance, **options)
-    return SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=meta_features)
+    start = SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=meta_features)
+    return WithFallback(start, gbqr(**options), memory=known)
 
 
 def pmf(
@@ -334,7 +340,7 @@ def pmf(
     start: PipelineStart | None = None,
     paper: bool = False,
     **options: Unpack[Options],
-) -> PipelineProposer:
+) -> WithFallback:
     """Probabilistic matrix factorisation (Fusi 2018) over the configurations of a memory.
 
     Args:
@@ -355,22 +361,25 @@ def pmf(
 
     Raises:
         TypeError: For what is no memory.
-        ValueError: For a memory without another task, or an argument outside its range.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
     """
     from automl_plugins.meta.factorization import MatrixFactorization
     from automl_plugins.proposers.pipelines import PipelineProposer
 
     if paper and model is None:
         model = MatrixFactorization.paper()
-    return PipelineProposer(
-        task_memory(memory, task=task),
+    known, plain = task_memory(memory, task=task), gbqr(**options)
+    pipelines = PipelineProposer(
+        known,
+        fallback=plain,
         model=model,
         meta_features=meta_features,
         n_start=n_start,
         xi=xi,
         start=("nearest" if paper else "portfolio") if start is None else start,
-        fallback=gbqr(**options),
     )
+    return WithFallback(pipelines, plain, memory=known)
 
 
 def made(

@@ -12,7 +12,9 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.model_based import ModelBasedProposer
+from automl_plugins.proposers.pipelines import PipelineProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.records.history import History
@@ -201,10 +203,20 @@ def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
     assert later.origin == "model" and later.shares is None
 
 
+def model_based(proposer: Proposer) -> ModelBasedProposer:
+    """The proposer with the model, inside of those that hand over to it."""
+    while not isinstance(proposer, ModelBasedProposer):
+        if isinstance(proposer, PipelineProposer):
+            proposer = proposer.fallback
+        else:
+            assert isinstance(proposer, WithFallback | SuggestedStart)
+            proposer = proposer.proposer
+    return proposer
+
+
 @pytest.mark.parametrize("name", [*PLAIN, "tst", "tst_paper"])
 def test_only_presets_of_a_source_stay_on_plateaus(name: str) -> None:
-    proposer = (PLAIN | TRANSFER)[name]()
-    assert isinstance(proposer, ModelBasedProposer)
+    proposer = model_based((PLAIN | TRANSFER)[name]())
     assert proposer.settings.leave_plateaus == (name not in ("gbqr_thesis", "tst_paper"))
 
 
@@ -224,16 +236,14 @@ def test_options_reach_the_settings() -> None:
         "max_rows": 33,
         "failed_trials": "ignore",
     }
-    for name, make in (PLAIN | TRANSFER).items():
-        if name == "pmf":
-            continue
+    for make in (PLAIN | TRANSFER).values():
         proposer = make(**options)
-        if isinstance(proposer, SuggestedStart):
-            proposer = proposer.proposer
-        assert isinstance(proposer, ModelBasedProposer)
-        settings = proposer.settings
-        assert (settings.n_startup, settings.n_candidates) == (9, 77)
-        assert (settings.models.max_rows, settings.models.failed_trials) == (33, "ignore")
+        parts = [model_based(proposer)]
+        if isinstance(proposer, WithFallback):
+            parts.append(model_based(proposer.fallback))
+        for settings in (part.settings for part in parts):
+            assert (settings.n_startup, settings.n_candidates) == (9, 77)
+            assert (settings.models.max_rows, settings.models.failed_trials) == (33, "ignore")
 
 
 @pytest.mark.parametrize(

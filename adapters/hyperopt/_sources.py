@@ -4,44 +4,84 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from hyperopt import Trials
 
-from automl_plugins.meta.task_memory import task_memory
+from automl_plugins.meta.coverage import MemoryMismatch
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.task_memory import TaskMemory, task_memory
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from ._history import TrialReader
 from .memory_io import finished, meta_dataset_from_trials
+from .space import PyllSpace
 
 logger = logging.getLogger(__name__)
 
 
-class _Later:
-    """Stands for trials until the search space is known that they are read in."""
+class TrialsMemory:
+    """Trials of earlier searches as an ``AlignedMemory`` of the core.
+
+    Args:
+        trials: The trials by name of their task.
+        space: The search space that they are of; None as long as it is not known.
+        task: Name of the task that is searched.
+    """
 
     store = None
 
-    def on(self, space: VectorSpace) -> NoReturn:
-        raise NotImplementedError("The trials are read at the first proposal.")
+    def __init__(
+        self, trials: Mapping[str, Trials], space: PyllSpace | None, *, task: str | None
+    ) -> None:
+        self._trials, self._space, self._task = trials, space, task
+        self._found: TaskMemory | str | None = None
+
+    def on(self, space: VectorSpace) -> MetaDataset:
+        """The earlier tasks in the vectors of ``space``, read at the first call.
+
+        Raises:
+            MemoryMismatch: If no other trials have finished, or they are of another space.
+        """
+        if self._found is None:
+            self._found = self._read()
+        if isinstance(self._found, str):
+            raise MemoryMismatch(self._found)
+        return self._found.on(space)
+
+    def _read(self) -> TaskMemory | str:
+        """The memory, or why there is none."""
+        finished_ones = {n: trials for n, trials in self._trials.items() if finished(trials)}
+        if not set(finished_ones) - {self._task}:
+            return (
+                f"memory has no finished trials of another task, only"
+                f" {', '.join(self._trials) or 'nothing'}: run other searches first, or use an"
+                " algorithm without a memory."
+            )
+        try:
+            dataset = meta_dataset_from_trials(finished_ones, self._space)
+        except ValueError as error:
+            return (
+                f"memory has trials of another search space. {error} Or pass memory="
+                "meta_dataset_from_trials(trials, {name: the search space of these trials})."
+            )
+        return TaskMemory(dataset, task=self._task)
 
 
-def checked(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options to check a recipe with, and those to go on with: a memory is opened once.
+def opened(options: dict[str, Any]) -> dict[str, Any]:
+    """Options whose memory is opened, so that proposers share it; trials stay what they are.
 
     Raises:
         TypeError: For what is no memory.
-        ValueError: For a memory without another task.
+        MemoryMismatch: For a memory without another task.
     """
     if "memory" not in options:
-        return options, options
+        return options
+    task = options.get("task")
     if (named := _named(options["memory"])) is None:
-        memory = task_memory(options["memory"], task=options.get("task"))
-        options = options | {"memory": memory}
-        return options, options
-    if not set(named) - {options.get("task")}:
-        raise ValueError("memory has no trials of another task: nothing to learn from.")
-    return options | {"memory": _Later()}, options
+        return options | {"memory": task_memory(options["memory"], task=task)}
+    if not set(named) - {task}:
+        raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
+    return options
 
 
 def own_name(memory: Any, trials: Trials) -> str | None:
@@ -50,41 +90,22 @@ def own_name(memory: Any, trials: Trials) -> str | None:
     return next((name for name, source in named.items() if source is trials), None)
 
 
-def aligned(options: dict[str, Any], reader: TrialReader, own: str | None) -> dict[str, Any]:
-    """Options with a memory that the search space can use.
+def in_space(
+    options: dict[str, Any], space: PyllSpace | None, own: str | None = None
+) -> dict[str, Any]:
+    """Options with trials by name as a memory of the core.
 
     Args:
         options: Options of a recipe.
-        reader: Reads trials of the search space, which those of a memory must be of.
+        space: The search space, which the trials must be of.
         own: Name of trials to leave out, which is logged.
-
-    Raises:
-        TypeError: For what is no memory.
-        ValueError: If no other trials have finished, or they are not of this search space; if
-            the space shares nothing with the memory.
     """
-    if "memory" not in options:
+    if (named := _named(options.get("memory"))) is None:
         return options
-    if (named := _named(options["memory"])) is None:
-        memory = task_memory(options["memory"], task=options.get("task"))
-        if reader.vectors.d:
-            memory.on(reader.vectors)
-        return options | {"memory": memory}
     if own is not None:
         logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
-    left = {n: t for n, t in named.items() if n != own and finished(t)}
-    if not left:
-        raise ValueError(
-            f"memory has no finished trials of another task, only {', '.join(named) or 'nothing'}:"
-            " run other searches first, or use an algorithm without a memory."
-        )
-    try:
-        return options | {"memory": meta_dataset_from_trials(left, reader.known)}
-    except ValueError as error:
-        raise ValueError(
-            f"memory has trials of another search space. {error} Or pass memory="
-            "meta_dataset_from_trials(trials, {name: the search space of these trials})."
-        ) from error
+    others = {name: trials for name, trials in named.items() if name != own}
+    return options | {"memory": TrialsMemory(others, space, task=options.get("task"))}
 
 
 def _named(memory: Any) -> Mapping[str, Trials] | None:

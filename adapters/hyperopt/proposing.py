@@ -24,7 +24,7 @@ from automl_plugins.streams import Streams
 from ._documents import NOTE, Document, new_document
 from ._history import TrialReader
 from ._private import all_documents
-from ._sources import aligned, checked, own_name
+from ._sources import in_space, opened, own_name
 from .space import translate
 
 logger = logging.getLogger(__name__)
@@ -119,8 +119,8 @@ def algorithm(recipe: Recipe) -> Callable[[Callable[[], None]], Suggest]:
             own_seed = options.pop("seed", None)
             if not args:
                 Streams(own_seed)
-                checked_options, options = checked(options)
-                recipe(**checked_options)
+                options = opened(options)
+                recipe(**in_space(options, None))
                 return partial(algo, **options, **({} if own_seed is None else {"seed": own_seed}))
             new_ids, domain, trials, seed = args
             streams = Streams(int(seed) if own_seed is None else own_seed)
@@ -129,7 +129,7 @@ def algorithm(recipe: Recipe) -> Callable[[Callable[[], None]], Suggest]:
             known = searches.setdefault(domain, {})
             if key not in known:
                 reader = TrialReader(translate(domain.expr))
-                proposer = recipe(**aligned(options, reader, own))
+                proposer = recipe(**in_space(options, reader.known, own))
                 known[key] = Search(name, proposer, reader), options  # keeps identities unique
             return known[key][0].suggest(new_ids, domain, trials, streams)
 

@@ -19,6 +19,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins.addresses import existing
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import Memory, recorded
 from automl_plugins.meta.store import MetaStore
@@ -69,10 +70,10 @@ class Sources:
         """The runs of all other tasks.
 
         Raises:
-            ValueError: If there is none.
+            MemoryMismatch: If there is none.
         """
         if not set(self.names) - names:
-            raise ValueError(
+            raise MemoryMismatch(
                 f"There is no source but {', '.join(self.names)}, which is the task itself."
                 " Pass studies of other tasks."
             )
@@ -89,8 +90,8 @@ def read_sources(sources: AnySources) -> Sources:
 
     Raises:
         TypeError: For what holds no tasks.
-        ValueError: For a path or address of nothing, studies of several objectives, or if nothing
-            usable is left.
+        ValueError: For a path or address of nothing, or studies of several objectives.
+        MemoryMismatch: If nothing usable is left.
     """
     store = sources if isinstance(sources, MetaStore) else None
     if _holds_studies(sources):
@@ -228,7 +229,7 @@ def _usable(
     names = {task.name for task in (known.tasks if isinstance(known, MetaDataset) else known)}
     if not names - set(reasons):
         told = "".join(f" {name}: {why}." for name, why in list(reasons.items())[:5])
-        raise ValueError(
+        raise MemoryMismatch(
             "There are no sources to learn from."
             f"{told} Pass finished studies of other tasks, each with several trials that differ"
             " in their value, or a memory of them."

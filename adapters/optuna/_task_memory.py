@@ -17,7 +17,7 @@ from ConfigSpace.hyperparameters import CategoricalHyperparameter
 from optuna.distributions import CategoricalDistribution
 from optuna.logging import get_logger
 
-from automl_plugins.meta.coverage import notes, nothing_left
+from automl_plugins.meta.coverage import MemoryMismatch, notes, nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import opened
 from automl_plugins.meta.store import MetaStore
@@ -41,13 +41,11 @@ class UnionMemory:
         sources: The earlier tasks.
         exclude: Names of tasks to leave out.
 
-    Raises:
-        ValueError: If no task is left.
     """
 
     def __init__(self, sources: Sources, exclude: Collection[str] = ()) -> None:
         self.store: MetaStore | None = sources.store
-        self.known = sources.without(set(exclude))
+        self._sources, self._exclude = sources, set(exclude)
         self._unions: Cache[int, UnionSpace] = Cache()
         self._found: Cache[int, MetaDataset | str] = Cache()
 
@@ -61,19 +59,20 @@ class UnionMemory:
 
         Raises:
             LookupError: If the space was not introduced.
-            ValueError: If it shares no parameter with them, or no run lies in it.
+            MemoryMismatch: If no task is left, none shares a parameter with the space, or no run
+                lies in it.
         """
         union = self._unions.get(id(space))
         if union is None or union.vectors is not space:
             raise LookupError("This space is not that of a union that was introduced.")
         found = self._found.of(id(space), lambda: self._aligned(union))
         if isinstance(found, str):
-            raise ValueError(found)
+            raise MemoryMismatch(found, final=False)
         return found
 
     def _aligned(self, union: UnionSpace) -> MetaDataset | str:
         try:
-            dataset = opened(self.known, spoken(union))
+            dataset = opened(self._sources.without(self._exclude), spoken(union))
             encoded = in_union(dataset, union)
         except ValueError as error:
             return str(error)
@@ -82,8 +81,7 @@ class UnionMemory:
         return encoded
 
     def __repr__(self) -> str:
-        tasks = self.known.tasks if isinstance(self.known, MetaDataset) else self.known
-        return f"UnionMemory({len({task.name for task in tasks})} tasks)"
+        return f"UnionMemory({len(set(self._sources.names) - self._exclude)} tasks)"
 
 
 def spoken(union: UnionSpace) -> ConfigurationSpace:

@@ -233,10 +233,15 @@ class ProposerSampler(ShowsArguments, BaseSampler):
     ) -> Proposal | None:
         """The proposal for trial ``k`` of ``study``; None samples its parameters independently."""
         try:
-            return ask(self._proposer, union.vectors, history, self._streams, k, fixed)
+            return self._ask(study, union, history, k, fixed)
         except SurrogateFailure as failure:
             self._warn_once(f"{failure} Parameters are sampled independently instead.")
             return None
+
+    def _ask(
+        self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
+    ) -> Proposal:
+        return ask(self._proposer, union.vectors, history, self._streams, k, fixed)
 
     def _evenly(
         self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution

@@ -6,28 +6,22 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, Self
 
-import numpy as np
 from optuna.logging import get_logger
 from optuna.study import Study
 
-from automl_plugins import recipes
 from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
+from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
 
 from . import _private
 from ._cache import Cache
-from ._options import TransferOptions, of_proposer, of_sampler
+from ._options import TransferOptions, of_sampler
 from ._sources import AnySources, read_sources
 from ._space import UnionSpace
 from ._task_memory import UnionMemory
 from .proposer_sampler import ProposerSampler
 
 _logger = get_logger("optuna.automl_plugins")
-
-_MOST_OPTIONS = 10  # values of a parameter that each may open a branch
-_ENOUGH = 30  # complete trials after which no further branch is waited for
 
 
 class TransferSampler(ProposerSampler):
@@ -37,8 +31,8 @@ class TransferSampler(ProposerSampler):
     the trials say otherwise, their conditions included. A study that is among its own sources is
     left out, which is logged; so is a source with nothing to tell (fewer than two complete
     trials, losses that are all alike, the same runs again). If the objective asks for nothing
-    that the sources know, whatever option it takes, a warning says so and ``GBQRSampler`` goes on
-    in its place.
+    that the sources know, whatever option it takes, a warning says so and ``GBQRSampler``
+    continues in its place.
 
     Args:
         sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
@@ -51,8 +45,9 @@ class TransferSampler(ProposerSampler):
 
     Raises:
         TypeError: For sources that are none, or an unknown option.
-        ValueError: For sources of which nothing can be learnt, or that share no parameter with
-            ``search_space``; for an argument outside its range.
+        MemoryMismatch: For sources of which nothing can be learnt, or that share no parameter with
+            ``search_space``.
+        ValueError: For an argument outside its range.
     """
 
     def __init__(
@@ -71,8 +66,8 @@ class TransferSampler(ProposerSampler):
         self._sources = read_sources(sources)
         self._recipe = recipe
         self._task = task
+        self._sources.without(self._named(task))  # nothing to learn from fails here, not later
         whole = UnionMemory(self._sources, self._named(task))
-        self._plain = recipes.gbqr(**of_proposer(options))
         declared, foresight = options.get("search_space"), self._sources.foresight
         super().__init__(
             recipe(whole),
@@ -81,7 +76,7 @@ class TransferSampler(ProposerSampler):
         )
         if declared:
             self._check_declared(whole)
-        self._adapted: Cache[tuple[int, int], tuple[UnionMemory, Proposer] | str] = Cache()
+        self._adapted: Cache[tuple[int, int], tuple[UnionMemory, Proposer]] = Cache()
 
     @classmethod
     def _made(
@@ -101,7 +96,7 @@ class TransferSampler(ProposerSampler):
         return set() if task is None else {task}
 
     def _check_declared(self, whole: UnionMemory) -> None:
-        """Raise a ValueError if nothing known lies in the declared search space."""
+        """Raise a MemoryMismatch if nothing known lies in the declared search space."""
         assert self._foresight is not None
         rules = self._foresight.rules({}, self._search_space)
         union = UnionSpace(self._search_space, rules, self._ordinal)
@@ -114,58 +109,24 @@ class TransferSampler(ProposerSampler):
 
     # --- one study --------------------------------------------------------------------------
 
-    def _propose(
+    def _ask(
         self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
-    ) -> Proposal | None:
+    ) -> Proposal:
         key = _private.study_key(study)[:2]
-        adapted = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
-        waits = False
-        if not isinstance(adapted, str):
-            memory, proposer = adapted
-            memory.introduce(union)
-            try:
-                memory.on(union.vectors)
-                return ask(proposer, union.vectors, history, self._streams, k, fixed)
-            except (ValueError, SurrogateFailure) as trouble:
-                adapted = str(trouble)
-                waits = isinstance(trouble, ValueError) and _may_branch(union, history)
-        if not waits:
-            self._warn_once(f"{adapted} The search goes on without its sources.")
-        try:
-            return ask(self._plain, union.vectors, history, self._streams, k, fixed)
-        except SurrogateFailure:
-            return None
+        memory, proposer = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
+        memory.introduce(union)
+        return ask(proposer, union.vectors, history, self._streams, k, fixed)
 
-    def _adapt(self, study: Study) -> tuple[UnionMemory, Proposer] | str:
-        """Memory and proposer of a study, or why it has none."""
-        itself = self._sources.being(study)
-        exclude = itself | self._named(self._task)
+    def _adapt(self, study: Study) -> tuple[UnionMemory, Proposer]:
+        """Memory and proposer of a study."""
+        exclude = self._sources.being(study) | self._named(self._task)
         if left_out := sorted(exclude & set(self._sources.names)):
             _logger.info(
                 f"Study {study.study_name!r} is one of its own sources; what is known of"
                 f" {', '.join(left_out)} is left out."
             )
-        try:
-            memory = UnionMemory(self._sources, exclude)
-        except ValueError as error:
-            return str(error)
+        memory = UnionMemory(self._sources, exclude)
         return memory, self._recipe(memory)
-
-
-def _may_branch(union: UnionSpace, history: History) -> bool:
-    """Whether trials may yet ask for other parameters: some option has no complete trial.
-
-    What the sources know may belong to an option that no trial has taken.
-    """
-    complete = history.vectors[history.status == Status.COMPLETE]
-    if len(complete) >= _ENOUGH:
-        return False
-    sizes = union.vectors.n_values
-    return any(
-        len(np.unique(column[~np.isnan(column)])) < size
-        for column, size in zip(complete.T, sizes, strict=True)
-        if size <= _MOST_OPTIONS
-    )
 
 
 def _arguments(sampler: type) -> list[str]:

@@ -60,6 +60,13 @@ def space_of(model: AbstractModel) -> ConfigurationSpace:
     return model._configspace
 
 
+def _enable_logs() -> None:
+    """Let this package speak: a facade that sets up its log disables all loggers that exist."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
+            logger.disabled = False
+
+
 class Selector(ConfigSelector):
     """A config selector that is told of the run and needs neither model nor acquisition.
 
@@ -73,6 +80,7 @@ class Selector(ConfigSelector):
         callbacks: list[Callback] | None = None,
         **others: Any,
     ) -> None:
+        _enable_logs()
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()

@@ -16,6 +16,7 @@ from smac.main.smbo import SMBO
 from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
+from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
@@ -65,6 +66,7 @@ class ProposerConfigSelector(Selector):
 
     Raises:
         TypeError: For a proposer without ``propose``.
+        MemoryMismatch: For one whose memory shares nothing with the search space.
         ValueError: For several objectives, or an argument outside its range.
 
     Example::
@@ -100,6 +102,8 @@ class ProposerConfigSelector(Selector):
         if random_design is not None and not isinstance(random_design, AbstractRandomDesign):
             raise TypeError(f"random_design must be one of SMAC's, got {random_design!r}.")
         self.space = VectorSpace(scenario.configspace)
+        if isinstance(proposer, WithFallback):
+            proposer.check(self.space)
         enough = 1 + self.space.depth if min_trials is None else min_trials
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer

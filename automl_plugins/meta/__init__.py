@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from .bundled import bundled
     from .conversion import convert
-    from .coverage import Coverage
+    from .coverage import Coverage, MemoryMismatch
     from .dataset import MetaDataset
     from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
     from .designs.suggestion import Design, Suggestion
@@ -24,7 +24,7 @@ import_when_used(
     {
         "bundled": ["bundled"],
         "conversion": ["convert"],
-        "coverage": ["Coverage"],
+        "coverage": ["Coverage", "MemoryMismatch"],
         "dataset": ["MetaDataset"],
         "designs": ["bad_start", "delta", "diverse", "knn", "opt", "portfolio", "top_k"],
         "designs.suggestion": ["Design", "Suggestion"],
@@ -41,6 +41,7 @@ __all__ = [
     "Coverage",
     "Design",
     "MatrixFactorization",
+    "MemoryMismatch",
     "MetaDataset",
     "MetaFeatures",
     "MetaLearner",

@@ -25,7 +25,7 @@ from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .alignment import Missing, OutOfRange, align, in_other_units
-from .coverage import Coverage
+from .coverage import Coverage, MemoryMismatch
 from .dataset import MetaDataset
 from .tasks import MetaTask
 
@@ -158,7 +158,7 @@ def _aligned(
         given = [record.configurations[i] for i in part]
         vectors, keep, coverage = align(space, given, task=record.name, missing=missing, size=size)
         if not coverage.shared and any(given):
-            raise ValueError(
+            raise MemoryMismatch(
                 f"The runs of {record.name!r} and the search space share no hyperparameter: the"
                 f" runs have {', '.join(coverage.ignored)}; the space has"
                 f" {', '.join(space.names)}."

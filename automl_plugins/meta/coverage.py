@@ -7,6 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
+class MemoryMismatch(ValueError):
+    """A memory of which a search can use nothing.
+
+    Args:
+        message: What is missing.
+        final: Whether it stays so; False as long as the search space may still grow.
+    """
+
+    def __init__(self, message: str, *, final: bool = True) -> None:
+        super().__init__(message)
+        self.final = final
+
+
 @dataclass(frozen=True)
 class Coverage:
     """How much of a task's runs a search space can use.
@@ -81,10 +94,10 @@ def notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def nothing_left(coverage: Sequence[Coverage]) -> ValueError:
+def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
     """The error for runs of which a search space can use none."""
     told = "; ".join(str(covered) for covered in coverage[:3])
-    return ValueError(f"No run of the memory lies in the search space: {told}")
+    return MemoryMismatch(f"No run of the memory lies in the search space: {told}.")
 
 
 def _summed(

@@ -16,7 +16,7 @@ from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .alignment import Missing, OutOfRange, align
-from .coverage import Coverage
+from .coverage import Coverage, MemoryMismatch
 from .tasks import MetaTask
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,13 +71,13 @@ def gather(
         parts.append((np.full(len(part[0]), index), *part))
         coverage.append(covered)
     if all(covered.n_partial == covered.n_runs for covered in coverage):
-        raise ValueError(
+        raise MemoryMismatch(
             f"All {sum(covered.n_runs for covered in coverage)} recorded runs were evaluated at a"
             " lower budget: their losses cannot be compared with those of runs in full."
         )
     if not any(covered.shared for covered in coverage):
         known = sorted({n for covered in coverage for n in covered.ignored})
-        raise ValueError(
+        raise MemoryMismatch(
             "The recorded runs and the search space share no hyperparameter: the runs have"
             f" {', '.join(known)}; the space has {', '.join(vector_space.names)}. Rename one"
             " of them."

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .coverage import notes
+from .coverage import MemoryMismatch, notes
 from .dataset import MetaDataset
 from .memories import Memory, opened, recorded
 from .store import MetaStore
@@ -24,7 +24,7 @@ class AlignedMemory(Protocol):
         """The earlier tasks in the vectors of ``space``.
 
         Raises:
-            ValueError: If the space can use none of their runs.
+            MemoryMismatch: If the space can use none of their runs.
         """
         ...
 
@@ -46,7 +46,8 @@ class TaskMemory:
 
     Raises:
         TypeError: For what is no memory.
-        ValueError: For a name or path of none, or a memory without other tasks.
+        ValueError: For a name or path of none.
+        MemoryMismatch: For a memory without other tasks.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class TaskMemory:
         if task in names:
             _logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
         if not set(names) - self.exclude:
-            raise ValueError(
+            raise MemoryMismatch(
                 f"The memory has no task but {', '.join(names) or 'none at all'}: nothing to learn"
                 " from. Record other tasks, or use a sampler without a memory."
             )
-        self._last: tuple[VectorSpace, MetaDataset] | None = None
+        self._last: tuple[VectorSpace, MetaDataset | str] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,15 +79,23 @@ class TaskMemory:
         """The earlier tasks in the vectors of ``space``, the same object for the same space.
 
         Raises:
-            ValueError: If the space shares no hyperparameter with them, or no run lies in it.
+            MemoryMismatch: If the space shares no hyperparameter with them, or no run lies in it.
         """
         last = self._last  # read once: threads share the memory
-        if last is not None and last[0] is space:
-            return last[1]
-        dataset = opened(self.known, space.space, exclude=self.exclude)
+        if last is None or last[0] is not space:
+            self._last = last = (space, self._aligned(space))
+        if isinstance(last[1], str):
+            raise MemoryMismatch(last[1])
+        return last[1]
+
+    def _aligned(self, space: VectorSpace) -> MetaDataset | str:
+        """The tasks, or why there are none."""
+        try:
+            dataset = opened(self.known, space.space, exclude=self.exclude)
+        except ValueError as error:
+            return str(error)
         for note in notes(dataset.coverage):
             _logger.info(note)
-        self._last = (space, dataset)
         return dataset
 
     def __getstate__(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.proposers.targets import Target, Targets, effective_losses, transform
 from automl_plugins.records.history import History
@@ -114,6 +115,7 @@ def fit_models(
 
     Raises:
         SurrogateFailure: If a fit raises.
+        MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
     """
     n = len(history)
     avoid = settings.failed_trials == "avoid"
@@ -132,6 +134,8 @@ def fit_models(
         surrogate.fit(features[known[rows]], targets.values[rows])
         running_time = _fit_running_time(settings, history, features, streams)
         feasibility = _fit_feasibility(settings, history, features, streams)
+    except MemoryMismatch:
+        raise
     except Exception as error:  # whatever a foreign model raises is the same to us
         raise SurrogateFailure(
             f"fit of {settings.surrogate!r} on {n} rows failed: {error}"

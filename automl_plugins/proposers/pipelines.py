@@ -74,6 +74,8 @@ class PipelineProposer:
 
     Args:
         memory: The earlier tasks.
+        fallback: What proposes when no configuration of the memory is left, or fits values that
+            are already decided.
         model: Settings of the factorisation, or one fitted on ``matrix`` of this memory and space;
             None takes the default.
         meta_features: Those of the new task.
@@ -82,8 +84,6 @@ class PipelineProposer:
         start: ``"portfolio"``, or ``"nearest"`` as in the paper: the best configuration of each of
             the data sets that are nearest by the L1 distance of their standardised meta-features,
             none twice. Without meta-features those of the best mean rank.
-        fallback: What proposes when no configuration of the memory is left, or fits values that
-            are already decided; None takes ``recipes.gbqr()``.
 
     Raises:
         TypeError: For what is no memory, no model or no proposer.
@@ -94,12 +94,12 @@ class PipelineProposer:
         self,
         memory: Memory | AlignedMemory,
         *,
+        fallback: Proposer,
         model: MatrixFactorization | None = None,
         meta_features: Mapping[str, float] | None = None,
         n_start: int = 5,
         xi: float = 0.01,
         start: Start = "portfolio",
-        fallback: Proposer | None = None,
     ) -> None:
         if model is not None and not isinstance(model, MatrixFactorization):
             raise TypeError(f"model must be a MatrixFactorization, got {model!r}.")
@@ -109,10 +109,6 @@ class PipelineProposer:
             raise ValueError(f"xi must be a number >= 0, got {xi!r}.")
         if start not in get_args(Start):
             raise ValueError(f"start must be 'portfolio' or 'nearest', got {start!r}.")
-        if fallback is None:
-            from automl_plugins.recipes import gbqr
-
-            fallback = gbqr()
         if not callable(getattr(fallback, "propose", None)):
             raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
         self.memory: AlignedMemory = task_memory(memory)
@@ -145,7 +141,7 @@ class PipelineProposer:
 
         Raises:
             SurrogateFailure: If the factorisation fails, or the fallback raises it.
-            ValueError: If the space can use no run of the memory.
+            MemoryMismatch: If the space can use no run of the memory.
         """
         known = self._known(space)
         if fixed is not None and np.isnan(fixed).all():

@@ -13,7 +13,7 @@ from automl_plugins.meta.designs import InitialDesign, diverse
 from automl_plugins.meta.task_memory import AlignedMemory
 from automl_plugins.proposers.maximizer import repeats
 from automl_plugins.proposers.pending import taken
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -28,7 +28,7 @@ class SuggestedStart:
 
     Args:
         memory: The earlier tasks.
-        proposer: What goes on after the suggestions.
+        proposer: What proposes after the suggestions.
         n_suggested: Evaluations, of whatever origin, before ``proposer`` is asked; 0 asks it at
             once.
         meta_features: Those of the new task; None where they are not known.
@@ -72,13 +72,11 @@ class SuggestedStart:
         """The configuration to evaluate as number ``k``; see ``ModelBasedProposer.propose``.
 
         Raises:
-            SurrogateFailure: If the space can use no run of the memory, or as the other proposer.
+            MemoryMismatch: If the space can use no run of the memory.
+            SurrogateFailure: As the other proposer.
         """
         if len(history.before(k)) < self.n_suggested:
-            try:
-                vectors = self._suggestions(space)
-            except ValueError as error:
-                raise SurrogateFailure(str(error)) from error
+            vectors = self._suggestions(space)
             seen = np.sort(space.keys(history.vectors))
             fresh = ~repeats(space, vectors, seen, taken(space, history, k))
             fresh &= space.agrees(vectors, fixed)

@@ -14,7 +14,6 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
 from automl_plugins.meta.blending import BlendedTemplate, LearnedLosses
 from automl_plugins.meta.task_memory import TaskMemory
-from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.recipes import blended
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -146,14 +145,6 @@ def test_pickled_it_makes_the_same() -> None:
 def test_illegal_options_are_refused_at_once() -> None:
     with pytest.raises(ValueError, match="patience"):
         template(patience=-1.0)
-
-
-def test_a_memory_of_another_space_fails_as_a_surrogate() -> None:
-    space = ConfigurationSpace()
-    space.add(Float("y", (0.0, 1.0)))
-    proposer = blended(MEMORY)
-    with pytest.raises(SurrogateFailure):
-        proposer.propose(VectorSpace(space), History.of(np.empty((0, 1)), []), Streams(0), 0)
 
 
 def test_the_recipe_searches_where_the_memory_expects_the_best() -> None:

@@ -65,7 +65,7 @@ PROPOSERS: dict[str, Callable[[], Proposer]] = {
     "interleaved": lambda: forest(interleave=2),
     "balanced": lambda: forest(balance=2),
     "suggested": lambda: SuggestedStart(memory(), forest(), n_suggested=5),
-    "factorisation": lambda: PipelineProposer(memory(), n_start=3),
+    "factorisation": lambda: PipelineProposer(memory(), fallback=forest(), n_start=3),
 }
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Integer
 
-from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.factorization import MatrixFactorization, recommendation
 from automl_plugins.proposers.pipelines import PipelineProposer, matrix
 from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.recipes import gbqr, pmf
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -66,7 +66,8 @@ def _memory(space: VectorSpace, *, tasks: int = TASKS) -> MetaDataset:
 
 
 def _proposer(space: VectorSpace, **options: Any) -> PipelineProposer:
-    return PipelineProposer(_memory(space), **({"model": FAST} | options))
+    known: dict[str, Any] = {"model": FAST, "fallback": gbqr()}
+    return PipelineProposer(_memory(space), **(known | options))
 
 
 def _configs(space: VectorSpace, vectors: FloatArray) -> list[dict[str, Any]]:
@@ -218,7 +219,7 @@ def test_the_fallback_follows_when_all_are_evaluated() -> None:
     assert proposer.propose(space, history, STREAMS, len(CONFIGS)).loss == -1.0
 
 
-def test_the_default_fallback_proposes_what_is_new() -> None:
+def test_the_fallback_proposes_what_is_new() -> None:
     space = _space()
     proposer = _proposer(space)
     _, history = _search(proposer, space, 20, len(CONFIGS))
@@ -319,14 +320,14 @@ def test_configurations_of_single_tasks_are_estimated() -> None:
     ]
     memory = MetaDataset.from_records(records)
     assert not np.isnan(matrix(memory)[1]).any()
-    proposer = PipelineProposer(memory, model=FAST)
+    proposer = PipelineProposer(memory, model=FAST, fallback=gbqr())
     _, history = _search(proposer, space, 20, len(CONFIGS))
     assert len(np.unique(space.keys(history.vectors))) == len(CONFIGS)
 
 
 def test_a_memory_of_one_task_is_enough() -> None:
     space = _space()
-    proposer = PipelineProposer(_memory(space, tasks=1), model=FAST)
+    proposer = PipelineProposer(_memory(space, tasks=1), model=FAST, fallback=gbqr())
     _, history = _search(proposer, space, 20, 8)
     assert len(np.unique(space.keys(history.vectors))) == 8
 
@@ -380,7 +381,7 @@ def test_the_improvement_that_counts_as_none_reaches_the_choice(
     )
     for proposer in (
         _proposer(space, n_start=1, xi=0.25),
-        recipes.pmf(_memory(space), model=FAST, n_start=1, xi=0.25),
+        pmf(_memory(space), model=FAST, n_start=1, xi=0.25),
     ):
         proposer.propose(space, history, STREAMS, 1)
     assert seen == [0.25, 0.25]

@@ -213,7 +213,7 @@ def test_a_study_alone_among_its_sources_goes_on_without(log: pytest.LogCaptureF
     study.sampler = TSTSampler(study, seed=0)
     study.optimize(quadratic, n_trials=3)
     told = [r.message for r in log.records if r.levelno == logging.WARNING]
-    assert len(told) == 1 and "the task itself" in told[0] and "without its sources" in told[0]
+    assert len(told) == 1 and "the task itself" in told[0] and "without its memory" in told[0]
     assert study.trials[-1].user_attrs["automl_plugins"]["origin"] == "model"
 
 

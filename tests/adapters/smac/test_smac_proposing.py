@@ -353,7 +353,7 @@ def test_other_facades_keep_their_initial_design_and_lose_their_randomness(
     smac = facade(tmp_path, proposer, kind=HyperparameterOptimizationFacade)
     searched(smac)
     origins = [config.origin for config in smac.runhistory.get_configs()]
-    assert origins == ["Initial Design: Sobol"] * 3 + ["Watched: model"] * 9
+    assert origins == ["Initial Design: Sobol"] * 3 + ["Proposer: model"] * 9
     proposer = Watched()
     searched(facade(tmp_path / "random", proposer, kind=RandomFacade))
     assert len(proposer.shown) == 11  # after the default configuration
@@ -366,7 +366,7 @@ def test_a_random_design_is_obeyed(tmp_path: Path) -> None:
     searched(smac)
     assert [k for _, k in proposer.shown] == [1, 2, 4, 5, 7, 8, 10, 11]
     origins = [config.origin for config in smac.runhistory.get_configs()]
-    assert origins[0] == origins[3] == "Watched: random"
+    assert origins[0] == origins[3] == "Proposer: random"
 
 
 def test_equal_configurations_are_one(tmp_path: Path) -> None:

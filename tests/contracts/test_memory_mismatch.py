@@ -1,0 +1,166 @@
+"""A memory that does not fit: refused where it can be known, else one warning and GBQR."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import hyperopt
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters import hyperopt as hyperopt_algos
+from automl_plugins.adapters import optuna as optuna_samplers
+from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector
+from ConfigSpace import ConfigurationSpace, Float
+from hyperopt import hp
+from optuna.distributions import FloatDistribution
+from smac import Scenario
+
+from automl_plugins import recipes
+from automl_plugins.meta import MemoryMismatch, MetaDataset, TaskRecord
+from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.replay.proposing import proposing
+from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
+
+METHODS: dict[str, Callable[..., Proposer]] = {
+    "tst": recipes.tst,
+    "blended": recipes.blended,
+    "pmf": recipes.pmf,
+}
+SAMPLERS = {"tst": "TSTSampler", "blended": "BlendedSampler", "pmf": "PMFSampler"}
+N = 8
+
+
+def a_space(*names: str) -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add([Float(name, (0.0, 1.0)) for name in names])
+    return space
+
+
+def a_memory() -> MetaDataset:
+    rows = [{"C": c} for c in (0.1, 0.3, 0.5, 0.9)]
+    losses = np.array([0.4, 0.1, 0.2, 0.3])
+    records = [TaskRecord(name, rows, losses * k, space=a_space("C")) for name, k in TASKS.items()]
+    return MetaDataset.from_records(records)
+
+
+TASKS = {"first": 1.0, "second": 2.0}
+
+
+def loss(x: float, y: float) -> float:
+    return (x - 0.3) ** 2 + y
+
+
+Points = list[tuple[float, float]]
+
+
+def of_optuna(sampler: optuna.samplers.BaseSampler) -> Points:
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: loss(t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)), N)
+    return [(trial.params["x"], trial.params["y"]) for trial in study.trials]
+
+
+def optuna_door(method: str, memory: MetaDataset) -> tuple[Points, Points]:
+    sampler = getattr(optuna_samplers, SAMPLERS[method])(memory, seed=3)
+    # The first trial's parameters are not known before: both samplers draw them the same way.
+    return of_optuna(sampler), of_optuna(optuna_samplers.GBQRSampler(seed=3))
+
+
+def of_hyperopt(algo: Any) -> Points:
+    trials = hyperopt.Trials()
+    space = {name: hp.uniform(name, 0, 1) for name in ("x", "y")}
+    hyperopt.fmin(
+        lambda v: loss(**v), space, algo, N, trials=trials, show_progressbar=False, verbose=False
+    )
+    return list(zip(trials.vals["x"], trials.vals["y"], strict=True))
+
+
+def hyperopt_door(method: str, memory: MetaDataset) -> tuple[Points, Points]:
+    algo = getattr(hyperopt_algos, method)(memory=memory, seed=3)
+    return of_hyperopt(algo), of_hyperopt(hyperopt_algos.gbqr(seed=3))
+
+
+def of_replay(make: Callable[[], Proposer]) -> Points:
+    search = proposing("method", lambda problem: make()).start(
+        Problem(a_space("x", "y"), seed=3, n_trials=N)
+    )
+    points = []
+    for _ in range(N):
+        proposal = search.ask()
+        x, y = (float(proposal.config[name]) for name in ("x", "y"))
+        search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss(x, y), 0.0, 1.0))
+        points.append((x, y))
+    return points
+
+
+def replay_door(method: str, memory: MetaDataset) -> tuple[Points, Points]:
+    return of_replay(lambda: METHODS[method](memory)), of_replay(recipes.gbqr)
+
+
+DOORS = {"optuna": optuna_door, "hyperopt": hyperopt_door, "replay": replay_door}
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("door", list(DOORS))
+def test_one_warning_and_gbqr_continues(
+    door: str, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        found, plain = DOORS[door](method, a_memory())
+    (told,) = [record.message for record in caplog.records]
+    assert "share no hyperparameter" in told and "continues without its memory" in told
+    assert found == plain
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_smac_knows_its_space_and_refuses_the_memory(method: str) -> None:
+    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
+    with pytest.raises(MemoryMismatch, match="share no hyperparameter"):
+        ProposerConfigSelector(scenario, METHODS[method](a_memory()))
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_so_does_a_sampler_that_is_told_its_space(method: str) -> None:
+    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
+    sampler = getattr(optuna_samplers, SAMPLERS[method])
+    with pytest.raises(MemoryMismatch, match="share no hyperparameter"):
+        sampler(a_memory(), search_space=declared)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_the_task_itself_is_no_memory(method: str) -> None:
+    memory = a_memory().without("second")
+    sampler = getattr(optuna_samplers, SAMPLERS[method])
+    for construct in (METHODS[method], sampler):
+        with pytest.raises(MemoryMismatch):
+            construct(memory, task="first")
+    with pytest.raises(MemoryMismatch):
+        getattr(hyperopt_algos, method)(memory=memory, task="first")
+
+
+def test_a_model_that_fails_in_smac_is_replaced_by_gbqr_too(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> None:
+        raise np.linalg.LinAlgError("on purpose")
+
+    monkeypatch.setattr("automl_plugins.surrogates.two_stage.TwoStageTransfer.fit", broken)
+    # What SMAC does to all loggers that exist when a facade sets up its own.
+    logger = logging.getLogger("automl_plugins.proposers.fallback")
+    monkeypatch.setattr(logger, "disabled", True)
+    scenario = Scenario(a_space("C"), n_trials=N, deterministic=True, seed=3)
+    selector = ProposerConfigSelector(scenario, recipes.tst(a_memory()))
+    smac = GBQRFacade(
+        scenario, lambda config, seed=0: float(config["C"]), config_selector=selector,
+        logging_level=False, overwrite=True,
+    )  # fmt: skip
+    with caplog.at_level(logging.WARNING, logger="automl_plugins"):
+        smac.optimize()
+    (told,) = [r.message for r in caplog.records if r.name.startswith("automl_plugins")]
+    assert "on purpose" in told and "continues without its memory" in told
+    assert {c.origin for c in smac.runhistory.get_configs()} <= {
+        "Proposer: design",
+        "Proposer: model",
+    }
