@@ -21,10 +21,10 @@ from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from hyperopt import Domain, Trials, rand, tpe
 from hyperopt.base import trials_from_docs
 
-from automl_plugins.bandits import domains as parts_of
 from automl_plugins.bandits.model_weights import model_weights, weights_from_numbers
-from automl_plugins.bandits.partition import partition
-from automl_plugins.bandits.restriction import restricted
+from automl_plugins.spaces import restriction as parts_of
+from automl_plugins.spaces.cells import partition
+from automl_plugins.spaces.restriction import restricted
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -20,11 +19,8 @@ from hyperopt import (
     Trials,
 )
 
-from automl_plugins.bandits.policy import working
-from automl_plugins.bandits.records import ArmStatistics
-from automl_plugins.bandits.rendering import lost_incumbent_line, round_line
-from automl_plugins.bandits.rounds import Round, lost_incumbent
-from automl_plugins.bandits.successive_filtering import SuccessiveFiltering
+from automl_plugins.bandits.report import describe_lost_incumbent, describe_round
+from automl_plugins.bandits.successive_filtering import Round, SuccessiveFiltering, lost_incumbent
 from automl_plugins.streams import Streams
 
 from ._arms import Arms, Suggest, Values
@@ -132,32 +128,20 @@ class BoasfSearch:
 
     def _choose(self, pulls: Pulls, left: Sequence[int], k: int) -> int | None:
         """The arm of pull k, opening rounds as they end."""
-        statistics = ArmStatistics.from_records(pulls.records, len(self._arms.arms))
-        # Failing may take no time, and a share of seconds never ends then.
-        working_arms = working(np.array(left, dtype=np.int64), statistics).tolist()
-        current, began_anew = self._round or self._open(pulls, left, None), False
-        while True:
-            arm = self._filtering.choose(current, pulls.records, working_arms, self._streams, k)
-            if arm is not None:
-                return arm
-            if current.index + 1 < self._filtering.rounds:
-                current = self._open(pulls, left, current)
-            elif not began_anew and not set(current.arms) & set(working_arms):
-                # Those that left get what nobody in the last round can use.
-                current, began_anew = self._open(pulls, left, None), True
-            else:
-                return None
+        rounds = [] if self._round is None else [self._round]
+        turn = self._filtering.next(left, pulls.records, rounds, self._streams, k)
+        for opened in turn.opened:
+            self._open(opened, pulls, left)
+        return turn.arm
 
-    def _open(self, pulls: Pulls, left: Sequence[int], previous: Round | None) -> Round:
-        opened = self._filtering.open(left, pulls.records, previous, self._streams)
+    def _open(self, opened: Round, pulls: Pulls, left: Sequence[int]) -> None:
         self._fresh.append(Opened(opened, int(pulls.records.finished.sum())))
         self._round = opened
         best = "" if math.isinf(pulls.best) else f" Best loss {pulls.best:.6g}."
-        logger.info("%s.%s", round_line(opened, self._arms.names, self._filtering.unit), best)
+        logger.info("%s.%s", describe_round(opened, self._arms.names, self._filtering.unit), best)
         lost = lost_incumbent(opened, pulls.records, left)
         if lost is not None:
-            logger.warning(lost_incumbent_line(opened, self._arms.names[lost]))
-        return opened
+            logger.warning(describe_lost_incumbent(opened, self._arms.names[lost]))
 
     def _insert(self, values: Values) -> Document:
         (tid,) = self.trials.new_trial_ids(1)

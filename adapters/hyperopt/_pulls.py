@@ -20,8 +20,7 @@ from hyperopt import (
     Trials,
 )
 
-from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.rewards import RewardScale
+from automl_plugins.bandits.records import ArmRecords, RewardScale
 from automl_plugins.records.trial import Status
 
 from ._arms import Arms

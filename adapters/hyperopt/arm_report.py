@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hyperopt import Domain, Trials
@@ -70,8 +71,13 @@ def arm_report(
         notes.append(f"Failed every time: {', '.join(failing)}.")
     if exhausted:
         notes.append(f"Every configuration tried: {', '.join(exhausted)}.")
-    if sum(o.round.index == 0 for o in opened) > 1:
-        notes.append("Rounds began anew when nothing was left to try in the arms that took part.")
+    for before, after in pairwise(o.round for o in opened):
+        back = [arms.names[a] for a in after.arms if a not in before.arms]
+        if back:
+            notes.append(
+                f"Round {after.index + 1} takes back {', '.join(back)}: nothing was left to try in"
+                " the arms of the round before."
+            )
     return ArmReport(
         names=arms.names,
         records=pulls.records,

@@ -10,12 +10,13 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.records import Pulls, loss_range
+from automl_plugins.bandits.successive_filtering import Round
 
 from . import _private
 from ._arm_grids import Grids
 from ._arm_study import ArmStorage, ArmStudy
-from ._arms import ArmMemory, Pulls, loss_range
+from ._arms import ArmMemory, read_pulls
 from ._columns import Cost
 from ._memory import View
 from ._space import UnionSpace
@@ -64,7 +65,7 @@ class KnownStudy:
         self.memory = ArmMemory(study, arm, cost)
         self.grids = Grids(arm, self.memory)
         self._arm = arm
-        self._range = loss_range(reward_range, self.memory.maximize)
+        self._range = loss_range(reward_range, maximize=self.memory.maximize)
         self._storages: dict[int, ArmStorage] = {}
         self._said: set[Any] = set()
 
@@ -76,7 +77,7 @@ class KnownStudy:
             k=k,
             choices=distribution.choices,
             arms=left or list(everyone),
-            pulls=Pulls.of(view, self._arm, self._range),
+            pulls=read_pulls(view, self._arm, self._range),
             parameters=self.memory.parameters,
             rounds=self.memory.stored_rounds,
             union=partial(self.memory.space, view, {}),

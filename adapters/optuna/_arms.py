@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from automl_plugins.bandits.policy import failing
-from automl_plugins.bandits.records import ArmRecords, ArmStatistics
-from automl_plugins.bandits.rewards import RewardScale
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.records import Pulls
+from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.proposers.explanation import ArmFacts
 
 from . import _private
 from ._columns import Cost, Row
 from ._memory import Memory, View
-
-FloatArray = npt.NDArray[np.float64]
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 
@@ -135,21 +127,15 @@ class ArmMemory(Memory):
         return View(columns, view.running, view.distributions | columns.distributions)
 
     @property
-    def openers(self) -> tuple[int, ...]:
-        """Numbers of the trials that opened the rounds, in the order of the rounds.
+    def stored_rounds(self) -> tuple[Round, ...]:
+        """The rounds that count, in their order.
 
         Of two workers that opened the same round, the one with the earlier trial counts.
         """
-        return tuple(number for _, number in self._counting())
-
-    @property
-    def stored_rounds(self) -> tuple[Round, ...]:
-        """The rounds that count, in their order."""
-        return tuple(self.rounds[key] for key in self._counting())
-
-    def _counting(self) -> list[tuple[int, int]]:
-        keys = sorted(self.rounds.copy())
-        return [key for i, key in enumerate(keys) if i == 0 or key[0] != keys[i - 1][0]]
+        first: dict[int, Round] = {}
+        for (index, _), opened in sorted(self.rounds.copy().items(), key=lambda item: item[0]):
+            first.setdefault(index, opened)
+        return tuple(first.values())
 
     def belongs(self, trial: FrozenTrial, index: int) -> bool:
         """Whether the sampler of arm ``index`` may see a trial.
@@ -162,85 +148,28 @@ class ArmMemory(Memory):
         return owner == index if owner is not None else not trial.state.is_finished()
 
 
-@dataclass(frozen=True)
-class Pulls:
-    """All pulls of a study's arms at one moment.
+def read_pulls(view: View, arm: str, reward_range: tuple[float, float] | None) -> Pulls:
+    """The pulls among the trials of a view.
 
-    Attributes:
-        records: Finished pulls in the order in which they finished, then the running ones.
-        losses: Loss of each pull (n,), minimised; NaN where unknown.
-        number: Number of each pull's trial (n,).
-        scale: What made rewards of the losses.
+    Args:
+        view: The trials.
+        arm: Name of the arm parameter.
+        reward_range: Losses with reward 1 and 0, if known.
     """
-
-    records: ArmRecords
-    losses: FloatArray
-    number: npt.NDArray[np.int64]
-    scale: RewardScale
-
-    @classmethod
-    def of(cls, view: View, arm: str, reward_range: tuple[float, float] | None) -> Pulls:
-        """The pulls among the trials of a view.
-
-        An infeasible trial, one with a constraint above 0, has reward 0.
-        """
-        index = view.values(arm)
-        asked = ~np.isnan(index)
-        pulled = slice(None) if asked.all() else asked
-        losses = view.facts("loss")[pulled]
-        bad = np.isposinf(losses)
-        if view.columns.constraint_names:
-            bad |= (view.constraints()[pulled] > 0).any(axis=1) & ~np.isnan(losses)
-        scale = RewardScale.of(losses[~bad] if bad.any() else losses, reward_range)
-        rewards = scale.rewards(losses)
-        rewards[bad] = 0.0
-        records = ArmRecords(
-            arm=index[pulled].astype(np.int64),
-            reward=rewards,
-            seconds=view.facts("seconds")[pulled],
-            status=view.facts("status")[pulled].astype(np.int64),
-        )
-        return cls(records, losses, view.facts("number")[pulled].astype(np.int64), scale)
-
-    @property
-    def rescaled(self) -> bool:
-        """Whether the losses were neither errors nor scores in [0, 1]."""
-        return (self.scale.best, self.scale.worst) not in ((0.0, 1.0), (-1.0, 0.0))
-
-    def given_up(self) -> set[int]:
-        """Arms whose finished pulls, three or more, have all failed."""
-        n_arms = int(self.records.arm.max(initial=-1)) + 1
-        return set(
-            np.flatnonzero(failing(ArmStatistics.from_records(self.records, n_arms))).tolist()
-        )
-
-
-def loss_range(values: tuple[float, float] | None, maximize: bool) -> tuple[float, float] | None:
-    """The losses of two values of the objective, the better one first."""
-    if values is None:
-        return None
-    low, high = sorted(-v if maximize else v for v in values)
-    return low, high
-
-
-def checked_range(given: Any) -> tuple[float, float] | None:
-    """``reward_range`` as two floats.
-
-    Raises:
-        ValueError: If it is not two different finite numbers.
-    """
-    if given is None:
-        return None
-    try:
-        a, b = (float(v) for v in given)
-    except (TypeError, ValueError):
-        a, b = math.nan, math.nan
-    if not (math.isfinite(a) and math.isfinite(b) and a != b):
-        raise ValueError(
-            "reward_range must be two different finite values of the objective, those that are"
-            f" worth 0 and 1 in either order, got {given!r}."
-        )
-    return a, b
+    index = view.values(arm)
+    asked = ~np.isnan(index)
+    pulled = slice(None) if asked.all() else asked
+    violated = None
+    if view.columns.constraint_names:
+        violated = np.asarray((view.constraints()[pulled] > 0).any(axis=1))
+    return Pulls.from_losses(
+        index[pulled].astype(np.int64),
+        view.facts("loss")[pulled],
+        seconds=view.facts("seconds")[pulled],
+        status=view.facts("status")[pulled].astype(np.int64),
+        reward_range=reward_range,
+        infeasible=violated,
+    )
 
 
 def declared_arm(

@@ -14,7 +14,7 @@ from automl_plugins.bandits.model_weights import (
     weights_from_logs,
     weights_from_numbers,
 )
-from automl_plugins.bandits.policy import ArmChoice, Policy, working
+from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import ArmStatistics
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.records.trial import Status
@@ -120,7 +120,7 @@ class WeightedModelSampler(ArmSampler):
         statistics = ArmStatistics.from_records(records, len(situation.choices))
         arms = np.array(situation.arms)
         if self._gives_up:
-            arms = working(arms, statistics)
+            arms = statistics.working(arms)
         rng = self._streams.generator("weights", situation.k)
         if isinstance(self.weights, dict):
             weights = _given(self.weights, situation.choices)[arms]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-
 from optuna.study import Study
 
 from automl_plugins.bandits.report import ArmReport
 
 from . import _private
-from ._arm_situation import KnownStudy, Situation
+from ._arm_situation import KnownStudy
 from ._columns import Cost
-from ._memory import View
 from .arm_sampler import ArmSampler
 from .boasf_sampler import BOASFSampler
 
@@ -60,31 +56,13 @@ def arm_report(
             f" {sorted(known.memory.categories)}."
         )
     situation = known.situation(view, distribution, len(view))
-    sign = -1.0 if known.memory.maximize else 1.0
-    return ArmReport(
-        names=tuple(str(choice) for choice in distribution.choices),
-        records=situation.pulls.records,
-        losses=(sign * situation.pulls.losses).tolist(),
+    opened = [r.finished for r in situation.rounds if r.finished is not None]
+    return ArmReport.from_pulls(
+        [str(choice) for choice in distribution.choices],
+        situation.pulls,
+        situation.arms,
         rounds=situation.rounds,
-        notes=tuple(_notes(situation)),
         maximize=known.memory.maximize,
         unit=sampler.unit if isinstance(sampler, BOASFSampler) else "trials",
-        opened=_opened(study, view, arm, known.memory.openers),
+        opened=opened if len(opened) == len(situation.rounds) else (),
     )
-
-
-def _notes(situation: Situation) -> list[str]:
-    choices, pulls = situation.choices, situation.pulls
-    notes = [f"Rewards: {pulls.scale.reason}."]
-    notes += [f"{choices[a]} failed in all of its trials." for a in sorted(pulls.given_up())]
-    empty = sorted(set(range(len(choices))) - set(situation.arms))
-    notes += [f"{choices[a]} has no configuration left to try." for a in empty]
-    return notes
-
-
-def _opened(study: Study, view: View, arm: str, openers: Sequence[int]) -> tuple[int, ...]:
-    """How many pulls had finished when the trial that opened a round began."""
-    ends = [row.finished for row in view.columns.rows if arm in row.values]
-    starts = {t.number: t.datetime_start for t in study.get_trials(deepcopy=False)}
-    begun = [starts[number] or datetime.max for number in openers]
-    return tuple(sum(end <= start for end in ends) for start in begun)

@@ -15,6 +15,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.policy import ArmChoice
+from automl_plugins.bandits.records import loss_range
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.pending import MOST_ASKING
 from automl_plugins.representation import ShowsArguments
@@ -22,7 +23,7 @@ from automl_plugins.streams import Streams
 
 from . import _private
 from ._arm_situation import KnownStudy, Situation
-from ._arms import arm_of, checked_range, declared_arm, refuse_other
+from ._arms import arm_of, declared_arm, refuse_other
 from ._cache import Cache
 from ._clock import Clock, Key
 from ._columns import Cost, checked_cost
@@ -67,7 +68,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         warn_independent_sampling: Log a warning, once for each name, when a parameter that its
             arm is known to have is not part of the joint proposal of the ``inner`` that was given.
         reward_range: Values of the objective that are worth 0 and 1, in either order; None
-            follows the trials, see ``automl_plugins.bandits.rewards``. Infeasible trials are
+            follows the trials, see ``automl_plugins.bandits.records``. Infeasible trials are
             worth 0.
         cost: Where the seconds of a trial come from: None or ``"duration"`` (less the sampler's
             own time), the name of a user attribute, or a function of the finished trial.
@@ -93,7 +94,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
         self.arm = arm
-        self.reward_range = checked_range(reward_range)
+        self.reward_range = loss_range(reward_range)
         self.cost = checked_cost(cost)
         self._declared = declared_arm(search_space, arm)
         self._warn_independent_sampling = warn_independent_sampling

@@ -12,13 +12,14 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.policy import ArmChoice
-from automl_plugins.bandits.rendering import lost_incumbent_line
-from automl_plugins.bandits.rounds import Round, lost_incumbent
+from automl_plugins.bandits.report import describe_lost_incumbent
 from automl_plugins.bandits.successive_filtering import (
     PAPER,
     Score,
     SuccessiveFiltering,
+    Turn,
     Unit,
+    lost_incumbent,
 )
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.representation import preset
@@ -159,15 +160,15 @@ class BOASFSampler(ArmSampler):
         super().after_trial(study, trial, state, values)
         if self.stop_when_spent and len(study.directions) == 1:
             situation = self._after(study, trial, state, values)
-            if situation is not None and self._next(situation)[0] is None:
+            if situation is not None and self._next(situation).arm is None:
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 
     def _choose(self, situation: Situation) -> ArmChoice:
-        arm, opened = self._next(situation)
-        last = (*situation.rounds, *opened)[-1]
-        if arm is not None:
-            return ArmChoice(arm, "share of BOASF", last.score_of(arm), last.index + 1)
+        turn = self._next(situation)
+        last = (*situation.rounds, *turn.opened)[-1]
+        if turn.arm is not None:
+            return ArmChoice(turn.arm, "share of BOASF", last.score_of(turn.arm), last.index + 1)
         arms = [a for a in last.arms if a in situation.arms] or situation.arms
         records = situation.pulls.records
         return self._afterwards.decide(arms, records, self._streams, situation.k)
@@ -181,14 +182,14 @@ class BOASFSampler(ArmSampler):
                 f"{n_arms} arms share a budget of {self.filtering.budget:g} trials: not every arm"
                 " will be tried."
             )
-        opened = self._next(situation)[1]
+        opened = self._next(situation).opened
         if opened:
             stored = [r.to_dict() for r in opened]
             _private.write_rounds(study, trial, self.arm, stored)
         for outcome in opened:
             lost = lost_incumbent(outcome, situation.pulls.records, situation.arms)
             if lost is not None:
-                _logger.warning(lost_incumbent_line(outcome, str(situation.choices[lost])))
+                _logger.warning(describe_lost_incumbent(outcome, str(situation.choices[lost])))
 
     def _after(
         self,
@@ -208,16 +209,11 @@ class BOASFSampler(ArmSampler):
             return None
         return known.situation(view, distribution, trial.number + 1)
 
-    def _next(self, situation: Situation) -> tuple[int | None, list[Round]]:
-        """The arm that the rounds want, None when the budget is spent; and the rounds to open."""
-        arms, records = situation.arms, situation.pulls.records
-        current = situation.rounds[-1] if situation.rounds else None
-        opened: list[Round] = []
-        while True:
-            if current is not None:
-                arm = self.filtering.choose(current, records, arms, self._streams, situation.k)
-                left = set(current.arms) & set(arms)
-                if arm is not None or not left or current.index + 1 >= self.filtering.rounds:
-                    return arm, opened
-            current = self.filtering.open(arms, records, current, self._streams)
-            opened.append(current)
+    def _next(self, situation: Situation) -> Turn:
+        return self.filtering.next(
+            situation.arms,
+            situation.pulls.records,
+            situation.rounds,
+            self._streams,
+            situation.k,
+        )

@@ -11,7 +11,7 @@ from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
-from automl_plugins.bandits.rewards import RewardScale
+from automl_plugins.bandits.records import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
 from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
@@ -36,7 +36,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     close the others are. Here the number that goes on follows their values: many of a dense top
     group, few where one trial is far ahead of the others, and a trial near the cut has a chance.
 
-    Rewards are the reported values scaled as in ``automl_plugins.bandits.rewards``: a diverged
+    Rewards are the reported values scaled as in ``automl_plugins.bandits.records``: a diverged
     trial does not make all others equal. A trial that reports NaN, or the infinity that is worst,
     is pruned at its rung. The outcome is stored with the trial, so all workers see it, and asking
     again does not draw again.

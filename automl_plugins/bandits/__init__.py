@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from automl_plugins.spaces.cells import partition
+
     from .greedy import AlwaysBest, DecreasingEpsilon, EpsilonGreedy, RandomArm
     from .increasing_effort import IncreasingEffort
     from .model_weights import failure_probability, model_weights
-    from .partition import partition
     from .policy import Policy
     from .records import ArmRecords
     from .report import ArmReport
-    from .rounds import Round
-    from .successive_filtering import SuccessiveFiltering
+    from .successive_filtering import Round, SuccessiveFiltering
     from .successive_halving import Hyperband, SuccessiveHalving
     from .thompson import Thompson, TopTwoThompson
     from .ucb import UCB1, MaxUCB, UCB1Tuned
@@ -24,15 +24,14 @@ import_when_used(
         "greedy": ["AlwaysBest", "DecreasingEpsilon", "EpsilonGreedy", "RandomArm"],
         "increasing_effort": ["IncreasingEffort"],
         "model_weights": ["failure_probability", "model_weights"],
-        "partition": ["partition"],
         "policy": ["Policy"],
         "records": ["ArmRecords"],
         "report": ["ArmReport"],
-        "rounds": ["Round"],
-        "successive_filtering": ["SuccessiveFiltering"],
+        "successive_filtering": ["Round", "SuccessiveFiltering"],
         "successive_halving": ["Hyperband", "SuccessiveHalving"],
         "thompson": ["Thompson", "TopTwoThompson"],
         "ucb": ["UCB1", "MaxUCB", "UCB1Tuned"],
+        "automl_plugins.spaces.cells": ["partition"],
     },
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .policy import Policy, best_of
+from .policy import Policy, Standing
 from .records import ArmRecords, ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
@@ -16,15 +16,14 @@ IntArray = npt.NDArray[np.int64]
 Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 
 
-def mean_rewards(arms: IntArray, statistics: ArmStatistics) -> FloatArray:
-    """Mean rewards of ``arms`` (len(arms),).
+def mean_rewards(of: ArmStatistics) -> FloatArray:
+    """Mean rewards (K,).
 
-    An arm of which nothing has finished gets the mean of all rewards of ``arms``, 0 if there are
-    none: a slow first pull neither draws all workers to its arm nor keeps them away.
+    An arm of which nothing has finished gets the mean of all rewards, 0 if there are none: a slow
+    first pull neither draws all workers to its arm nor keeps them away.
     """
-    scored, total = statistics.scored[arms], statistics.total[arms]
-    overall = total.sum() / max(int(scored.sum()), 1)
-    return np.asarray(np.where(scored > 0, statistics.mean[arms], overall))
+    overall = of.total.sum() / max(int(of.scored.sum()), 1)
+    return np.asarray(np.where(of.scored > 0, of.mean, overall))
 
 
 def linear_epsilon(t: int, start: float, end: float, horizon: int) -> float:
@@ -37,11 +36,7 @@ class EpsilonGreedy(Policy):
 
     Args:
         epsilon: Part of the pulls that is drawn uniformly, in [0, 1].
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
+        min_pulls, min_share: See ``Policy``.
     """
 
     def __init__(
@@ -51,16 +46,10 @@ class EpsilonGreedy(Policy):
         _refuse_outside_unit("epsilon", epsilon)
         self.epsilon = epsilon
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        if rng.random() < self._epsilon(int(statistics.pulls[arms].sum())):
-            return int(rng.choice(arms))
-        return best_of(arms, mean_rewards(arms, statistics), rng)
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        if rng.random() < self._epsilon(int(standing.of.pulls.sum())):
+            return int(rng.choice(standing.arms))
+        return standing.play_best(mean_rewards(standing.of), rng)
 
     def _epsilon(self, t: int) -> float:
         """Probability of any arm after t pulls."""
@@ -74,11 +63,7 @@ class DecreasingEpsilon(EpsilonGreedy):
         start: Epsilon before the first pull, in [0, 1].
         end: Epsilon from pull ``horizon`` on, in [0, 1].
         horizon: Pulls until ``end`` is reached, best the number of trials planned; >= 1.
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
+        min_pulls, min_share: See ``Policy``.
     """
 
     def __init__(
@@ -131,13 +116,8 @@ class RandomArm(Policy):
         self.min_pulls = min_pulls
         self.weights = None if weights is None else _weights(weights)
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        arms = standing.arms
         if self.weights is None:
             return int(rng.choice(arms))
         unknown = [arm for arm in arms.tolist() if arm not in self.weights]
@@ -172,25 +152,19 @@ class AlwaysBest(Policy):
             raise ValueError(f"arm must be the number of an arm, >= 0, or None, got {arm!r}.")
         self.arm = arm
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        if self.arm is not None and self.arm in arms:
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        if self.arm is not None and self.arm in standing.arms:
             return self.arm
-        return best_of(arms, first_rewards(records, len(statistics.pulls))[arms], rng)
+        return standing.play_best(first_rewards(standing.records, standing.arms), rng)
 
 
-def first_rewards(records: ArmRecords, n_arms: int) -> FloatArray:
-    """Reward of the pull of each arm that finished first (n_arms,); -inf where there is none."""
+def first_rewards(records: ArmRecords, arms: IntArray) -> FloatArray:
+    """Reward of the pull of each arm that finished first (K,); -inf where there is none."""
     done = records.finished
     arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
-    out = np.full(n_arms, -np.inf)
+    out = np.full(max(arm.max(initial=-1), arms.max()) + 1, -np.inf)
     out[arm[::-1]] = reward[::-1]  # of several values for one place, the last one stays
-    return out
+    return out[arms]
 
 
 def _refuse_outside_unit(name: str, value: float) -> None:

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, stdtr
 
-from .policy import Policy
-from .records import ArmRecords, ArmStatistics
+from .policy import Policy, Standing
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -79,13 +78,6 @@ class IncreasingEffort(Policy):
     How often no candidate was left is replayed from the finished pulls, as if the rule had been
     asked after each of them, among the arms that are left now. If no effort makes an arm a
     candidate - none of their rewards vary - all are.
-
-    Args:
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
     """
 
     _replayed: _Replay | None = None  # discardable: what is new is added, or all is done again
@@ -93,24 +85,18 @@ class IncreasingEffort(Policy):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_replayed"}
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        done = records.finished
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        arms, records, done = standing.arms, standing.records, standing.records.finished
         arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
         replay = self._replayed
         if replay is None or not replay.precedes(arms, arm, reward):
             replay = _Replay.start(arms)
         self._replayed = replay = replay.extended(arm, reward)
-        candidates = arms[replay.effort <= replay.ran_out]
-        if not len(candidates):
-            candidates = arms
-        pulls = statistics.pulls[candidates]
-        return int(rng.choice(candidates[pulls == pulls.min()]))
+        candidate = replay.effort <= replay.ran_out
+        if not candidate.any():
+            candidate[:] = True
+        pulls = standing.of.pulls
+        return int(rng.choice(arms[candidate & (pulls == pulls[candidate].min())]))
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ from automl_plugins.spaces.branches import (
     log_volumes,
     options_of,
 )
-
-from .restriction import restricted
+from automl_plugins.spaces.restriction import restricted
 
 FloatArray = npt.NDArray[np.float64]
 

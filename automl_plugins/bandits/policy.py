@@ -18,7 +18,42 @@ from .records import ArmRecords, ArmStatistics
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-FAILURES = 3  # finished pulls, all failed, after which an arm is given up
+
+@dataclass(frozen=True)
+class Standing:
+    """What a rule decides on.
+
+    Attributes:
+        arms: Arms that can be chosen (K,), ascending; those that always fail are left out.
+        of: Their statistics, in the same order.
+        records: All pulls so far, of any arm.
+    """
+
+    arms: IntArray
+    of: ArmStatistics
+    records: ArmRecords
+
+    @classmethod
+    def from_records(cls, arms: Sequence[int], records: ArmRecords) -> Standing:
+        """The standing of those of ``arms`` that have not always failed.
+
+        Raises:
+            ValueError: If there is no arm.
+        """
+        if not len(arms):
+            raise ValueError("There is no arm to choose from.")
+        n_arms = max(int(records.arm.max(initial=-1)), *arms) + 1
+        statistics = ArmStatistics.from_records(records, n_arms)
+        left = statistics.working(np.unique(np.asarray(arms, dtype=np.int64)))
+        return cls(left, statistics.take(left), records)
+
+    def play_best(self, scores: FloatArray, rng: np.random.Generator) -> int:
+        """The arm with the largest score (K,); ties are drawn."""
+        return best_of(self.arms, scores, rng)
+
+    def play_fewest(self, rng: np.random.Generator) -> int:
+        """An arm with the fewest pulls."""
+        return int(rng.choice(self.arms[self.of.pulls == self.of.pulls.min()]))
 
 
 @dataclass(frozen=True)
@@ -73,32 +108,25 @@ class Policy(ShowsArguments, ABC):
         Raises:
             ValueError: If there is no arm.
         """
-        left, statistics = self._left(arms, records)
+        standing = Standing.from_records(arms, records)
         rng = streams.generator("policy", k)
-        pulls = statistics.pulls[left]
-        if self._guarantees(pulls):
-            return int(rng.choice(left[pulls == pulls.min()]))
-        return int(self._pick(left, records, statistics, rng))
+        if self._guarantees(standing.of.pulls):
+            return standing.play_fewest(rng)
+        return int(self._pick(standing, rng))
 
     def decide(
         self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int
     ) -> ArmChoice:
         """What ``choose`` returns, and why."""
         arm = self.choose(arms, records, streams, k)
-        left, statistics = self._left(arms, records)
-        if self._guarantees(statistics.pulls[left]):
+        standing = Standing.from_records(arms, records)
+        if self._guarantees(standing.of.pulls):
             return ArmChoice(arm, f"guaranteed minimum of {type(self).__name__}")
-        scores = self._scores(left, records, statistics)
-        score = None if scores is None else float(scores[left == arm].max(initial=-math.inf))
+        scores = self._scores(standing)
+        score = (
+            None if scores is None else float(scores[standing.arms == arm].max(initial=-math.inf))
+        )
         return ArmChoice(arm, f"chosen by {type(self).__name__}", score)
-
-    def _left(self, arms: Sequence[int], records: ArmRecords) -> tuple[IntArray, ArmStatistics]:
-        """The arms that have not always failed, ascending, and what is known of all."""
-        if not len(arms):
-            raise ValueError("There is no arm to choose from.")
-        seen = int(records.arm.max()) + 1 if len(records) else 0
-        statistics = ArmStatistics.from_records(records, max(seen, max(arms) + 1))
-        return working(np.unique(np.asarray(arms, dtype=np.int64)), statistics), statistics
 
     def _guarantees(self, pulls: IntArray) -> bool:
         """Whether an arm has fewer pulls (K,) than it is guaranteed."""
@@ -107,19 +135,11 @@ class Policy(ShowsArguments, ABC):
         return bool(pulls.min() < max(self.min_pulls, math.ceil(share)))
 
     @abstractmethod
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        """One of ``arms``, each of which has ``min_pulls`` pulls (maybe still running)."""
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        """One of the arms, each of which has ``min_pulls`` pulls (maybe still running)."""
 
-    def _scores(
-        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
-    ) -> FloatArray | None:
-        """What the rule compares, larger is better (len(arms),); None if it compares nothing."""
+    def _scores(self, standing: Standing) -> FloatArray | None:
+        """What the rule compares, larger is better (K,); None if it compares nothing."""
         return None
 
 
@@ -127,29 +147,10 @@ class ScoredPolicy(Policy):
     """A policy that plays the arm with the largest score."""
 
     @abstractmethod
-    def _scores(
-        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
-    ) -> FloatArray: ...
+    def _scores(self, standing: Standing) -> FloatArray: ...
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        return best_of(arms, self._scores(arms, records, statistics), rng)
-
-
-def failing(statistics: ArmStatistics, failures: int = FAILURES) -> npt.NDArray[np.bool_]:
-    """Mask (K,) of the arms all of whose finished pulls, ``failures`` at least, have failed."""
-    return np.asarray((statistics.failed == statistics.scored) & (statistics.scored >= failures))
-
-
-def working(arms: IntArray, statistics: ArmStatistics, failures: int = FAILURES) -> IntArray:
-    """The arms that have not failed every time, ``failures`` times at least; else all of them."""
-    failed = failing(statistics, failures)[arms]
-    return arms if failed.all() else arms[~failed]
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        return standing.play_best(self._scores(standing), rng)
 
 
 def best_of(arms: IntArray, scores: FloatArray, rng: np.random.Generator) -> int:

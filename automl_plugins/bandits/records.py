@@ -1,7 +1,8 @@
-"""What arms have been tried with which reward, as columns."""
+"""What arms have been tried with which reward, as columns; losses of any scale as rewards."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.records.outliers import HUGE, tame
 from automl_plugins.records.trial import Status, count_statuses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+FAILURES = 3  # finished pulls, all failed, after which an arm is given up
+_FAR = 4.0  # times the distance from the best to the median: what is worse is no better than 0
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class ArmRecords:
             complete & np.isnan(self.reward), "reward", "of a COMPLETE pull must be known"
         )
 
-    def _refuse(self, wrong: npt.NDArray[np.bool_], column: str, rule: str) -> None:
+    def _refuse(self, wrong: BoolArray, column: str, rule: str) -> None:
         if wrong.any():
             row = int(wrong.argmax())
             raise ValueError(f"{column} {rule}, got {getattr(self, column)[row]} in row {row}.")
@@ -65,7 +71,7 @@ class ArmRecords:
         return len(self.arm)
 
     @property
-    def finished(self) -> npt.NDArray[np.bool_]:
+    def finished(self) -> BoolArray:
         """Mask (n,) of the pulls that are not under way."""
         return np.asarray(self.status != Status.RUNNING)
 
@@ -158,3 +164,168 @@ class ArmStatistics:
         """Population variance of the rewards (K,), >= 0."""
         second = self.squares / np.maximum(self.scored, 1)
         return np.asarray(np.maximum(second - self.mean**2, 0.0))
+
+    def take(self, arms: IntArray) -> ArmStatistics:
+        """The statistics of some arms only, in their order."""
+        return ArmStatistics(**{name: column[arms] for name, column in vars(self).items()})
+
+    def working(self, arms: IntArray, failures: int = FAILURES) -> IntArray:
+        """Those of ``arms`` that have not failed every time, ``failures`` times at least.
+
+        All of ``arms`` if there is none.
+        """
+        failing = self.failing(failures)[arms]
+        return arms if failing.all() else arms[~failing]
+
+    def failing(self, failures: int = FAILURES) -> BoolArray:
+        """Mask (K,) of the arms with ``failures`` finished pulls or more, all of them failed."""
+        return np.asarray((self.failed == self.scored) & (self.scored >= failures))
+
+
+@dataclass(frozen=True)
+class RewardScale:
+    """Reward = (worst - loss) / (worst - best), clipped to [0, 1].
+
+    Attributes:
+        best: Loss with reward 1.
+        worst: Loss with reward 0.
+        reason: Why this scale, one sentence.
+    """
+
+    best: float
+    worst: float
+    reason: str
+
+    @classmethod
+    def of(
+        cls, losses: npt.ArrayLike, reward_range: tuple[float, float] | None = None
+    ) -> RewardScale:
+        """The scale for losses (n,) as they are known so far; NaN and infinite ones do not count.
+
+        Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
+        All others are rescaled by the best and the worst one; a worst one that is further from
+        the best than four times the median is cut there, so that one diverged run does not make
+        all others equal; far outliers are tamed for that (``outliers.tame``).
+
+        Args:
+            losses: Minimised.
+            reward_range: Losses with reward 1 and 0, if known; overrides all rules.
+
+        Raises:
+            ValueError: If the two are not finite or not in ascending order.
+        """
+        if reward_range is not None:
+            best, worst = reward_range
+            if not (np.isfinite(best) and np.isfinite(worst) and best < worst):
+                raise ValueError(
+                    "reward_range must be two finite losses, the better one first, got"
+                    f" {reward_range!r}."
+                )
+            return cls(float(best), float(worst), "rewards are scaled by the given range")
+        values = np.asarray(losses, dtype=np.float64)
+        values = np.clip(values[np.isfinite(values)], -HUGE, HUGE)
+        if not len(values) or (values.min() >= 0.0 and values.max() <= 1.0):
+            return cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
+        if values.min() >= -1.0 and values.max() <= 0.0:
+            return cls(-1.0, 0.0, "scores lie in [0, 1]: the reward is the score")
+        near = tame(values)
+        best, worst = float(near.min()), float(near.max())
+        reach = best + _FAR * (float(np.median(near)) - best)
+        if best < reach < values.max():
+            worst = reach
+        reason = f"losses lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
+        return cls(best, worst, reason)
+
+    def rewards(self, losses: npt.ArrayLike) -> FloatArray:
+        """Rewards of losses (n,) in [0, 1]; NaN stays, infinities are 0 and 1."""
+        values = np.asarray(losses, dtype=np.float64)
+        width = self.worst - self.best
+        if width <= 0.0:  # one loss only, or several equal ones
+            return np.where(np.isnan(values), np.nan, (values <= self.best).astype(np.float64))
+        values = np.clip(values, -HUGE, HUGE)
+        with np.errstate(over="ignore"):  # the width may be the least there is
+            return np.asarray(np.clip((self.worst - values) / width, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """All pulls of a search, and the losses that their rewards were made of.
+
+    Attributes:
+        records: Finished pulls in the order in which they finished, then the running ones.
+        losses: Loss of each pull (n,), minimised; NaN where unknown.
+        scale: What made rewards of the losses.
+    """
+
+    records: ArmRecords
+    losses: FloatArray
+    scale: RewardScale
+
+    @classmethod
+    def from_losses(
+        cls,
+        arm: Sequence[int] | IntArray,
+        losses: npt.ArrayLike,
+        *,
+        seconds: npt.ArrayLike,
+        status: npt.ArrayLike,
+        reward_range: tuple[float, float] | None = None,
+        infeasible: BoolArray | None = None,
+    ) -> Pulls:
+        """The pulls, with rewards on the scale of their losses.
+
+        Args:
+            arm: Which arm (n,).
+            losses: Minimised (n,); NaN where unknown.
+            seconds: See ``ArmRecords``.
+            status: See ``ArmRecords``.
+            reward_range: See ``RewardScale.of``.
+            infeasible: Mask (n,) of the pulls that violate a constraint. Like infinite losses
+                they have reward 0 and do not set the scale.
+        """
+        values = np.asarray(losses, dtype=np.float64)
+        bad = np.isposinf(values)
+        if infeasible is not None:
+            bad |= infeasible & ~np.isnan(values)
+        scale = RewardScale.of(values[~bad], reward_range)
+        rewards = scale.rewards(values)
+        rewards[bad] = 0.0
+        return cls(ArmRecords.of(arm, rewards, seconds=seconds, status=status), values, scale)
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether the losses were neither errors nor scores in [0, 1]."""
+        return (self.scale.best, self.scale.worst) not in ((0.0, 1.0), (-1.0, 0.0))
+
+    def given_up(self) -> set[int]:
+        """Arms whose finished pulls, three or more, have all failed."""
+        n_arms = int(self.records.arm.max(initial=-1)) + 1
+        failing = ArmStatistics.from_records(self.records, n_arms).failing()
+        return set(np.flatnonzero(failing).tolist())
+
+
+def loss_range(
+    reward_range: tuple[float, float] | None, *, maximize: bool = False
+) -> tuple[float, float] | None:
+    """The losses of two values of the objective, the better one first.
+
+    Args:
+        reward_range: The values that are worth 0 and 1, in either order; None if unknown.
+        maximize: Whether larger values are better.
+
+    Raises:
+        ValueError: If they are not two different finite numbers.
+    """
+    if reward_range is None:
+        return None
+    try:
+        a, b = (float(value) for value in reward_range)
+    except (TypeError, ValueError):
+        a, b = math.nan, math.nan
+    if not (math.isfinite(a) and math.isfinite(b) and a != b):
+        raise ValueError(
+            "reward_range must be two different finite values of the objective, those that are"
+            f" worth 0 and 1 in either order, got {reward_range!r}."
+        )
+    low, high = sorted((-a, -b) if maximize else (a, b))
+    return low, high

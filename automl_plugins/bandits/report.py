@@ -1,8 +1,11 @@
-"""Which arm got what, when it left, and why."""
+"""Which arm got what, when it left, and why: as rows, text and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -10,17 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._optional import require
+from automl_plugins.formats import MARKDOWN, one_line
 from automl_plugins.records.trial import Status
 
-from . import rendering
-from .records import ArmRecords, ArmStatistics
-from .rounds import Round
-from .successive_filtering import Unit
+from .records import ArmRecords, ArmStatistics, Pulls
+from .successive_filtering import Decision, Round, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
+
+_HEADERS = (
+    *("Arm", "Pulls", "Running", "Failed", "Pulls (%)", "Seconds", "Seconds (%)"),
+    *("Best", "Mean reward", "Left"),
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,54 @@ class ArmReport:
     unit: Unit = "trials"
     opened: tuple[int, ...] = ()
 
+    @classmethod
+    def from_pulls(
+        cls,
+        names: Sequence[str],
+        pulls: Pulls,
+        left: Sequence[int],
+        *,
+        rounds: Sequence[Round] = (),
+        notes: Sequence[str] = (),
+        maximize: bool = False,
+        unit: Unit = "trials",
+        opened: Sequence[int] = (),
+    ) -> ArmReport:
+        """The report of a search.
+
+        Args:
+            names: Names of the arms.
+            pulls: All pulls.
+            left: Arms that have something left to try.
+            rounds: See the class.
+            notes: Further notes.
+            maximize: See the class.
+            unit: See the class.
+            opened: See the class.
+        """
+        said = [f"Rewards: {pulls.scale.reason}.", *notes]
+        said += [f"{names[a]} failed in all of its trials." for a in sorted(pulls.given_up())]
+        empty = sorted(set(range(len(names))) - set(left))
+        said += [f"{names[a]} has no configuration left to try." for a in empty]
+        for before, after in itertools.pairwise(rounds):
+            back = ", ".join(names[a] for a in after.arms if a not in before.arms)
+            if back:
+                said.append(
+                    f"Round {after.index + 1} takes back {back}: nothing was left to try in the"
+                    " arms of the round before."
+                )
+        losses = (-pulls.losses if maximize else pulls.losses).tolist()
+        return cls(
+            names=tuple(names),
+            records=pulls.records,
+            losses=losses,
+            rounds=tuple(rounds),
+            notes=tuple(said),
+            maximize=maximize,
+            unit=unit,
+            opened=tuple(opened),
+        )
+
     def __repr__(self) -> str:
         rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
         return f"ArmReport({len(self.names)} arms, {len(self.records)} pulls{rounds}; print it)"
@@ -114,7 +169,12 @@ class ArmReport:
         n_timed = np.bincount(self.records.arm[timed], minlength=len(self.names))
         seconds = np.where((n_timed == 0) & (of.scored > 0), np.nan, of.seconds)
         best = self._best()
-        left = self._left()
+        left = {
+            d.arm: (r.index + 1, d.reason)
+            for r in self.rounds
+            for d in r.decisions
+            if not d.advances
+        }
         n, total = len(self.records), float(of.seconds.sum())
         return [
             ArmRow(
@@ -146,11 +206,14 @@ class ArmReport:
 
     def round_lines(self) -> list[str]:
         """A line for each round: who takes part with what, who left and why."""
-        return [rendering.round_line(r, self.names, self.unit) for r in self.rounds]
+        return [describe_round(r, self.names, self.unit) for r in self.rounds]
 
     def __str__(self) -> str:
         """Plain text: a summary, the table with the best arm first, the rounds and the notes."""
-        return rendering.text(self)
+        blocks = [self._summary(), "\n".join(_align([_HEADERS, *self._cells()]))]
+        for title, lines in self._lists():
+            blocks.append("\n".join([title, *(f"- {line}" for line in lines)]))
+        return "\n\n".join(blocks)
 
     def to_markdown(self) -> str:
         """The same in Markdown.
@@ -158,7 +221,16 @@ class ArmReport:
         Raises:
             ModuleNotFoundError: If tabulate is not installed.
         """
-        return rendering.markdown(self)
+        align = ["left", *["right"] * (len(_HEADERS) - 2), "left"]
+        table = MARKDOWN.tabulate(
+            _HEADERS, list(self._cells()), align, needed_by="automl_plugins.bandits"
+        )
+        blocks = [MARKDOWN.escape(self._summary()), table]
+        for title, lines in self._lists():
+            blocks += [MARKDOWN.heading(title), MARKDOWN.items(map(MARKDOWN.escape, lines))]
+        return "\n\n".join(blocks) + "\n"
+
+    # --- parts ----------------------------------------------------------------------------
 
     def _best(self) -> FloatArray:
         """Best value of the complete pulls of each arm (K,), NaN where there is none."""
@@ -169,11 +241,107 @@ class ArmReport:
         np.fmin.at(best, self.records.arm[known], values[known])
         return sign * best
 
-    def _left(self) -> dict[int, tuple[int, str]]:
-        """Number of the round in which an arm left, and why."""
-        return {
-            d.arm: (r.index + 1, d.reason)
-            for r in self.rounds
-            for d in r.decisions
-            if not d.advances
-        }
+    def _sorted(self) -> list[ArmRow]:
+        """The best arm first, arms without a value last."""
+        sign = -1.0 if self.maximize else 1.0
+        return sorted(
+            self.table(), key=lambda r: math.inf if math.isnan(r.best) else sign * r.best
+        )
+
+    def _summary(self) -> str:
+        rows = self._sorted()
+        totals = {"running": sum(r.running for r in rows), "failed": sum(r.failed for r in rows)}
+        asides = ", ".join(f"{n} {what}" for what, n in totals.items() if n)
+        line = f"{_count(len(rows), 'arm')}, {_count(len(self.records), 'pull')}"
+        line += f" ({asides})" if asides else ""
+        seconds = sum(row.seconds for row in rows if not math.isnan(row.seconds))
+        line += f", {seconds:.1f} s" if seconds else ""
+        valued = [row for row in rows if not math.isnan(row.best)]
+        if valued:
+            line += f"; best {valued[0].best:.6g}, by {one_line(valued[0].arm)}"
+        return line
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        for row in self._sorted():
+            yield (
+                one_line(row.arm),
+                *map(str, (row.pulls, row.running, row.failed)),
+                _number(100 * row.pull_share, ".1f"),
+                _number(row.seconds, ".1f" if row.seconds >= 10 else ".3g"),
+                _number(100 * row.seconds_share, ".1f"),
+                _number(row.best, ".6g"),
+                _number(row.mean_reward, ".3f"),
+                "" if row.left is None else one_line(f"round {row.left}: {row.reason}"),
+            )
+
+    def _lists(self) -> Iterator[tuple[str, list[str]]]:
+        if self.rounds:
+            yield "Rounds", self.round_lines()
+        if self.notes:
+            yield "Notes", [one_line(note) for note in self.notes]
+
+
+def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
+    """Who takes part in a round with what, the largest share first; who left and why."""
+    total = sum(d.share for d in outcome.decisions)
+    stays = sorted((d for d in outcome.decisions if d.advances), key=lambda d: -d.share)
+    leaves = sorted((d for d in outcome.decisions if not d.advances), key=_score, reverse=True)
+    amount = f"{total:.1f} s" if unit == "seconds" else f"{total:.4g} trial{'s' * (total != 1)}"
+    line = f"Round {outcome.index + 1} ({amount}): "
+    if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
+        each = " each" if len(stays) > 1 else ""
+        line += f"{', '.join(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"
+    else:
+        line += ", ".join(f"{names[d.arm]} ({_terms(d, total)})" for d in stays)
+    if leaves:
+        line += "; left: "
+        line += ", ".join(f"{names[d.arm]} ({_terms(d, None)}: {d.reason})" for d in leaves)
+    return one_line(line)
+
+
+def describe_lost_incumbent(outcome: Round, name: str) -> str:
+    """Says that a round dropped the arm with the best trial."""
+    return one_line(
+        f"Round {outcome.index + 1} drops {name}, the arm of the best trial so far: score='mean'"
+        " compares mean rewards. score='maximum' would keep it."
+    )
+
+
+def _terms(decision: Decision, total: float | None) -> str:
+    """Score, probability and share of a total, as far as there are such."""
+    terms = []
+    if decision.score is not None or decision.probability is not None:
+        terms.append("no score" if decision.score is None else f"score {decision.score:.3f}")
+    if decision.probability is not None:
+        terms.append(f"p {decision.probability:.2f}")
+    if total is not None:
+        terms.append(f"share {100 * decision.share / total if total else 0:.0f} %")
+    return ", ".join(terms)
+
+
+def _score(decision: Decision) -> float:
+    return -math.inf if decision.score is None else decision.score
+
+
+def _number(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else format(value, form)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table whose first and last columns are left and whose numbers are right."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    for row in [rows[0], rule, *rows[1:]]:
+        gaps = [" " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
+        middle = [gap + cell for gap, cell in zip(gaps[1:-1], row[1:-1], strict=True)]
+        yield "  ".join([row[0] + gaps[0], *middle, row[-1]]).rstrip()
+
+
+def _width(line: str) -> int:
+    """Columns of a terminal that it takes."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
+    return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)

@@ -19,18 +19,17 @@ default compares arms by their best reward, and the arm of the best trial always
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.streams import Streams
 
-from .policy import best_of, working
+from .policy import best_of
 from .records import ArmRecords, ArmStatistics
-from .rounds import Decision, Round
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -56,6 +55,92 @@ PAPER: _Paper = {
     "carry_debts": False,
 }
 """What Zhu (2020) says, for ``SuccessiveFiltering`` and what is made of it."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a round decided on one arm.
+
+    Attributes:
+        arm: Which one.
+        advances: Whether it takes part in the round.
+        score: Upper confidence bound; None where it has no rewards.
+        probability: Of advancing; None in the first round.
+        share: Part of the round's budget, in its unit; 0 for an arm that left.
+        limit: What the arm may have spent in all when its share is used up.
+        reason: Why it takes part or left, in words.
+    """
+
+    arm: int
+    advances: bool
+    score: float | None
+    probability: float | None
+    share: float = 0.0
+    limit: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round.
+
+    Attributes:
+        index: Counted from 0.
+        limit: What all arms together may have spent at its end.
+        decisions: On every arm that took part in the round before, in ascending order.
+        finished: How many pulls had finished when it was opened; None if unknown.
+    """
+
+    index: int
+    limit: float
+    decisions: tuple[Decision, ...]
+    finished: int | None = None
+
+    @property
+    def arms(self) -> tuple[int, ...]:
+        """The arms that take part."""
+        return tuple(d.arm for d in self.decisions if d.advances)
+
+    def score_of(self, arm: int) -> float | None:
+        """Score of an arm; None where it has no rewards, or took no part in the round before."""
+        return next((d.score for d in self.decisions if d.arm == arm), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that JSON can hold."""
+        return {**asdict(self), "decisions": [asdict(d) for d in self.decisions]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Round:
+        """What ``to_dict`` returned."""
+        decisions = tuple(Decision(**d) for d in data["decisions"])
+        return cls(int(data["index"]), float(data["limit"]), decisions, data.get("finished"))
+
+
+def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> int | None:
+    """The arm of the best complete pull, if a round dropped it although it can still be pulled.
+
+    Args:
+        opened: The round.
+        records: The pulls that it was drawn from.
+        arms: Arms that still can be pulled.
+    """
+    dropped = {d.arm for d in opened.decisions if not d.advances} & set(arms)
+    best = records.incumbents()
+    return min(best) if best and best <= dropped else None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What comes next in a search.
+
+    Attributes:
+        arm: Arm of the next pull; None if there is none: the budget is spent, or nothing of it is
+            free before a running pull has finished.
+        opened: Rounds that were opened for it, to be stored by the caller.
+    """
+
+    arm: int | None
+    opened: tuple[Round, ...] = ()
 
 
 def gaussian_ucb(
@@ -169,6 +254,45 @@ class SuccessiveFiltering:
         """
         return cls(budget, unit=unit, rounds=rounds, **PAPER)
 
+    def next(
+        self,
+        arms: Sequence[int],
+        records: ArmRecords,
+        rounds: Sequence[Round],
+        streams: Streams,
+        k: int,
+    ) -> Turn:
+        """The arm of pull ``k``, and the rounds that are opened for it.
+
+        An arm that has failed three times and never succeeded is not pulled again unless all
+        have. If nothing is left to try in the arms of the last round, one more round shares the
+        rest of the budget among all others.
+
+        Args:
+            arms: Arms that have something left to try.
+            records: All pulls so far, running ones included.
+            rounds: The rounds so far, as they were stored.
+            streams: Source of randomness.
+            k: Number of this pull; pulls of the same number draw the same.
+        """
+        if not len(arms):
+            return Turn(None)
+        ledger = _Ledger.of(records, arms, self.unit)
+        usable = ledger.statistics.working(np.unique(np.asarray(arms, dtype=np.int64))).tolist()
+        opened: list[Round] = []
+        current = rounds[-1] if rounds else None
+        while True:
+            if current is not None:
+                arm = self.choose(current, records, usable, streams, k)
+                spent = ledger.spent.sum() >= self.budget
+                last = current.index + 1 >= self.rounds
+                if arm is not None or spent or (last and set(current.arms) & set(usable)):
+                    return Turn(arm, tuple(opened))
+                if last:
+                    arms = usable
+            current = self.open(arms, records, current, streams)
+            opened.append(current)
+
     def open(
         self,
         arms: Sequence[int],
@@ -199,7 +323,8 @@ class SuccessiveFiltering:
         else:
             decisions = self._filter(previous, ready, ledger, records.incumbents(), streams)
         index = 0 if previous is None else previous.index + 1
-        return self._grant(index, decisions, previous, ledger)
+        granted = self._grant(index, decisions, previous, ledger)
+        return replace(granted, finished=int(records.finished.sum()))
 
     def choose(
         self,
@@ -229,7 +354,7 @@ class SuccessiveFiltering:
         ready = np.intersect1d(np.asarray(arms, dtype=np.int64), current.arms)
         if not len(ready) or left <= 0:
             return None
-        works = set(working(ready, ledger.statistics).tolist())
+        works = set(ledger.statistics.working(ready).tolist())
         open_arms = [d for d in current.decisions if d.arm in works]
         index = np.array([d.arm for d in open_arms], dtype=np.int64)
         share = np.array([d.share for d in open_arms])
@@ -249,7 +374,7 @@ class SuccessiveFiltering:
             fits = (room > 0) & (room >= cost / 2) & (cost <= left) & in_time
         if fits.any():
             return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
-        if self.carry_debts and current.index == self.rounds - 1:
+        if self.carry_debts and current.index >= self.rounds - 1:
             # What is left when all shares are used up goes to the best arm for which it is enough.
             fits = cost <= left
             scores = np.array([np.inf if d.score is None else d.score for d in open_arms])
@@ -271,7 +396,7 @@ class SuccessiveFiltering:
         if not np.isin(before, ready).any():  # those who left are better than nobody
             before = ready
         statistics = ledger.statistics
-        works = working(np.intersect1d(before, ready), statistics, failures=1)
+        works = statistics.working(np.intersect1d(before, ready), failures=1)
         scores = self._scores(before, statistics)
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
@@ -279,13 +404,13 @@ class SuccessiveFiltering:
         if self.score == "maximum":
             # A pruned pull, or c > 0, may put another arm above the one with the best trial.
             probabilities[judged & np.isin(before, list(incumbents))] = 1.0
-        # One number for each arm that ever was, so that the lot of one does not hang on another.
-        lots = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
+        # One number for each arm that ever was: the draw of an arm does not depend on the others.
+        draws = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
         decisions = []
         for place, arm in enumerate(before.tolist()):
             score = float(scores[place]) if np.isfinite(scores[place]) else None
             probability = float(probabilities[place])
-            advances = bool(judged[place] and lots[arm] < probability)
+            advances = bool(judged[place] and draws[arm] < probability)
             if arm not in ready:
                 reason = "has nothing left to try"
             elif not judged[place]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .policy import Policy, best_of
-from .records import ArmRecords, ArmStatistics
+from .policy import Policy, Standing, best_of
+from .records import ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -39,27 +39,13 @@ class Thompson(Policy):
 
     An arm whose rewards do not vary is pulled at once until it has two pulls; after that its
     standard deviation counts as 0.001. One of which nothing has finished is drawn uniformly.
-
-    Args:
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
     """
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        fresh = unvaried(arms, statistics)
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        fresh = standing.arms[standing.of.pulls < 2]  # they have no standard deviation
         if len(fresh):
             return int(rng.choice(fresh))
-        alpha, beta = _posterior(arms, statistics)
-        return self._play(arms, alpha, beta, rng)
+        return self._play(standing.arms, *_posterior(standing.of), rng)
 
     def _play(
         self, arms: IntArray, alpha: FloatArray, beta: FloatArray, rng: np.random.Generator
@@ -76,11 +62,7 @@ class TopTwoThompson(Thompson):
 
     Args:
         gamma: Part of the pulls that the winner gets, in [0, 1].
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
+        min_pulls, min_share: See ``Policy``.
     """
 
     def __init__(self, *, gamma: float = 0.5, min_pulls: int = 2, min_share: float = 0.25) -> None:
@@ -105,13 +87,8 @@ class TopTwoThompson(Thompson):
         return best_of(arms[others], draws[-1, others], rng)
 
 
-def unvaried(arms: IntArray, statistics: ArmStatistics) -> IntArray:
-    """Those of ``arms`` that have fewer than two pulls, and so no standard deviation."""
-    return arms[statistics.pulls[arms] < 2]
-
-
-def _posterior(arms: IntArray, statistics: ArmStatistics) -> tuple[FloatArray, FloatArray]:
-    """Parameters of the distributions of ``arms``; uniform where nothing has finished."""
-    alpha, beta = beta_parameters(statistics.mean[arms], statistics.variance[arms])
-    known = statistics.scored[arms] > 0
+def _posterior(of: ArmStatistics) -> tuple[FloatArray, FloatArray]:
+    """Parameters of the distributions of the arms; uniform where nothing has finished."""
+    alpha, beta = beta_parameters(of.mean, of.variance)
+    known = of.scored > 0
     return np.where(known, alpha, 1.0), np.where(known, beta, 1.0)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .greedy import mean_rewards
-from .policy import ScoredPolicy
-from .records import ArmRecords, ArmStatistics
+from .policy import ScoredPolicy, Standing
+from .records import ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -95,11 +95,7 @@ class UCB1(ScoredPolicy):
 
     Args:
         c: Weight of the uncertainty, >= 0.
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
+        min_pulls, min_share: See ``Policy``.
     """
 
     def __init__(self, *, c: float = 2.0, min_pulls: int = 2, min_share: float = 0.25) -> None:
@@ -108,28 +104,16 @@ class UCB1(ScoredPolicy):
             raise ValueError(f"c must be finite and >= 0, got {c!r}.")
         self.c = c
 
-    def _scores(
-        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
-    ) -> FloatArray:
-        return ucb1(mean_rewards(arms, statistics), statistics.pulls[arms], self.c)
+    def _scores(self, standing: Standing) -> FloatArray:
+        return ucb1(mean_rewards(standing.of), standing.of.pulls, self.c)
 
 
 class UCB1Tuned(ScoredPolicy):
-    """The arm with the largest ``ucb1_tuned``.
+    """The arm with the largest ``ucb1_tuned``."""
 
-    Args:
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
-    """
-
-    def _scores(
-        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
-    ) -> FloatArray:
-        mean, variance = mean_rewards(arms, statistics), statistics.variance[arms]
-        return ucb1_tuned(mean, variance, statistics.pulls[arms])
+    def _scores(self, standing: Standing) -> FloatArray:
+        of = standing.of
+        return ucb1_tuned(mean_rewards(of), of.variance, of.pulls)
 
 
 class MaxUCB(ScoredPolicy):
@@ -152,11 +136,7 @@ class MaxUCB(ScoredPolicy):
         scale: ``"arms"`` or, the published rule, ``"unit"``.
         unit: ``"pulls"``, or ``"seconds"`` where the budget is time: n_k then are pulls by time,
             so a cheap arm is pulled more often than an expensive one that looks as good.
-        min_pulls: See ``Policy``.
-        min_share: See ``Policy``.
-
-    Raises:
-        ValueError: For an argument outside its range.
+        min_pulls, min_share: See ``Policy``.
     """
 
     def __init__(
@@ -179,31 +159,25 @@ class MaxUCB(ScoredPolicy):
         self.scale: Scale = scale
         self.unit: Unit = unit
 
-    def _scores(
-        self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics
-    ) -> FloatArray:
-        best = best_rewards(arms, statistics)
-        pulls = statistics.pulls[arms].astype(np.float64)
+    def _scores(self, standing: Standing) -> FloatArray:
+        of = standing.of
+        best, pulls = best_rewards(of), of.pulls.astype(np.float64)
         if self.unit == "seconds":
-            pulls = pulls_by_time(
-                statistics.pulls[arms], statistics.scored[arms], statistics.seconds[arms]
-            )
+            pulls = pulls_by_time(of.pulls, of.scored, of.seconds)
         if self.scale == "unit":
             return max_ucb(best, pulls, self.alpha)
-        finished = statistics.scored[arms] - statistics.failed[arms]
-        rounds = np.log1p(pulls.mean())
-        bonus = (self.alpha * rounds / pulls) ** 2
-        return np.asarray(best + arm_scales(best, finished, statistics.total[arms]) * bonus)
+        bonus = (self.alpha * np.log1p(pulls.mean()) / pulls) ** 2
+        return np.asarray(best + arm_scales(best, of.scored - of.failed, of.total) * bonus)
 
 
-def best_rewards(arms: IntArray, statistics: ArmStatistics) -> FloatArray:
-    """Largest rewards of ``arms`` (len(arms),), finite.
+def best_rewards(of: ArmStatistics) -> FloatArray:
+    """Largest rewards (K,), finite.
 
     0 for an arm of which all pulls failed so far, and the median of the others for one of which
     nothing has finished (0 if nothing has at all).
     """
-    best, scored = statistics.best[arms], statistics.scored[arms] > 0
-    best = np.where(scored & np.isneginf(best), 0.0, best)
+    scored = of.scored > 0
+    best = np.where(scored & np.isneginf(of.best), 0.0, of.best)
     if not scored.all():
         best[~scored] = np.median(best[scored]) if scored.any() else 0.0
     return best

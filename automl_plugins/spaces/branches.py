@@ -11,8 +11,15 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition
 from ConfigSpace.hyperparameters import CategoricalHyperparameter
 
-from automl_plugins.bandits.domains import Domain, Range, activity, conditions_in, domain_of, truth
-from automl_plugins.bandits.restriction import restricted
+from automl_plugins.spaces.restriction import (
+    Domain,
+    Range,
+    activity,
+    conditions_in,
+    domain_of,
+    restricted,
+    truth,
+)
 from automl_plugins.spaces.vector_space import VectorSpace
 
 _VALUES = 10_000  # of a parent, over which volumes are summed

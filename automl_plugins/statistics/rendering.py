@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from automl_plugins.statistics._optional import require
+from automl_plugins.formats import Format, one_line
 from automl_plugins.statistics.scores import number
 
 if TYPE_CHECKING:
@@ -16,74 +14,6 @@ if TYPE_CHECKING:
     from automl_plugins.statistics.results import BudgetComparison, Comparison
 
 _LEAST_P = 1e-300
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{character: rf"\{character}" for character in "&%$#_{}"},
-}
-
-
-@dataclass(frozen=True)
-class Format:
-    """How the parts of a document are written.
-
-    Attributes:
-        table: Name of the table format of tabulate.
-        heading: Makes a heading of an escaped title.
-        items: Makes a list of escaped sentences.
-        escape: Takes their meaning from the format's special characters.
-        cell: The same in tables, where tabulate escapes for LaTeX but not for Markdown.
-    """
-
-    table: str
-    heading: Callable[[str], str]
-    items: Callable[[Iterable[str]], str]
-    escape: Callable[[str], str]
-    cell: Callable[[str], str]
-
-
-def _dashes(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def _itemize(sentences: Iterable[str]) -> str:
-    lines = [rf"\item {sentence}" for sentence in sentences]
-    return "\n".join([r"\begin{itemize}", *lines, r"\end{itemize}"])
-
-
-def _escape_markdown(text: str) -> str:
-    return re.sub(r"([\\`*|<\[\]])", r"\\\1", text)
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-TEXT = Format(
-    table="simple",
-    heading=lambda title: f"{title}\n{'=' * len(title)}",
-    items=_dashes,
-    escape=str,
-    cell=str,
-)
-MARKDOWN = Format(
-    table="pipe",
-    heading=lambda title: f"### {title}",
-    items=_dashes,
-    escape=_escape_markdown,
-    cell=_escape_markdown,
-)
-LATEX = Format(
-    table="latex_booktabs",
-    heading=lambda title: rf"\paragraph{{{title}}}",
-    items=_itemize,
-    escape=_escape_latex,
-    cell=str,
-)
 
 
 def render(comparison: Comparison, form: Format) -> str:
@@ -93,7 +23,7 @@ def render(comparison: Comparison, form: Format) -> str:
         ModuleNotFoundError: If tabulate is not installed.
     """
     blocks = [block for b in comparison.budgets for block in _blocks(comparison, b, form)]
-    notes = [form.escape(_one_line(note)) for note in comparison.notes]
+    notes = [form.escape(one_line(note)) for note in comparison.notes]
     return "\n\n".join([*blocks, form.heading("Notes"), form.items(notes)]) + "\n"
 
 
@@ -114,7 +44,7 @@ def _blocks(comparison: Comparison, result: BudgetComparison, form: Format) -> I
     )
     if result.iman_davenport is not None:
         yield form.escape(_omnibus_line(result.iman_davenport))
-    yield form.escape(_one_line(_pairs_line(comparison)))
+    yield form.escape(one_line(_pairs_line(comparison)))
     yield _pair_table(result, form)
 
 
@@ -157,15 +87,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], form: Format) 
     """A table whose columns of names are left and whose columns of numbers are right."""
     n_names = sum(header in ("Method", "A", "B") for header in headers)
     align = ["left"] * n_names + ["right"] * (len(headers) - n_names)
-    cells = [[form.cell(_one_line(cell)) for cell in row] for row in rows]
-    text: str = require("tabulate").tabulate(
-        cells,
-        headers=[form.cell(header) for header in headers],
-        tablefmt=form.table,
-        colalign=align,
-        disable_numparse=True,
-    )
-    return text
+    return form.tabulate(headers, rows, align, needed_by="automl_plugins.statistics")
 
 
 def format_p(p: float) -> str:
@@ -178,7 +100,3 @@ def format_p(p: float) -> str:
 def _equals(p: float) -> str:
     text = format_p(p)
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

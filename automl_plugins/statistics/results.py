@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from automl_plugins.formats import LATEX, MARKDOWN, TEXT
 from automl_plugins.statistics.omnibus import OmnibusTest
 from automl_plugins.statistics.pairwise import ZeroMethod
 from automl_plugins.statistics.ranks import cliques
-from automl_plugins.statistics.rendering import LATEX, MARKDOWN, TEXT, render
+from automl_plugins.statistics.rendering import render
 from automl_plugins.statistics.runs import Unit
 from automl_plugins.statistics.scores import listed, number
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automl_plugins.bandits.records import ArmRecords, ArmStatistics
-from automl_plugins.bandits.rewards import RewardScale
+from automl_plugins.bandits.records import ArmRecords, ArmStatistics, RewardScale
 from automl_plugins.records.trial import Status
 
 NAN = math.nan

@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.rendering import round_line
-from automl_plugins.bandits.report import ArmReport, ArmRow
-from automl_plugins.bandits.rounds import Decision, Round
+from automl_plugins.bandits.report import ArmReport, ArmRow, describe_round
+from automl_plugins.bandits.successive_filtering import Decision, Round
 from automl_plugins.records.trial import Status
 
 NAN = float("nan")
@@ -291,7 +290,7 @@ def test_lines_of_the_rounds_by_hand() -> None:
 
 
 def test_seconds_are_named_as_such() -> None:
-    line = round_line(ROUNDS[1], REPORT.names, "seconds")
+    line = describe_round(ROUNDS[1], REPORT.names, "seconds")
     assert line.startswith("Round 2 (4.0 s): forest (")
     assert dataclasses.replace(REPORT, unit="seconds").round_lines()[1] == line
 
@@ -303,17 +302,17 @@ def test_those_who_left_are_listed_by_score() -> None:
         Decision(2, False, 0.4, 0.2, reason="drawn to leave"),
         Decision(3, True, 0.9, 1.0, 2.0, 3.0, "best"),
     )
-    line = round_line(Round(1, 3.0, decisions), "abcd", "trials")
+    line = describe_round(Round(1, 3.0, decisions), "abcd", "trials")
     assert re.findall(r"([abcd]) \(", line) == ["d", "c", "a", "b"]
 
 
 def test_round_without_budget_or_arms() -> None:
     nothing = Round(1, 3.0, (Decision(0, True, 0.5, 1.0, 0.0, 1.0, "best"),))
-    assert round_line(nothing, ["a"], "trials") == (
+    assert describe_round(nothing, ["a"], "trials") == (
         "Round 2 (0 trials): a (score 0.500, p 1.00, share 0 %)"
     )
     left = Round(2, 3.0, (Decision(0, False, 0.5, 0.0, reason="has nothing left to try"),))
-    assert "left: a (score 0.500, p 0.00: has nothing left to try)" in round_line(
+    assert "left: a (score 0.500, p 0.00: has nothing left to try)" in describe_round(
         left, ["a"], "trials"
     )
 

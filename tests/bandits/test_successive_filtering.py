@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.rounds import Round, lost_incumbent
 from automl_plugins.bandits.successive_filtering import (
+    Round,
     SuccessiveFiltering,
     advance_probabilities,
     gaussian_ucb,
+    lost_incumbent,
     softmax_shares,
 )
 from automl_plugins.records.trial import Status
@@ -241,12 +242,9 @@ def spend(
         ready = [a for a in range(len(costs)) if left[a]]
         if not ready:
             break
-        if not rounds:
-            rounds.append(method.open(ready, records, None, streams))
-        chosen = method.choose(rounds[-1], records, ready, streams, k)
-        while chosen is None and rounds[-1].index + 1 < method.rounds:
-            rounds.append(method.open(ready, records, rounds[-1], streams))
-            chosen = method.choose(rounds[-1], records, ready, streams, k)
+        turn = method.next(ready, records, rounds, streams, k)
+        rounds += turn.opened
+        chosen = turn.arm
         if chosen is None:
             break
         left[chosen] -= 1

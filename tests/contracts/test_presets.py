@@ -23,7 +23,7 @@ from scipy.stats import norm
 from automl_plugins import recipes
 from automl_plugins.bandits import SuccessiveFiltering
 from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.meta import MatrixFactorization, MetaDataset, TaskRecord
 from automl_plugins.meta.factorization.kernels import Parameters
 from automl_plugins.proposers.acquisition import log_expected_improvement

@@ -15,7 +15,7 @@ import pytest
 from automl_plugins import _frameworks
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.report import ArmReport
-from automl_plugins.bandits.rounds import Decision, Round
+from automl_plugins.bandits.successive_filtering import Decision, Round
 from automl_plugins.records.trial import Status
 from automl_plugins.visualization import plot_arm_allocation
 from automl_plugins.visualization.arm_allocation import cumulative_shares

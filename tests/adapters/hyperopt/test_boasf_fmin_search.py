@@ -26,7 +26,7 @@ from hyperopt import (
 )
 from hyperopt.exceptions import AllTrialsFailed
 
-from automl_plugins.bandits.rounds import Round
+from automl_plugins.bandits.successive_filtering import Round
 
 MODELS = ("svm", "rf", "knn", "mlp")
 
@@ -271,7 +271,7 @@ def test_arms_that_left_come_back_when_the_others_have_nothing_left() -> None:
     assert Counter(arms_of(trials)) == {0: 35, 1: 25}
     report = arm_report(trials, where)
     assert "Every configuration tried: model[0]." in report.notes
-    assert any("Rounds began anew" in note for note in report.notes)
+    assert any("Round 4 takes back model[1]" in note for note in report.notes)
 
 
 def test_arms_that_always_fail_are_dropped_and_reported() -> None:

@@ -32,7 +32,7 @@ from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
 from scipy.stats import chisquare
 
 from automl_plugins import bandits
-from automl_plugins.bandits.policy import Policy
+from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.bandits.ucb import UCB1, MaxUCB
 from automl_plugins.records.trial import Status
 from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
@@ -49,8 +49,8 @@ class Recorder(Policy):
         self.shown.append((list(arms), records, k))
         return super().choose(arms, records, streams, k)
 
-    def _pick(self, arms: Any, records: Any, statistics: Any, rng: Any) -> int:
-        return int(arms[np.argmax(statistics.mean[arms])])
+    def _pick(self, standing: Standing, rng: Any) -> int:
+        return int(standing.arms[np.argmax(standing.of.mean)])
 
 
 def space() -> Any:

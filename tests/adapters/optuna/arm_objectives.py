@@ -14,22 +14,14 @@ from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.bandits.policy import IntArray, Policy
-from automl_plugins.bandits.records import ArmRecords, ArmStatistics
+from automl_plugins.bandits.policy import Policy, Standing
 
 
 class Even(Policy):
     """The least-pulled arm."""
 
-    def _pick(
-        self,
-        arms: IntArray,
-        records: ArmRecords,
-        statistics: ArmStatistics,
-        rng: np.random.Generator,
-    ) -> int:
-        pulls = statistics.pulls[arms]
-        return int(rng.choice(arms[pulls == pulls.min()]))
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        return standing.play_fewest(rng)
 
 
 def zoo(trial: optuna.Trial) -> float:

@@ -15,8 +15,7 @@ from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from automl_plugins.bandits.rounds import Round
-from automl_plugins.bandits.successive_filtering import SuccessiveFiltering
+from automl_plugins.bandits.successive_filtering import Round, SuccessiveFiltering
 from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 from automl_plugins.visualization import plot_arm_allocation

@@ -28,8 +28,8 @@ from automl_plugins.bandits import (
     TopTwoThompson,
     UCB1Tuned,
 )
-from automl_plugins.bandits.policy import IntArray, Policy
-from automl_plugins.bandits.records import ArmRecords, ArmStatistics
+from automl_plugins.bandits.policy import Policy, Standing
+from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.streams import Streams
 
 N_PARAMETERS = {"none": 0, "one": 1, "three": 3, "five": 5}
@@ -181,8 +181,7 @@ def test_the_policy_gets_arms_records_and_the_number_of_the_trial() -> None:
             asked.append((list(arms), records, streams.seed, k))
             return int(arms[k % len(arms)])
 
-        def _pick(self, arms: IntArray, records: ArmRecords, statistics: ArmStatistics,
-                  rng: np.random.Generator) -> int:  # fmt: skip
+        def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
             raise AssertionError
 
     sampler = BanditSampler(policy=Watch(), inner=RandomSampler, seed=5)

@@ -32,6 +32,8 @@ from optuna.samplers import (
 )
 from optuna.trial import TrialState, create_trial
 
+from automl_plugins.bandits.policy import Standing
+
 even = partial(BanditSampler, policy=Even(), inner=RandomSampler, seed=0)
 boasf = partial(BOASFSampler, n_trials=40, inner=RandomSampler, seed=0)
 weighted = partial(WeightedModelSampler, seed=0)
@@ -363,8 +365,8 @@ def test_every_arm_gets_its_minimum_whatever_the_policy_wants() -> None:
     class Stubborn(Even):
         """Always the first arm."""
 
-        def _pick(self, arms: Any, *_: Any) -> int:
-            return int(arms[0])
+        def _pick(self, standing: Standing, rng: Any) -> int:
+            return int(standing.arms[0])
 
     study = run(even(policy=Stubborn(min_pulls=3, min_share=0.5)), 60, alike)
     pulls = counts(study)

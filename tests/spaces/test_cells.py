@@ -50,16 +50,15 @@ from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformInteg
 from hypothesis import assume, given, settings
 from scipy import stats
 
-from automl_plugins.bandits.domains import Range
-from automl_plugins.bandits.partition import Partition, partition, pieces
-from automl_plugins.bandits.restriction import restricted
-from automl_plugins.bandits.splitting import (
-    product_cells,
+from automl_plugins.spaces.cells import (
+    Partition,
+    partition,
+    pieces,
     split_groups,
     split_integers,
     split_interval,
-    splittable,
 )
+from automl_plugins.spaces.restriction import Range, restricted
 from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
 Value = dict[str, Any]
@@ -131,21 +130,6 @@ def test_groups_of_indices(n: int, k: int) -> None:
 def test_bad_arithmetic(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_cap_on_the_grid() -> None:
-    assert [splittable([2, 3, 2, 4], cap) for cap in (1, 2, 5, 6, 12, 47, 48)] == [
-        0,
-        1,
-        1,
-        2,
-        3,
-        3,
-        4,
-    ]
-    assert splittable([], 9) == 0
-    assert product_cells([2, 3, 2], 6) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-    assert product_cells([2, 3], 1) == [()]
 
 
 # Cells by hand

@@ -1,0 +1,112 @@
+"""How text, Markdown and LaTeX write a heading, a list and a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ._optional import require
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{character: rf"\{character}" for character in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the parts of a document are written.
+
+    Attributes:
+        table: Name of the table format of tabulate.
+        heading: Makes a heading of an escaped title.
+        items: Makes a list of escaped sentences.
+        escape: Takes their meaning from the format's special characters.
+        cell: The same in tables, where tabulate escapes for LaTeX but not for Markdown.
+    """
+
+    table: str
+    heading: Callable[[str], str]
+    items: Callable[[Iterable[str]], str]
+    escape: Callable[[str], str]
+    cell: Callable[[str], str]
+
+    def tabulate(
+        self,
+        headers: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        align: Sequence[str],
+        *,
+        needed_by: str,
+    ) -> str:
+        """A table.
+
+        Args:
+            headers: Titles of the columns.
+            rows: Texts of the cells.
+            align: ``"left"`` or ``"right"`` for each column.
+            needed_by: Package to name in the error.
+
+        Raises:
+            ModuleNotFoundError: If tabulate is not installed.
+        """
+        text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
+            [[self.cell(one_line(cell)) for cell in row] for row in rows],
+            headers=[self.cell(header) for header in headers],
+            tablefmt=self.table,
+            # tabulate 0.9.0 does not align the columns of a table without rows.
+            colalign=align if rows else None,
+            disable_numparse=True,
+        )
+        return text
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and double spaces."""
+    return " ".join(text.split())
+
+
+def _dashes(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _itemize(sentences: Iterable[str]) -> str:
+    lines = [rf"\item {sentence}" for sentence in sentences]
+    return "\n".join([r"\begin{itemize}", *lines, r"\end{itemize}"])
+
+
+def _escape_markdown(text: str) -> str:
+    return re.sub(r"([\\`*|<\[\]])", r"\\\1", text)
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+TEXT = Format(
+    table="simple",
+    heading=lambda title: f"{title}\n{'=' * len(title)}",
+    items=_dashes,
+    escape=str,
+    cell=str,
+)
+MARKDOWN = Format(
+    table="pipe",
+    heading=lambda title: f"### {title}",
+    items=_dashes,
+    escape=_escape_markdown,
+    cell=_escape_markdown,
+)
+LATEX = Format(
+    table="latex_booktabs",
+    heading=lambda title: rf"\paragraph{{{title}}}",
+    items=_itemize,
+    escape=_escape_latex,
+    cell=str,
+)
