@@ -106,7 +106,7 @@ def differences(found: Any, expected: Any, at: str = "") -> Iterator[str]:
 def _lines(thing: Any, indent: str = "", before: str = "", after: str = "") -> Sequence[str]:
     """JSON, as much on a line as there is room for."""
     line = f"{indent}{before}{json.dumps(thing)}{after}"
-    if len(line) <= _WIDTH or not isinstance(thing, dict | list) or not thing:
+    if len(line) <= _WIDTH or not isinstance(thing, dict | list):
         return [line]
     entries = (
         [(f"{json.dumps(key)}: ", value) for key, value in thing.items()]
@@ -114,8 +114,18 @@ def _lines(thing: Any, indent: str = "", before: str = "", after: str = "") -> S
         else [("", value) for value in thing]
     )
     opening, closing = "{}" if isinstance(thing, dict) else "[]"
-    lines = [f"{indent}{before}{opening}"]
-    for i, (key, value) in enumerate(entries):
-        comma = "," if i + 1 < len(entries) else ""
-        lines += _lines(value, indent + " ", key, comma)
-    return [*lines, f"{indent}{closing}{after}"]
+    inner = f"{indent} "
+    if any(isinstance(value, dict | list) for _, value in entries):
+        lines = [
+            line
+            for i, (key, value) in enumerate(entries)
+            for line in _lines(value, inner, key, "," if i + 1 < len(entries) else "")
+        ]
+    else:
+        lines = [inner]
+        for i, (key, value) in enumerate(entries):
+            entry = f"{key}{json.dumps(value)}{',' if i + 1 < len(entries) else ''}"
+            if len(lines[-1]) + len(entry) > _WIDTH:
+                lines.append(inner)
+            lines[-1] += (" " if lines[-1].strip() else "") + entry
+    return [f"{indent}{before}{opening}", *lines, f"{indent}{closing}{after}"]

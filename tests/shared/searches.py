@@ -287,14 +287,16 @@ def as_trials(parameters: Space, runs: Sequence[Run]) -> Trials:
     return trials
 
 
-def add_to(history: RunHistory, space: ConfigurationSpace, runs: Sequence[Run]) -> RunHistory:
+def add_to(
+    history: RunHistory, space: ConfigurationSpace, runs: Sequence[Run], *, begin: float = 0.0
+) -> RunHistory:
     """The runs one after the other in SMAC's history; a pruned one ran out of time."""
     status = {
         "complete": StatusType.SUCCESS,
         "failed": StatusType.CRASHED,
         "pruned": StatusType.TIMEOUT,
     }
-    moment = 0.0
+    moment = begin
     for run in runs:
         info = TrialInfo(Configuration(space, values=run.values), seed=0)
         if run.status == "running":
