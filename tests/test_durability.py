@@ -19,7 +19,8 @@ from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import write_records
-from automl_plugins.meta.store import MetaStore, artifacts, opening, schema
+from automl_plugins.meta.store import MetaStore, schema, writing
+from automl_plugins.meta.store import connection as opening
 from automl_plugins.replay.journal import Journal
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
@@ -138,7 +139,7 @@ class Listening:
 
 def test_writers_of_an_artifact_take_turns_on_postgresql() -> None:
     connection = Listening()
-    assert artifacts.save(connection, "iris", "model", "1", b"x")  # type: ignore[arg-type]
+    assert writing.save_artifact(connection, "iris", "model", "1", b"x")  # type: ignore[arg-type]
     assert connection.said[0].endswith("FOR UPDATE")
     assert len(connection.said) == 3
 

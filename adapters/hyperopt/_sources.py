@@ -8,7 +8,7 @@ from typing import Any
 
 from hyperopt import Trials
 
-from automl_plugins.meta.coverage import MemoryMismatch
+from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.task_memory import TaskMemory, task_memory
 from automl_plugins.spaces.vector_space import VectorSpace

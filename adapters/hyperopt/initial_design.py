@@ -9,9 +9,9 @@ from typing import Any
 from hyperopt import Trials, rand
 
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.designs.suggestion import Suggestion
+from automl_plugins.meta.designs.design import Suggestion
 from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.task_features import TaskDescription
+from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,

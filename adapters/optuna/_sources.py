@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -19,10 +19,9 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins.addresses import existing
-from automl_plugins.meta.coverage import MemoryMismatch
+from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import Memory, recorded
-from automl_plugins.meta.store import MetaStore
+from automl_plugins.meta.memories import Memory, recorded, store_of
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
@@ -32,6 +31,9 @@ from ._distributions import distributions_of
 from ._foresight import Foresight
 from .memory_io import Studies, finished, read_trials, studies_in
 from .reading import owns
+
+if TYPE_CHECKING:
+    from automl_plugins.meta.store import MetaStore
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -93,7 +95,7 @@ def read_sources(sources: AnySources) -> Sources:
         ValueError: For a path or address of nothing, or studies of several objectives.
         MemoryMismatch: If nothing usable is left.
     """
-    store = sources if isinstance(sources, MetaStore) else None
+    store = store_of(sources)
     if _holds_studies(sources):
         return _usable(*_of_studies(sources), store=None)  # type: ignore[arg-type]
     if isinstance(sources, Mapping):

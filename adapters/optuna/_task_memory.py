@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -17,16 +17,18 @@ from ConfigSpace.hyperparameters import CategoricalHyperparameter
 from optuna.distributions import CategoricalDistribution
 from optuna.logging import get_logger
 
-from automl_plugins.meta.coverage import MemoryMismatch, notes, nothing_left
+from automl_plugins.meta.alignment import MemoryMismatch, notes, nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import opened
-from automl_plugins.meta.store import MetaStore
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._cache import Cache
 from ._sources import Sources
 from ._space import UnionSpace
 from .initial_design import understood
+
+if TYPE_CHECKING:
+    from automl_plugins.meta.store import MetaStore
 
 _logger = get_logger("optuna.automl_plugins")
 

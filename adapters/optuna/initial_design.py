@@ -20,9 +20,9 @@ from optuna.distributions import (
 from optuna.study import Study
 
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.designs.suggestion import Design, Suggestion
+from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.memories import Memory, conditioned, recorded
-from automl_plugins.meta.task_features import TaskDescription
+from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,

@@ -12,9 +12,9 @@ from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
-from automl_plugins.meta.designs.suggestion import Design
+from automl_plugins.meta.designs.design import Design
 from automl_plugins.meta.memories import Memory, opened
-from automl_plugins.meta.task_features import TaskDescription
+from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,

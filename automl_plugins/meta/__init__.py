@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from automl_plugins.meta.alignment import Coverage, MemoryMismatch
+    from automl_plugins.meta.designs.design import Design, Suggestion
+    from automl_plugins.meta.memories import bundled
     from automl_plugins.records.task_record import TaskRecord
 
-    from .bundled import bundled
     from .conversion import convert
-    from .coverage import Coverage, MemoryMismatch
     from .dataset import MetaDataset
     from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
-    from .designs.suggestion import Design, Suggestion
     from .factorization import MatrixFactorization
     from .features.extraction import MetaFeatures, meta_feature_names, meta_features
     from .meta_learner import MetaLearner
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
-        "bundled": ["bundled"],
+        "memories": ["bundled"],
         "conversion": ["convert"],
-        "coverage": ["Coverage", "MemoryMismatch"],
+        "alignment": ["Coverage", "MemoryMismatch"],
         "dataset": ["MetaDataset"],
         "designs": ["bad_start", "delta", "diverse", "knn", "opt", "portfolio", "top_k"],
-        "designs.suggestion": ["Design", "Suggestion"],
+        "designs.design": ["Design", "Suggestion"],
         "factorization": ["MatrixFactorization"],
         "features.extraction": ["MetaFeatures", "meta_feature_names", "meta_features"],
         "meta_learner": ["MetaLearner"],

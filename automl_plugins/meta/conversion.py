@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -24,8 +24,7 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import Missing, OutOfRange, align, in_other_units
-from .coverage import Coverage, MemoryMismatch
+from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align, in_other_units
 from .dataset import MetaDataset
 from .tasks import MetaTask
 
@@ -237,9 +236,7 @@ def dataset_of(
     *,
     meta_features: Mapping[str, Mapping[str, float]] | None = None,
     tags: Mapping[str, Mapping[str, str]] | None = None,
-    out_of_range: OutOfRange = "clip",
-    missing: Missing = "impute",
-    defaults: Mapping[str, Any] | None = None,
+    **options: Unpack[AlignOptions],
 ) -> MetaDataset:
     """Records with their meta-features as one ``MetaDataset``; what adapters share.
 
@@ -248,9 +245,7 @@ def dataset_of(
         space: The search space; None takes the union of the recorded ones.
         meta_features: Properties of the data by name of the task.
         tags: What else is known, by name of the task.
-        out_of_range: See ``align``.
-        missing: See ``align``.
-        defaults: See ``align``.
+        **options: See ``align``.
 
     Raises:
         ValueError: For meta-features or tags of a task that there is not; see
@@ -271,6 +266,4 @@ def dataset_of(
         )
         for record in records
     ]
-    return MetaDataset.from_records(
-        described, space, out_of_range=out_of_range, missing=missing, defaults=defaults
-    )
+    return MetaDataset.from_records(described, space, **options)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
+from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.outliers import tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, known_seconds
+from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import Missing, OutOfRange
-from .coverage import Coverage
-from .gathering import gather
 from .scores import by_task
-from .tasks import MetaTask
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -83,10 +82,7 @@ class MetaDataset:
         cls,
         records: Iterable[TaskRecord],
         space: ConfigurationSpace | None = None,
-        *,
-        out_of_range: OutOfRange = "clip",
-        missing: Missing = "impute",
-        defaults: Mapping[str, Any] | None = None,
+        **options: Unpack[AlignOptions],
     ) -> MetaDataset:
         """Recorded runs aligned to a search space by the names of the hyperparameters.
 
@@ -97,36 +93,40 @@ class MetaDataset:
         Args:
             records: Runs by task.
             space: The search space; None takes the union of the recorded ones.
-            out_of_range: See ``align``.
-            missing: See ``align``.
-            defaults: See ``align``.
+            **options: ``out_of_range``, ``missing`` and ``defaults``, see ``align``.
 
         Raises:
             ValueError: If there is no record, a recorded task has no space and none is given, or
                 no task shares a hyperparameter with the space.
         """
-        return cls(
-            *gather(records, space, out_of_range=out_of_range, missing=missing, defaults=defaults)
-        )
+        by_name: dict[str, list[TaskRecord]] = {}
+        for record in records:
+            if len(record):
+                by_name.setdefault(record.name, []).append(record)
+        if not by_name:
+            raise ValueError("There are no runs to learn from: every task is empty.")
+        if space is None:
+            space = union_space([record for group in by_name.values() for record in group])
+        vector_space = VectorSpace(space)
+        tasks: list[MetaTask] = []
+        columns, coverage = [], []
+        for name, group in by_name.items():
+            features = {k: v for record in group for k, v in record.meta_features.items()}
+            tags = {k: v for record in group for k, v in record.tags.items()}
+            task = MetaTask(name, features, tags)
+            runs, covered = _runs_of(task, group, vector_space, options)
+            columns.append((np.full(len(runs[0]), len(tasks)), *runs))
+            tasks.append(task)
+            coverage.append(covered)
+        _refuse_useless(coverage, vector_space)
+        indices, vectors, losses, seconds, status = map(np.concatenate, zip(*columns, strict=True))
+        return cls(space, tuple(tasks), indices, vectors, losses, seconds, status, tuple(coverage))
 
-    def aligned(
-        self,
-        space: ConfigurationSpace,
-        *,
-        out_of_range: OutOfRange = "clip",
-        missing: Missing = "impute",
-        defaults: Mapping[str, Any] | None = None,
-    ) -> MetaDataset:
+    def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""
         if space == self.space:
             return self
-        return MetaDataset.from_records(
-            self.records(),
-            space,
-            out_of_range=out_of_range,
-            missing=missing,
-            defaults=defaults,
-        )
+        return MetaDataset.from_records(self.records(), space, **options)
 
     def subset(self, keep: Callable[[MetaTask], bool]) -> MetaDataset:
         """The tasks for which ``keep`` is true, with their runs.
@@ -212,15 +212,12 @@ class MetaDataset:
 
     def meta_feature_names(self) -> tuple[str, ...]:
         """Names of all meta-features that any task has, in the order in which they come up."""
-        return tuple({name: None for task in self.tasks for name in task.meta_features})
+        return meta_feature_names_of(self.tasks)
 
     def meta_features(self, names: Sequence[str] | None = None) -> FloatArray:
         """Meta-features (T, m) by task; NaN where a task does not have one."""
         names = self.meta_feature_names() if names is None else names
-        return np.array(
-            [[task.meta_features.get(name, np.nan) for name in names] for task in self.tasks],
-            dtype=np.float64,
-        ).reshape(len(self.tasks), len(names))
+        return meta_feature_values(self.tasks, names)
 
     @cached_property
     def distinct(self) -> tuple[FloatArray, IntArray]:
@@ -237,3 +234,41 @@ class MetaDataset:
         distinct, which = self.distinct
         counts = np.bincount(which[~np.isnan(self.complete_losses)], minlength=len(distinct))
         return np.asarray(counts > 0)
+
+
+def _runs_of(
+    task: MetaTask, records: Sequence[TaskRecord], space: VectorSpace, options: AlignOptions
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray], Coverage]:
+    """Vectors, losses, seconds and status of a task's runs at full budget, and the coverage."""
+    full = [np.isnan(r.budget) | (r.status != Status.COMPLETE) for r in records]
+    configurations = [
+        record.configurations[i]
+        for record, rows in zip(records, full, strict=True)
+        for i in np.flatnonzero(rows).tolist()
+    ]
+    vectors, keep, coverage = align(
+        space, configurations, task=task.name, size=task.size, **options
+    )
+
+    def column(name: str) -> Any:
+        parts = [getattr(r, name)[rows] for r, rows in zip(records, full, strict=True)]
+        return np.concatenate(parts)[keep]
+
+    n_partial = sum(map(len, records)) - len(configurations)
+    coverage = replace(coverage, n_runs=coverage.n_runs + n_partial, n_partial=n_partial)
+    return (vectors[keep], column("losses"), column("seconds"), column("status")), coverage
+
+
+def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
+    """Raise MemoryMismatch if no run counts, or none has a hyperparameter of the space."""
+    if all(covered.n_partial == covered.n_runs for covered in coverage):
+        raise MemoryMismatch(
+            f"All {sum(covered.n_runs for covered in coverage)} recorded runs were evaluated at a"
+            " lower budget: their losses cannot be compared with those of runs in full."
+        )
+    if not any(covered.shared for covered in coverage):
+        known = sorted({n for covered in coverage for n in covered.ignored})
+        raise MemoryMismatch(
+            "The recorded runs and the search space share no hyperparameter: the runs have"
+            f" {', '.join(known)}; the space has {', '.join(space.names)}. Rename one of them."
+        )

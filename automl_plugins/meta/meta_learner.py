@@ -18,9 +18,10 @@ from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
+
 from .dataset import MetaDataset
 from .scores import standardised
-from .task_features import TaskDescription, TaskFeatures
 from .tasks import MetaTask
 
 FloatArray = npt.NDArray[np.float64]
@@ -97,7 +98,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         if not len(dataset):
             raise ValueError("There are no runs to learn from.")
         self.space_ = dataset.vector_space
-        self.tasks_ = TaskFeatures(dataset)
+        self.tasks_ = TaskFeatures(dataset.tasks)
         self.feature_names_ = (*self.space_.feature_names, *self.tasks_.names)
         y = dataset.scores(standardised)
         rows = np.arange(len(dataset))

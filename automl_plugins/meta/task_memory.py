@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from automl_plugins.meta.alignment import MemoryMismatch, notes
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .coverage import MemoryMismatch, notes
 from .dataset import MetaDataset
-from .memories import Memory, opened, recorded
-from .store import MetaStore
+from .memories import Memory, opened, recorded, store_of
+
+if TYPE_CHECKING:
+    from .store import MetaStore
 
 _logger = logging.getLogger("automl_plugins.meta.task_memory")
 
@@ -53,7 +55,7 @@ class TaskMemory:
     def __init__(
         self, memory: Memory, *, task: str | None = None, exclude: Collection[str] = ()
     ) -> None:
-        self.store = memory if isinstance(memory, MetaStore) else None
+        self.store = store_of(memory)
         self.known = recorded(memory)
         if isinstance(exclude, str):
             raise TypeError(f"exclude must be names of tasks, got the text {exclude!r}.")

@@ -1,13 +1,21 @@
-"""What is known of an earlier task."""
+"""What is known of tasks: names, tags, and meta-features on one scale to compare tasks by.
+
+Sizes span five orders of magnitude and ratios have long tails, so each meta-feature becomes its
+rank among the known tasks: 0 is the least, 1 the largest, 1/2 where it is not known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from .known_meanings import DataSize
+
+FloatArray = npt.NDArray[np.float64]
+TaskDescription = Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
@@ -33,3 +41,78 @@ class MetaTask:
         """Sizes of its data, as far as the meta-features contain them."""
         sizes = [self.meta_features.get(f"NumberOf{what}") for what in ("Instances", "Features")]
         return DataSize(*(int(n) if n is not None and 1 <= n < np.inf else None for n in sizes))
+
+
+def meta_feature_names_of(tasks: Sequence[MetaTask]) -> tuple[str, ...]:
+    """Names of all meta-features that any task has, in the order in which they come up."""
+    return tuple({name: None for task in tasks for name in task.meta_features})
+
+
+def meta_feature_values(tasks: Sequence[MetaTask], names: Sequence[str]) -> FloatArray:
+    """Meta-features (T, m) by task; NaN where a task does not have one."""
+    return np.array(
+        [[task.meta_features.get(name, np.nan) for name in names] for task in tasks],
+        dtype=np.float64,
+    ).reshape(len(tasks), len(names))
+
+
+class TaskFeatures:
+    """Scales meta-features by the ranks of the tasks in a memory.
+
+    Args:
+        tasks: The known tasks.
+        task: Meta-features of the new task; None where they are not known.
+
+    Attributes:
+        names: Meta-features (m) that vary among the known tasks and, if there is a new one, that
+            it has.
+        known: Scaled meta-features (T, m) of the known tasks.
+        new: Those of the new task (m,).
+        described: Mask (T,) of the tasks that have any meta-feature.
+    """
+
+    def __init__(self, tasks: Sequence[MetaTask], task: TaskDescription = None) -> None:
+        names = meta_feature_names_of(tasks)
+        values = meta_feature_values(tasks, names)
+        self.described = np.asarray(np.isfinite(values).any(axis=1))
+        told = [task is None or np.isfinite(float(task.get(name, np.nan))) for name in names]
+        use = [i for i in range(len(names)) if told[i] and _varies(values[:, i])]
+        self.names: tuple[str, ...] = tuple(names[i] for i in use)
+        self._values = values[:, use]
+        self.known = self.scaled(self._values)
+        self.new = self.describe(task)
+        self._is_told = task is not None
+
+    def describe(self, task: TaskDescription) -> FloatArray:
+        """Scaled meta-features (m,) of a task."""
+        row = [float((task or {}).get(name, np.nan)) for name in self.names]
+        return np.asarray(self.scaled(np.array([row], dtype=np.float64))[0])
+
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """Ranks (n, m) of raw values (n, m) among those of the known tasks, in [0, 1]."""
+        ranks = np.empty(values.shape)
+        for i in range(values.shape[1]):
+            ranks[:, i] = _rank(self._values[:, i], values[:, i])
+        return ranks
+
+    @property
+    def useful(self) -> bool:
+        """Whether the new task can be compared with at least two known ones."""
+        return self._is_told and bool(self.names) and int(self.described.sum()) >= 2
+
+
+def distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Mean absolute difference (n, m) of scaled meta-features: L1, as in auto-sklearn."""
+    return np.asarray(np.abs(a[:, None, :] - b[None, :, :]).mean(axis=2))
+
+
+def _varies(values: FloatArray) -> bool:
+    return len(np.unique(values[np.isfinite(values)])) > 1
+
+
+def _rank(known: FloatArray, values: FloatArray) -> FloatArray:
+    """Mid-ranks (n,) of ``values`` among the finite ``known`` ones, in [0, 1]."""
+    ordered = np.sort(known[np.isfinite(known)])
+    below = np.searchsorted(ordered, values, side="left")
+    upto = np.searchsorted(ordered, values, side="right")
+    return np.asarray(np.where(np.isfinite(values), (below + upto) / (2.0 * len(ordered)), 0.5))

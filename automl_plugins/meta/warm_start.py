@@ -24,19 +24,19 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.meta.alignment import notes
+from automl_plugins.meta.designs.design import Design, Suggestion
+from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.proposers.design import next_point
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
-from .coverage import notes
 from .dataset import MetaDataset
 from .designs import InitialDesign
-from .designs.suggestion import Design, Suggestion
 from .features.extraction import meta_features
 from .memories import Memory, opened
-from .task_features import TaskDescription
 
 logger = logging.getLogger("automl_plugins.meta.warm_start")
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.meta.coverage import MemoryMismatch
+from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.proposers.targets import Target, Targets, effective_losses, transform
 from automl_plugins.records.history import History

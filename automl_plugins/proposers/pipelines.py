@@ -24,8 +24,8 @@ from automl_plugins.meta.factorization import (
 )
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.scores import by_task
-from automl_plugins.meta.task_features import TaskFeatures, distances
 from automl_plugins.meta.task_memory import AlignedMemory, task_memory
+from automl_plugins.meta.tasks import TaskFeatures, distances
 from automl_plugins.proposers.pending import taken
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.proposers.targets import effective_losses
@@ -259,7 +259,7 @@ class PipelineProposer:
         if self.start == "nearest":
             return _nearest(dataset, Y, self.meta_features, self.n_start + _SPARE)
         weights = None
-        features = TaskFeatures(dataset, self.meta_features)
+        features = TaskFeatures(dataset.tasks, self.meta_features)
         if features.useful:
             gaps = distances(features.known, features.new[None, :])[:, 0]
             weights = by_distance(np.where(features.described, gaps, np.inf))

@@ -10,8 +10,8 @@ from ConfigSpace import Configuration
 
 import automl_plugins
 from automl_plugins.meta import bundled, diverse
-from automl_plugins.meta.bundled import LEARNERS, METRICS
 from automl_plugins.meta.files import read_records, write_records
+from automl_plugins.meta.memories import LEARNERS, METRICS
 from automl_plugins.records.trial import Status
 
 DATA = Path(automl_plugins.__file__).parent / "data"

@@ -23,8 +23,7 @@ from automl_plugins.meta.features.information import (
     mutual_information,
 )
 from automl_plugins.meta.features.statistical import skewness_and_kurtosis
-from automl_plugins.meta.features.table import Column, read_table
-from automl_plugins.meta.features.target import read_target
+from automl_plugins.meta.features.table import Column, read_table, read_target
 
 nan = math.nan
 

@@ -15,12 +15,15 @@ from scipy.stats import norm
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from automl_plugins.meta.features import cfs, learners
-from automl_plugins.meta.features.encoding import Encoded, encode
-from automl_plugins.meta.features.landmarkers import landmark_rows
-from automl_plugins.meta.features.pruning import confidence_ends, ends, extra_errors
-from automl_plugins.meta.features.sampling import folds, subsample
-from automl_plugins.meta.features.scores import classification_scores, regression_scores
+from automl_plugins.meta.features import information as cfs
+from automl_plugins.meta.features import learners
+from automl_plugins.meta.features.encoding import Encoded, encode, folds, subsample
+from automl_plugins.meta.features.landmarkers import (
+    classification_scores,
+    landmark_rows,
+    regression_scores,
+)
+from automl_plugins.meta.features.learners import confidence_ends, ends, extra_errors
 from automl_plugins.meta.features.table import read_table
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.meta.designs.selection import delta_scores, greedy
+from automl_plugins.meta.designs.portfolios import greedy
+from automl_plugins.meta.designs.predicted import delta_scores
 
 
 def equal(k: int, n: int) -> np.ndarray:

@@ -95,7 +95,7 @@ def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError) as caught:
         MetaStore("postgresql://user:secret@/db?host=/nowhere&connect_timeout=1", timeout=1)
     assert "secret" not in str(caught.value) and "user:***@" in str(caught.value)
-    monkeypatch.setattr("automl_plugins.meta.store.opening.open_store", lambda _: None)
+    monkeypatch.setattr("automl_plugins.meta.store.metastore.open_store", lambda _: None)
     store = MetaStore("postgresql://user:secret@host/db")
     assert repr(store) == "MetaStore('postgresql+psycopg://user:***@host/db')"
 
@@ -212,7 +212,7 @@ def test_an_old_version_is_brought_up_to_date(path: Path) -> None:
 def test_a_migration_that_fails_changes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from automl_plugins.meta.store import opening
+    from automl_plugins.meta.store import connection as opening
 
     execute(path, "ALTER TABLE meta_runs DROP COLUMN budget", "UPDATE meta_schema SET version = 0")
 

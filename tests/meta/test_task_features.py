@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.designs import task_regression
-from automl_plugins.meta.task_features import TaskFeatures, distances
+from automl_plugins.meta.designs import performance as task_regression
+from automl_plugins.meta.tasks import TaskFeatures, distances
 
 
 def memory(*described: dict[str, float]) -> MetaDataset:
@@ -22,7 +22,7 @@ def memory(*described: dict[str, float]) -> MetaDataset:
 
 def test_ranks_by_hand() -> None:
     data = memory({"n": 10.0}, {"n": 1000.0}, {"n": 10.0}, {"n": 1e9})
-    features = TaskFeatures(data, {"n": 500.0, "other": 1.0})
+    features = TaskFeatures(data.tasks, {"n": 500.0, "other": 1.0})
     # mid-ranks: 10 lies below 0 and at 2 of 4
     assert features.known[:, 0].tolist() == [0.25, 0.625, 0.25, 0.875]
     assert features.new.tolist() == [0.5]
@@ -31,22 +31,22 @@ def test_ranks_by_hand() -> None:
 
 def test_what_is_not_known_is_in_the_middle() -> None:
     data = memory({"n": 1.0, "p": 2.0}, {"n": 2.0}, {"p": np.inf, "n": 3.0}, {"p": 7.0})
-    features = TaskFeatures(data)
+    features = TaskFeatures(data.tasks)
     assert features.names == ("n", "p")
     assert features.known[1, 1] == features.known[2, 1] == features.known[3, 0] == 0.5
 
 
 def test_only_what_the_new_task_has_and_the_known_ones_differ_in() -> None:
     data = memory({"n": 1.0, "p": 2.0, "c": 5.0}, {"n": 2.0, "p": 3.0, "c": 5.0})
-    assert TaskFeatures(data, {"n": 1.0, "p": np.nan, "c": 5.0}).names == ("n",)
-    assert not TaskFeatures(data, {"q": 1.0}).useful
-    assert TaskFeatures(data, None).new.tolist() == [0.5, 0.5]
+    assert TaskFeatures(data.tasks, {"n": 1.0, "p": np.nan, "c": 5.0}).names == ("n",)
+    assert not TaskFeatures(data.tasks, {"q": 1.0}).useful
+    assert TaskFeatures(data.tasks, None).new.tolist() == [0.5, 0.5]
 
 
 def test_tasks_without_meta_features() -> None:
-    features = TaskFeatures(memory({}, {"n": 1.0}, {"n": 3.0}), {"n": 2.0})
+    features = TaskFeatures(memory({}, {"n": 1.0}, {"n": 3.0}).tasks, {"n": 2.0})
     assert features.described.tolist() == [False, True, True]
-    assert not TaskFeatures(memory({}, {}), {"n": 2.0}).useful
+    assert not TaskFeatures(memory({}, {}).tasks, {"n": 2.0}).useful
 
 
 @given(seed=st.integers(0, 1000))
@@ -54,8 +54,8 @@ def test_tasks_without_meta_features() -> None:
 def test_ranks_do_not_depend_on_the_scale(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.random(9) * 10
-    plain = TaskFeatures(memory(*({"n": v} for v in values)), {"n": 5.0})
-    logged = TaskFeatures(memory(*({"n": np.log(v)} for v in values)), {"n": np.log(5.0)})
+    plain = TaskFeatures(memory(*({"n": v} for v in values)).tasks, {"n": 5.0})
+    logged = TaskFeatures(memory(*({"n": np.log(v)} for v in values)).tasks, {"n": np.log(5.0)})
     np.testing.assert_allclose(plain.known, logged.known)
     assert plain.new.tolist() == logged.new.tolist()
     assert (plain.known >= 0).all() and (plain.known <= 1).all()

@@ -13,7 +13,7 @@ from automl_plugins.meta.factorization import (
     complementary,
     posterior,
 )
-from automl_plugins.meta.factorization.kernels import Kernel, column, covariance
+from automl_plugins.meta.factorization.likelihood import Kernel, column_of, covariance
 from automl_plugins.meta.factorization.recommendation import most_improving
 from automl_plugins.proposers.acquisition import log_expected_improvement
 
@@ -74,7 +74,7 @@ def test_a_column_is_that_of_the_covariance(kernel: Kernel) -> None:
     model.fit(rng.random((30, 12)))
     places = model.embedding_
     K = covariance(kernel, model.parameters_)
-    k = column(kernel, model.parameters_, places, (places**2).sum(axis=1), 7)
+    k = column_of(kernel, model.parameters_, places, (places**2).sum(axis=1), 7)
     np.testing.assert_allclose(k, K[:, 7], rtol=1e-9, atol=1e-12)
 
 

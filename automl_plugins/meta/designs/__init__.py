@@ -15,8 +15,9 @@ of configurations. All are deterministic.
 ==============  =====================================================================
 """
 
-from .making import InitialDesign
-from .neighbours import knn, opt
+from automl_plugins.meta.designs.design import InitialDesign
+from automl_plugins.meta.designs.portfolios import knn, opt
+
 from .portfolios import diverse, portfolio
 from .predicted import bad_start, delta, top_k
 

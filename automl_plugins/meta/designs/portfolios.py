@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 
-from ..dataset import MetaDataset
-from ..task_features import TaskDescription, TaskFeatures, distances
-from . import task_regression
-from .making import UNDESCRIBED, checked, told
-from .performance import WIDTH, Performance, coordinates, performance
-from .selection import NO_GAIN, greedy
-from .suggestion import Design
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.designs.design import UNDESCRIBED, Design, checked, told
+from automl_plugins.meta.designs.performance import (
+    WIDTH,
+    Performance,
+    coordinates,
+    performance,
+    predict,
+)
+from automl_plugins.meta.meta_learner import rank_correlation
+from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, distances
+from automl_plugins.proposers.acquisition import expected_improvement
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -72,10 +79,10 @@ def diverse(
     memory = checked(space, memory, k)
     known = performance(memory)
     plain = known.smoothed
-    described = TaskFeatures(memory, task)
+    described = TaskFeatures(memory.tasks, task)
     if not described.useful:
         return undescribed("diverse", memory, known, plain, k, _doubt(memory, known))
-    predicted = task_regression.predict(described.known, plain, described.new)
+    predicted = predict(described.known, plain, described.new)
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
     likely = similarity(described)
@@ -152,3 +159,135 @@ def _portfolio(
         best = np.minimum(best, scenarios[:, pick])
     scores = np.einsum("ks,sk->k", weights[: len(picks)], scenarios[:, picks])
     return told(method, memory, known.candidates[picks], scores, reasons, notes)
+
+
+NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
+
+
+def greedy(
+    scenarios: FloatArray, weights: FloatArray, doubt: npt.NDArray[np.float64] | None = None
+) -> list[int]:
+    """The configurations that lower the expected regret of the best one most, one by one.
+
+    The gain has diminishing returns, so with equal weights for all picks the greedy choice is at
+    least 1 - 1/e as good as the best set of k (Nemhauser, Wolsey and Fisher 1978).
+
+    Args:
+        scenarios: Regrets (S, C).
+        weights: Probabilities of the scenarios at each pick (k, S).
+        doubt: Standard deviation (C, C) of the difference between the regrets of two
+            configurations in a scenario. A pick then gains as much as is expected of a regret
+            with that deviation from the pick nearest to it. None for none.
+
+    Returns:
+        Indices, distinct: k, or as many as there are configurations.
+    """
+    n_scenarios, n = scenarios.shape
+    best = np.full(n_scenarios, np.inf)
+    chosen: list[int] = []
+    for row in weights[:n]:
+        if chosen and doubt is not None:
+            std = doubt[chosen].min(axis=0)
+            gain = expected_improvement(scenarios, std, best[:, None])
+            expected = row @ (best[:, None] - gain)
+        else:
+            expected = row @ np.minimum(best[:, None], scenarios)
+        expected[chosen] = np.inf
+        # Once the best of every scenario is chosen nothing is gained: then the best on average.
+        tied = np.flatnonzero(expected <= expected.min() + NO_GAIN)
+        pick = int(tied[(row @ scenarios[:, tied]).argmin()])
+        chosen.append(pick)
+        best = np.minimum(best, scenarios[:, pick])
+    return chosen
+
+
+def knn(
+    space: ConfigurationSpace, memory: MetaDataset, task: TaskDescription, k: int = 25
+) -> Design:
+    """The best configuration of each of the k nearest tasks, by L1 distance of meta-features.
+
+    A configuration that a nearer task has contributed is not repeated; a farther task takes its
+    place. Scores are expected regrets.
+
+    Args:
+        space: The search space.
+        memory: Runs of earlier tasks; those without meta-features are left aside.
+        task: Meta-features of the new task; without any it is the portfolio, and the design's
+            notes say so.
+        k: Number of configurations (auto-sklearn: 25).
+
+    Raises:
+        ValueError: As in ``top_k``.
+    """
+    memory = checked(space, memory, k)
+    known = performance(memory)
+    described = TaskFeatures(memory.tasks, task)
+    if not described.useful:
+        return undescribed("knn", memory, known, known.filled, k)
+    gaps = distances(described.known, described.new[None, :])[:, 0]
+    order = [int(t) for t in np.argsort(gaps, kind="stable") if described.described[t]]
+    notes: tuple[str, ...] = ()
+    if n := len(memory.tasks) - len(order):
+        notes = (f"{n} of {len(memory.tasks)} known tasks have no meta-features: left aside.",)
+    expected = similarity(described) @ known.filled
+    return _nearest(
+        "knn", memory, known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes
+    )
+
+
+def opt(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    vectors: FloatArray,
+    losses: FloatArray,
+) -> Design:
+    """``knn`` by the true rank correlation of losses, which only a benchmark knows.
+
+    Args:
+        space: The search space.
+        memory: Runs of earlier tasks.
+        task: Not used.
+        k: Number of configurations.
+        vectors: Configurations (n, d) of the new task, all that matter.
+        losses: Their true losses (n,).
+
+    Raises:
+        ValueError: As in ``top_k``.
+    """
+    memory = checked(space, memory, k)
+    known = performance(memory)
+    keys = memory.vector_space.keys(np.asarray(vectors, dtype=np.float64))
+    place = {int(key): i for i, key in enumerate(keys)}
+    own = [place.get(int(key), -1) for key in memory.vector_space.keys(known.candidates)]
+    here = np.array([i >= 0 for i in own])
+    truth = np.asarray(losses, dtype=np.float64)[np.array(own)[here]]
+    tau = np.array([rank_correlation(row[here], truth) for row in known.filled])
+    order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
+    expected = known.filled.mean(axis=0)
+    return _nearest(
+        "opt", memory, known, k, order, expected, lambda t: f"rank correlation {tau[t]:.2f}"
+    )
+
+
+def _nearest(
+    method: str,
+    memory: MetaDataset,
+    known: Performance,
+    k: int,
+    order: Iterable[int],
+    expected: FloatArray,
+    reason: Callable[[int], str],
+    notes: tuple[str, ...] = (),
+) -> Design:
+    """The best configurations of tasks, in their order, none twice."""
+    found: dict[int, str] = {}
+    for t in order:
+        if len(found) < k and not np.isnan(known.measured[t]).all():
+            best = int(np.nanargmin(known.measured[t]))
+            found.setdefault(best, f"the best on {memory.tasks[t].name}, {reason(t)}")
+    picks = list(found)
+    reasons = list(found.values())
+    return told(method, memory, known.candidates[picks], expected[picks], reasons, notes)

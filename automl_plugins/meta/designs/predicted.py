@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.meta.designs.design import UNDESCRIBED, Design, checked, told
+from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
+
 from ..dataset import MetaDataset
 from ..meta_learner import MetaLearner
-from ..task_features import TaskDescription, TaskFeatures
-from .making import UNDESCRIBED, checked, told
-from .selection import delta_scores
-from .suggestion import Design
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -88,6 +87,17 @@ def delta(
     return _by_learner("delta", space, memory, task, k, learner, rank)
 
 
+def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
+    """The thesis's trade between rank and spread (thesis 6.3), larger is better.
+
+    score = (1 - p)^delta + p, p the predictions (n,) of losses scaled so that 1 is the best. With
+    delta = 0 the first term is 1 everywhere (0^0 = 1), so the order is that of p.
+    """
+    low, high = predicted.min(), predicted.max()
+    p = (high - predicted) / (high - low) if high > low else np.ones(len(predicted))
+    return np.asarray((1.0 - p) ** delta + p)
+
+
 def _by_learner(
     method: str,
     space: ConfigurationSpace,
@@ -109,5 +119,5 @@ def _by_learner(
         f"predicted to be number {place[i] + 1} of the {len(candidates)} known configurations"
         for i in order
     ]
-    notes = () if TaskFeatures(memory, task).useful else (UNDESCRIBED,)
+    notes = () if TaskFeatures(memory.tasks, task).useful else (UNDESCRIBED,)
     return told(method, memory, candidates[order], predicted[order], reasons, notes)

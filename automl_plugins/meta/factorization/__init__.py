@@ -1,11 +1,17 @@
 """Probabilistic matrix factorisation of pipelines x data sets (Fusi, Sheth and Elibol 2018)."""
 
-from .files import FactorizationFileError
+from automl_plugins.meta.factorization.model import FactorizationFileError
+from automl_plugins.meta.factorization.posterior import Scaling
+from automl_plugins.meta.factorization.recommendation import (
+    Pick,
+    by_distance,
+    complementary,
+    of_nearest,
+)
+
 from .model import MatrixFactorization
-from .portfolio import Pick, by_distance, complementary, of_nearest
 from .posterior import Conditioned
 from .recommendation import Recommendation, Recommender
-from .scaling import Scaling
 
 __all__ = [
     "Conditioned",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import zipfile
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -13,18 +16,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._optional import require
+from automl_plugins.meta.factorization.likelihood import Kernel, Parameters, variance
+from automl_plugins.meta.factorization.posterior import ScalePrior, Scaling, ScalingName, scales
+from automl_plugins.meta.factorization.training import pipeline_means, principal_components
 
-from . import files
-from .kernels import Kernel, Parameters, variance
 from .posterior import Conditioned
-from .scaling import ScalePrior, Scaling, ScalingName, scales
-from .start import pipeline_means, principal_components
 from .training import Optimizer, Schedule, fitted
 
 FloatArray = npt.NDArray[np.float64]
 
 _FILL_ROUNDS = 5  # of predicting what is missing before training
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
+
+# A saved model is one ``.npz`` file: plain arrays and a JSON header, nothing pickled.
+FORMAT, VERSION = "automl_plugins.MatrixFactorization", 1
+_PARAMETERS = ("places", "log_noise", "log_lengths", "log_amplitude")
+_PRIOR = ("log_stretch", "line", "deviation")
+
+
+class FactorizationFileError(ValueError):
+    """A file that holds no factorisation that this version can read."""
 
 
 class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
@@ -218,7 +229,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
     def conditioned(self) -> Conditioned:
         """The processes of a new data set, to be conditioned on one loss after the other."""
         check_is_fitted(self, "parameters_")
-        return Conditioned(self)
+        return Conditioned(self.kernel, self.parameters_, self.mean_, self.scale_prior_)
 
     def scaled(self, Y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Losses (N, D) with every data set on the common scale."""
@@ -237,7 +248,27 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             NotFittedError: If ``fit`` was not called.
         """
         check_is_fitted(self, "parameters_")
-        files.write(self, path)
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "arguments": self.get_params(),
+            "n_data_sets": int(self.n_data_sets_),
+        }
+        arrays: dict[str, Any] = {
+            "header": np.array(json.dumps(header)),
+            "mean": self.mean_,
+            "scores": np.array(self.scores_, dtype=np.float64),
+        }
+        arrays |= {name: getattr(self.parameters_, name) for name in _PARAMETERS}
+        arrays |= {name: np.asarray(getattr(self.scale_prior_, name)) for name in _PRIOR}
+        target = Path(path)
+        partial = target.with_name(target.name + ".partial")
+        try:  # what is there stays until the new file is complete
+            with partial.open("wb") as file:
+                np.savez(file, **arrays)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -247,7 +278,25 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             FactorizationFileError: If the file is no such model, damaged, or of a later version.
             FileNotFoundError: If there is none.
         """
-        return files.read(cls, path)
+        header, arrays = _read_archive(path)
+        try:
+            model = cls(**header["arguments"])
+            model.check_arguments()
+            parameters = Parameters(**{name: arrays[name] for name in _PARAMETERS})
+            n, q = parameters.places.shape
+            shapes = {"log_noise": (n,), "mean": (n,), "log_lengths": (q,), "log_amplitude": (1,)}
+            for name, shape in shapes.items():
+                if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+                    raise ValueError(f"{name} has shape {arrays[name].shape}, not {shape}")
+            model.mean_ = arrays["mean"]
+            model.scores_ = arrays["scores"].tolist()
+            log_stretch, line, deviation = (arrays[name] for name in _PRIOR)
+            model.scale_prior_ = ScalePrior(log_stretch, line, float(deviation))
+            model.n_data_sets_ = int(header["n_data_sets"])
+            model._set(parameters)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        return model
 
     # --- the parts ------------------------------------------------------------------------------
 
@@ -261,8 +310,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
 
     def _set(self, parameters: Parameters) -> None:
         self.parameters_ = parameters
-        lengths = np.exp(parameters.log_lengths)
-        self.embedding_ = parameters.places / lengths
+        self.embedding_ = parameters.embedding
         self.noise_ = parameters.noise
         self.n_pipelines_ = len(parameters.places)
 
@@ -330,8 +378,6 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
 def _matrix(Y: npt.ArrayLike) -> FloatArray:
     """Losses (N, D), checked."""
     losses = np.asarray(Y)
-    if losses.dtype.kind not in "fiu":
-        losses = losses.astype(np.float64)
     if losses.dtype.kind != "f":
         losses = losses.astype(np.float64)
     if losses.ndim != 2 or 0 in losses.shape:
@@ -348,3 +394,40 @@ def _matrix(Y: npt.ArrayLike) -> FloatArray:
     if np.isnan(losses).all():
         raise ValueError("Y has no loss at all: nothing to learn from.")
     return losses
+
+
+def _read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a saved model."""
+    try:
+        # Opened here: numpy leaves a file that it cannot read open.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays["header"]))
+        version = header["version"] if header["format"] == FORMAT else None
+    except FileNotFoundError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise _unreadable(path, error) from error
+    if not isinstance(version, int):
+        raise FactorizationFileError(f"{path} is a {header['format']!r}, no factorisation.")
+    if version > VERSION:
+        raise FactorizationFileError(
+            f"{path} has version {version} of the format, this release reads up to {VERSION}:"
+            " install a newer release, or fit the model anew."
+        )
+    return header, arrays
+
+
+def _unreadable(path: str | os.PathLike[str], error: Exception) -> FactorizationFileError:
+    return FactorizationFileError(
+        f"{path} is no factorisation, or damaged ({type(error).__name__}: {error}). Copy it again,"
+        " or fit the model anew and save it."
+    )

@@ -1,24 +1,136 @@
-"""What a factorisation expects of all pipelines on a new data set, pipeline by pipeline.
+"""A new data set: the scale of its losses, and what to expect of all pipelines.
 
-Observations are added one by one: each costs one column of the kernel and one row of the
-Cholesky factor, milliseconds for tens of thousands of pipelines.
+Losses of data set d are ``y = shift_d + stretch_d z``. For a new one both are unknown. They have
+the posterior of a Gaussian model: ``z`` is that of the factorisation, ``log stretch`` and then
+``shift`` are distributed as among the known data sets, with a wide alternative in case that the
+new losses are in another unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from .kernels import AnyFloats, column, variance
-
-if TYPE_CHECKING:
-    from .model import MatrixFactorization
+from automl_plugins.meta.factorization.likelihood import (
+    AnyFloats,
+    Kernel,
+    Parameters,
+    column_of,
+    variance,
+)
 
 FloatArray = npt.NDArray[np.float64]
+ScalingName = Literal["regret", "standardised"]
+Scaling = ScalingName | None
+
+_QUANTILES = 15  # stretches of known data sets that are tried for a new one
+_WIDE = 13  # other stretches, around the deviation of its losses
+_FOREIGN = -10.0  # log prior odds of losses in another unit
+_LEAST = 0.01  # deviation of the shift among data sets, in their median stretch
+_VAGUE = 10.0  # deviation of the shift then, in stretches
+
+
+def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
+    """Shift (D,) and stretch (D,) of the losses (N, D) of each data set; NaN where there is none.
+
+    A data set without losses has those of none (0 and 1), one whose losses are equal a stretch
+    of 1.
+    """
+    d = y.shape[1]
+    shift, stretch = np.zeros(d), np.ones(d)
+    if scaling is None:
+        return shift, stretch
+    for column in range(d):
+        known = y[~np.isnan(y[:, column]), column].astype(np.float64)
+        if not len(known):
+            continue
+        if scaling == "regret":
+            shift[column], spread = float(known.min()), float(np.ptp(known))
+        else:
+            shift[column], spread = float(known.mean()), _deviation(known)
+        if spread > 1e-12 * max(float(np.abs(known).max()), 1e-300):
+            stretch[column] = spread
+    return shift, stretch
+
+
+@dataclass(frozen=True)
+class ScalePrior:
+    """How shift and stretch are distributed among data sets.
+
+    Attributes:
+        log_stretch: Stretches that are tried, all equally likely (G,); empty if all losses have
+            one scale, which a new data set then has, too.
+        line: Intercept and slope of the shift in ``log stretch`` (2,).
+        deviation: Standard deviation of the shift around that line.
+    """
+
+    log_stretch: FloatArray
+    line: FloatArray
+    deviation: float
+
+    @classmethod
+    def learn(cls, shift: FloatArray, stretch: FloatArray, scaling: Scaling) -> ScalePrior:
+        """The distribution among known data sets (D,)."""
+        if scaling is None:
+            return cls(np.zeros(0), np.zeros(2), 0.0)
+        logs = np.log(stretch)
+        grid = np.unique(np.quantile(logs, np.linspace(0.01, 0.99, _QUANTILES)))
+        design = np.column_stack([np.ones(len(logs)), logs])
+        unit = float(np.exp(np.median(logs)))  # squares of losses may not be representable
+        line = np.linalg.lstsq(design, shift / unit, rcond=None)[0]
+        residual = shift / unit - design @ line
+        # One data set has no deviation.
+        return cls(grid, line * unit, max(float(residual.std()), _LEAST) * unit)
+
+    def infer(self, y: FloatArray, mean: FloatArray, L: FloatArray) -> tuple[float, float]:
+        """Posterior mean of the shift and geometric mean of the stretch of a new data set.
+
+        Given the stretch b, ``y ~ N(shift + b mean, b^2 C)`` is linear in the shift, which is
+        integrated out; b is summed out on a grid.
+
+        Args:
+            y: Its observed losses (n,).
+            mean: Their prior means on the common scale (n,).
+            L: Cholesky factor (n, n) of their prior covariance C there.
+        """
+        n = len(y)
+        if not len(self.log_stretch) or not n:
+            return 0.0, 1.0
+        white = solve_triangular(
+            L, np.column_stack([np.ones(n), mean, y]), lower=True, check_finite=False
+        )
+        one, m, w = white.T
+        near = self.log_stretch
+        size = _deviation(y)
+        far = np.log(size or max(abs(float(y[0])), 1e-300)) + np.linspace(-1.5, 4.0, _WIDE)
+        log_b = np.concatenate([near, far])
+        b = np.exp(log_b)
+        # In units of b: losses w, centre and deviation of the shift, and the shift itself.
+        losses = w[:, None] / b - m[:, None]
+        centre = np.append(self.line[0] + self.line[1] * near, np.full(_WIDE, y.mean())) / b
+        deviation = np.append(self.deviation / b[: len(near)], np.full(_WIDE, _VAGUE))
+        prior = np.repeat([-np.log(len(near)), _FOREIGN - np.log(_WIDE)], [len(near), _WIDE])
+        precision = float(one @ one) + deviation**-2.0
+        shift = (one @ losses + centre * deviation**-2.0) / precision
+        with np.errstate(over="ignore"):  # a stretch that is wrong by 150 digits: impossible
+            quadratic = ((losses - np.outer(one, shift)) ** 2).sum(axis=0)
+            quadratic += ((shift - centre) / deviation) ** 2
+        log = prior - n * log_b - 0.5 * (quadratic + np.log(precision * deviation**2))
+        weights = np.exp(log - log.max())
+        weights /= weights.sum()
+        return float(weights @ (shift * b)), float(np.exp(weights @ log_b))
+
+
+def _deviation(values: FloatArray) -> float:
+    """Standard deviation of values (n,) whose squares may not be representable."""
+    size = float(np.abs(values).max())
+    return float((values / size).std()) * size if size > 0.0 else 0.0
+
 
 _GROWTH = 256  # observations that are made room for at once
 _SINGLE = 8192  # pipelines from which the columns are kept in single precision
@@ -27,26 +139,34 @@ _SINGLE = 8192  # pipelines from which the columns are kept in single precision
 class Conditioned:
     """The processes of a new data set, conditioned on losses of some pipelines.
 
+    Each costs one column of the kernel and one row of the Cholesky factor, milliseconds for tens
+    of thousands of pipelines.
+
     Args:
-        model: A fitted factorisation.
+        kernel: The kernel of a fitted factorisation.
+        parameters: What it was trained to.
+        mean: Mean scaled loss of each pipeline (N,).
+        scale_prior: How data sets are scaled.
 
     Attributes:
         rows: Pipelines observed so far, in order, each once.
     """
 
-    def __init__(self, model: MatrixFactorization) -> None:
-        self.model = model
+    def __init__(
+        self, kernel: Kernel, parameters: Parameters, mean: FloatArray, scale_prior: ScalePrior
+    ) -> None:
         self.rows: list[int] = []
-        self._p = model.parameters_
-        n = len(self._p.places)
+        self._kernel, self._p = kernel, parameters
+        self._mean, self._scale_prior = mean, scale_prior
+        n = len(mean)
         self._kind: Any = np.float32 if n >= _SINGLE else np.float64
-        self._places: AnyFloats = np.asarray(model.embedding_, dtype=self._kind)
+        self._places: AnyFloats = np.asarray(parameters.embedding, dtype=self._kind)
         self._squares = np.einsum("ij,ij->i", self._places, self._places)
         self._V = np.empty((0, n), dtype=self._kind)  # L^-1 K(rows, all)
         self._L = np.zeros((0, 0))
         self._explained = np.zeros(n)
-        self._prior = variance(model.kernel, self._p)
-        self._noise = self._p.noise
+        self._prior = variance(kernel, parameters)
+        self._noise = parameters.noise
 
     def observe(self, row: int) -> None:
         """Add a pipeline; a second time changes nothing."""
@@ -59,7 +179,7 @@ class Conditioned:
             L = np.zeros((t + _GROWTH, t + _GROWTH))
             L[:t, :t] = self._L
             self._V, self._L = grown, L
-        k = column(self.model.kernel, self._p, self._places, self._squares, row)
+        k = column_of(self._kernel, self._p, self._places, self._squares, row)
         known = self._V[:t, row].copy()  # L^-1 K(rows, row)
         pivot = np.sqrt(max(self._prior[row] - known @ known, 0.0) + self._noise[row])
         self._L[t, :t] = known
@@ -89,9 +209,9 @@ class Conditioned:
         means of the pipelines.
         """
         t = len(self.rows)
-        z = (losses - shift) / stretch - self.model.mean_[self.rows]
+        z = (losses - shift) / stretch - self._mean[self.rows]
         weights = solve_triangular(self._L[:t, :t], z, lower=True, check_finite=False)
-        mean = self.model.mean_ + weights.astype(self._kind) @ self._V[:t]
+        mean = self._mean + weights.astype(self._kind) @ self._V[:t]
         left = np.maximum(self._prior - self._explained, 0.0) + self._noise
         return mean, np.sqrt(left)
 
@@ -110,8 +230,8 @@ class Conditioned:
     def scale(self, losses: FloatArray) -> tuple[float, float]:
         """Shift and stretch of the new data set, given losses (n,) of ``rows``."""
         t = len(self.rows)
-        return self.model.scale_prior_.infer(
-            np.asarray(losses, dtype=np.float64), self.model.mean_[self.rows], self._L[:t, :t]
+        return self._scale_prior.infer(
+            np.asarray(losses, dtype=np.float64), self._mean[self.rows], self._L[:t, :t]
         )
 
     def __getstate__(self) -> dict[str, Any]:

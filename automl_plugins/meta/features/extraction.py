@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.meta.features import information, landmarkers, simple, statistical
-from automl_plugins.meta.features.budget import Unit, quiet, run
-from automl_plugins.meta.features.sampling import subsample
-from automl_plugins.meta.features.table import Column, read_table
-from automl_plugins.meta.features.target import TASKS, Target, Task, read_target
+from automl_plugins.meta.features.encoding import subsample
+from automl_plugins.meta.features.table import TASKS, Column, Target, Task, read_table, read_target
+from automl_plugins.meta.features.units import Unit, quiet, run
 from automl_plugins.streams import Streams
 
 Group = Literal["simple", "statistical", "information", "landmarking"]

@@ -11,10 +11,9 @@ from math import log
 import numpy as np
 from scipy.stats import entropy
 
-from automl_plugins.meta.features.budget import Clock, Outcome, Unit
 from automl_plugins.meta.features.statistical import standardised
-from automl_plugins.meta.features.table import Column
-from automl_plugins.meta.features.target import Target, Task
+from automl_plugins.meta.features.table import Column, Target, Task
+from automl_plugins.meta.features.units import Clock, Outcome, Unit
 
 _SIZES = (
     "NumberOfInstances",

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from automl_plugins.meta.features.aggregate import suffixed, summarise
-from automl_plugins.meta.features.budget import Clock, Outcome, Unit
-from automl_plugins.meta.features.table import Column, FloatArray
-from automl_plugins.meta.features.target import Target, Task
+from automl_plugins.meta.features.table import Column, FloatArray, Target, Task
+from automl_plugins.meta.features.units import Clock, Outcome, Unit, suffixed, summarise
 
 _KURTOSIS = suffixed("Kurtosis")
 _SKEWNESS = suffixed("Skewness")

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
 import os
 import secrets
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._optional import require
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
+from ..alignment import AlignOptions
+from ..dataset import MetaDataset
 from ..encoding import checked_name
-from ..files import read_searches
-from .reader import StoreReader
+from ..files import StoredSearch, read_searches, write_searches
+from ..tasks import MetaTask
+
+require("sqlalchemy", needed_by="MetaStore", extra="store")
+
+from . import reading, writing  # noqa: E402
+from .connection import Database, open_store, parse_url  # noqa: E402
 
 
-class MetaStore(StoreReader):
+class MetaStore:
     """Runs of earlier tasks in an SQLite file or a PostgreSQL database.
 
     Kept are: tasks (name, meta-features, tags), the search spaces, searches (framework, seed) and
@@ -52,6 +62,18 @@ class MetaStore(StoreReader):
         ValueError: For an address that is none.
     """
 
+    def __init__(self, url: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
+        if not 0 < timeout < math.inf:
+            raise ValueError(f"timeout must be a positive number of seconds, got {timeout}.")
+        self._database = Database(parse_url(url), timeout=timeout)
+        try:
+            open_store(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+
+    # --- writing ------------------------------------------------------------------------------
+
     def describe(
         self,
         task: str,
@@ -70,8 +92,6 @@ class MetaStore(StoreReader):
             TypeError: For a meta-feature that is no number, or a tag that is no text.
             ValueError: For an infinite meta-feature, or a name that is empty or too long.
         """
-        from . import writing
-
         description = writing.Description.of(task, meta_features or {}, tags or {})
         self._database.write(lambda connection: writing.describe(connection, description))
 
@@ -163,8 +183,6 @@ class MetaStore(StoreReader):
             TypeError: For a value that cannot be stored; then none of the runs is.
             ValueError: The same.
         """
-        from . import writing
-
         rows = writing.Rows.of(record, search=search, keys=keys)
         return self._database.write(lambda connection: writing.add_runs(connection, rows))
 
@@ -177,8 +195,6 @@ class MetaStore(StoreReader):
         Raises:
             ValueError: If there is no such task.
         """
-        from . import writing
-
         count = self._database.write(lambda connection: writing.delete_task(connection, task))
         if count is None:
             raise ValueError(f"{self} has no task {task!r}.")
@@ -195,8 +211,6 @@ class MetaStore(StoreReader):
         Raises:
             ValueError: If there is no such search.
         """
-        from . import writing
-
         count = self._database.write(lambda c: writing.delete_search(c, search, task))
         if count is None:
             where = "" if task is None else f" in the task {task!r}"
@@ -216,8 +230,6 @@ class MetaStore(StoreReader):
         Raises:
             ValueError: For a file of something else, or one that is damaged.
         """
-        from . import writing
-
         found = [
             (
                 writing.Description.of(s.record.name, s.record.meta_features, s.record.tags),
@@ -251,9 +263,165 @@ class MetaStore(StoreReader):
             TypeError: For an array of objects.
             ValueError: If there is no such task.
         """
-        from . import artifacts
-
         checked_name(name, "The name of an artifact")
-        content = artifacts.to_bytes(arrays)
-        if not self._database.write(lambda c: artifacts.save(c, task, name, version, content)):
+        content = writing.pack(arrays)
+        if not self._database.write(
+            lambda c: writing.save_artifact(c, task, name, version, content)
+        ):
             raise ValueError(f"{self} has no task {task!r}.")
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def tasks(self, *, tags: Mapping[str, str] | None = None) -> list[MetaTask]:
+        """The tasks that have all these tags, in the order in which they were stored."""
+        keep = _filter(None, (), tags)
+        return [t for t in self._database.read(reading.read_tasks).values() if keep(t)]
+
+    def searches(self) -> list[reading.SearchInfo]:
+        """What is stored of each search, task by task."""
+        return self._database.read(reading.read_infos)
+
+    def records(
+        self,
+        tasks: Collection[str] | None = None,
+        *,
+        exclude: Collection[str] = (),
+        tags: Mapping[str, str] | None = None,
+        framework: str | None = None,
+        search: str | None = None,
+    ) -> list[TaskRecord]:
+        """The runs in plain values, a record for each search, runs in the order of storage.
+
+        Runs of equal configurations share one dictionary: it is there to be read.
+
+        Args:
+            tasks: Names of tasks; None takes all.
+            exclude: Names of tasks that are left out, whether they are there or not.
+            tags: Tags that a task must have.
+            framework: What a search must have been made with.
+            search: Name that a search must have.
+
+        Raises:
+            ValueError: For a task that is not there.
+        """
+        keep = self._filter(tasks, exclude, tags)
+        with _collector_paused():
+            found = self._database.read(
+                lambda c: reading.read_searches(c, keep, framework=framework, search=search)
+            )
+        return [stored.record for stored in found if len(stored.record)]
+
+    def dataset(
+        self,
+        space: ConfigurationSpace | None = None,
+        *,
+        tasks: Collection[str] | None = None,
+        exclude: Collection[str] = (),
+        tags: Mapping[str, str] | None = None,
+        framework: str | None = None,
+        **options: Unpack[AlignOptions],
+    ) -> MetaDataset:
+        """The runs aligned to a search space: the form that designs and models read.
+
+        Arguments are those of ``records`` and of ``MetaDataset.from_records``, and so are the
+        errors.
+        """
+        with _collector_paused():
+            records = self.records(tasks, exclude=exclude, tags=tags, framework=framework)
+            return MetaDataset.from_records(records, space, **options)
+
+    def export(self, path: str | os.PathLike[str], tasks: Collection[str] | None = None) -> None:
+        """Write all runs, or those of some tasks, to one file (see ``files.write_records``).
+
+        Raises:
+            ValueError: For a task that is not there, or a suffix other than .json.xz and .json.
+        """
+        keep = self._filter(tasks, (), None)
+        found = self._database.read(lambda c: reading.read_searches(c, keep, with_keys=True))
+        searched = {stored.record.name for stored in found}
+        bare = [task for task in self.tasks() if keep(task) and task.name not in searched]
+        write_searches(path, [StoredSearch(_described(task)) for task in bare] + found)
+
+    def load_artifact(
+        self, task: str, name: str, *, version: str
+    ) -> dict[str, npt.NDArray[Any]] | None:
+        """What ``save_artifact`` kept; None if there is nothing of this version."""
+        content = self._database.read(lambda c: reading.load_artifact(c, task, name, version))
+        return None if content is None else reading.unpack(content)
+
+    # --- itself -------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Its address, without the password."""
+        return str(self._database)
+
+    def close(self) -> None:
+        """Close the connections; another call of any method opens one again."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], MetaStore], tuple[str]]:
+        address = self._database.url.render_as_string(hide_password=False)
+        return partial(type(self), timeout=self._database.timeout), (address,)
+
+    def _filter(
+        self,
+        tasks: Collection[str] | None,
+        exclude: Collection[str],
+        tags: Mapping[str, str] | None,
+    ) -> Callable[[MetaTask], bool]:
+        keep = _filter(tasks, exclude, tags)
+        if tasks is not None:
+            known = {task.name for task in self.tasks()}
+            if absent := sorted(set(tasks) - known):
+                raise ValueError(
+                    f"{self} has no task {', '.join(map(repr, absent))}; it has {len(known)}:"
+                    f" {', '.join(sorted(known)[:10])}{', ...' if len(known) > 10 else ''}."
+                )
+        return keep
+
+
+def _filter(
+    tasks: Collection[str] | None, exclude: Collection[str], tags: Mapping[str, str] | None
+) -> Callable[[MetaTask], bool]:
+    for name, given in (("tasks", tasks), ("exclude", exclude)):
+        if isinstance(given, str):
+            raise TypeError(f"{name} must be a list of names, got the text {given!r}.")
+    wanted = None if tasks is None else set(tasks)
+    unwanted = set(exclude)
+    asked = dict(tags or {})
+
+    def keep(task: MetaTask) -> bool:
+        return (
+            (wanted is None or task.name in wanted)
+            and task.name not in unwanted
+            and all(task.tags.get(name) == value for name, value in asked.items())
+        )
+
+    return keep
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A million new objects without garbage: looking for some takes a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _described(task: MetaTask) -> TaskRecord:
+    """A task of which no run is known."""
+    return TaskRecord(task.name, [], np.empty(0), meta_features=task.meta_features, tags=task.tags)

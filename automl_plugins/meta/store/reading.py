@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,8 @@ from automl_plugins.records.task_record import TaskRecord
 from ..encoding import meta_features_of, space_of
 from ..files import StoredSearch
 from ..tasks import MetaTask
-from .errors import StoreError
-from .reader import SearchInfo
-from .schema import runs, searches, spaces, tasks
+from .connection import StoreError
+from .schema import artifacts, runs, searches, spaces, tasks
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -27,6 +27,25 @@ _ROWS = 10_000  # read at once, unless one search has more
 _SEARCHES = 500  # asked for at once
 
 Keep = Callable[[MetaTask], bool]
+
+
+@dataclass(frozen=True)
+class SearchInfo:
+    """What is stored of a search.
+
+    Attributes:
+        task: Name of its task.
+        search: Its own name, unique in the task.
+        framework: What it was made with; empty where that is not known.
+        seed: Its seed; None where that is not known.
+        n_runs: Runs that are stored.
+    """
+
+    task: str
+    search: str
+    framework: str
+    seed: int | None
+    n_runs: int
 
 
 def _parsed(text: str) -> Any:
@@ -187,3 +206,21 @@ def _read_runs(connection: Connection, ids: list[int], *, with_keys: bool) -> _C
         budget=np.array(budget, dtype=np.float64),
         times=np.array(times, dtype=np.float64),
     )
+
+
+def load_artifact(connection: Connection, task: str, name: str, version: str) -> bytes | None:
+    """Content of an artifact; None if there is none of this version."""
+    c = artifacts.c
+    query = (
+        sa.select(c.content)
+        .join(tasks, tasks.c.id == c.task_id)
+        .where(tasks.c.name == task, c.name == name, c.version == version)
+    )
+    content = connection.execute(query).scalar()
+    return None if content is None else bytes(content)
+
+
+def unpack(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that ``writing.pack`` made bytes of."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}

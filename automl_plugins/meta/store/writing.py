@@ -6,11 +6,13 @@ each other in a circle.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
@@ -214,3 +216,35 @@ def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     insert: sa.Insert = dialect.insert(table).on_conflict_do_nothing()
     return insert
+
+
+def pack(arrays: Mapping[str, Any]) -> bytes:
+    """Arrays by name as the content of an npz file.
+
+    Raises:
+        TypeError: For an array of objects, which only pickle can write.
+    """
+    plain = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in plain.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
+    file = io.BytesIO()
+    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def save_artifact(
+    connection: Connection, task: str, name: str, version: str, content: bytes
+) -> bool:
+    """Put an artifact in the place of an earlier one; False if there is no such task."""
+    # The lock is what lets two writers take turns.
+    query = sa.select(tasks.c.id).where(tasks.c.name == task).with_for_update()
+    task_id = connection.execute(query).scalar()
+    if task_id is None:
+        return False
+    c = artifacts.c
+    connection.execute(artifacts.delete().where(c.task_id == task_id, c.name == name))
+    connection.execute(
+        artifacts.insert().values(task_id=task_id, name=name, version=version, content=content)
+    )
+    return True

@@ -20,9 +20,14 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from automl_plugins.meta.factorization import FactorizationFileError, MatrixFactorization
-from automl_plugins.meta.factorization.kernels import Kernel, Parameters, covariance
-from automl_plugins.meta.factorization.likelihood import objective, patterns
-from automl_plugins.meta.factorization.scaling import ScalePrior, scales
+from automl_plugins.meta.factorization.likelihood import (
+    Kernel,
+    Parameters,
+    covariance,
+    objective,
+    patterns,
+)
+from automl_plugins.meta.factorization.posterior import ScalePrior, scales
 from automl_plugins.meta.factorization.training import _Adam
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
