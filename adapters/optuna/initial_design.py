@@ -30,8 +30,8 @@ from automl_plugins.meta.warm_start import (
     checked_mode,
     checked_number,
     n_suggestions,
-    space_filling,
 )
+from automl_plugins.proposers.design import space_filling
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams

@@ -9,13 +9,9 @@ import numpy.typing as npt
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 from smac.model.abstract_model import AbstractModel
 
-from automl_plugins.proposers.acquisition import (
-    gbqr_median,
-    log_expected_improvement,
-    lower_confidence_bound,
-    weighted,
-)
+from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
 from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.surrogates.improvement import log_expected_improvement
 
 from ._private import space_of
 

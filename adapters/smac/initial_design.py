@@ -14,14 +14,13 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.design import Design
 from automl_plugins.meta.memories import Memory, opened
-from automl_plugins.meta.tasks import TaskDescription
+from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
     checked_mode,
     checked_number,
-    describe,
     n_remaining,
     n_suggestions,
     name_of,
@@ -99,7 +98,10 @@ class MetaInitialDesign(AbstractInitialDesign):
         k = min(k, _MOST) if n_configs is None else k
         ready = isinstance(design, Design)
         dataset = None if ready and memory is None else opened(memory, space, exclude=exclude)
-        task = None if ready or dataset is None else describe(dataset, X, y, meta_features)
+        task = None
+        if dataset is not None and not ready:
+            wanted = bool(dataset.meta_feature_names())
+            task = describe_task(meta_features, X, y, wanted=wanted).meta_features
         self.suggestions = advise(space, dataset, k=k, task=task, design=design)
         suggested = [as_configuration(space, s.vector) for s in self.suggestions]
         for config in suggested:

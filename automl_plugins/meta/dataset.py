@@ -15,13 +15,12 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.outliers import tame
+from automl_plugins.records.scores import by_task
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
-
-from .scores import by_task
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

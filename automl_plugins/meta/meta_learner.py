@@ -19,9 +19,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
+from automl_plugins.records.scores import standardised
 
 from .dataset import MetaDataset
-from .scores import standardised
 from .tasks import MetaTask
 
 FloatArray = npt.NDArray[np.float64]

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from automl_plugins import meta
 
 from .known_meanings import DataSize
 
@@ -54,6 +57,39 @@ def meta_feature_values(tasks: Sequence[MetaTask], names: Sequence[str]) -> Floa
         [[task.meta_features.get(name, np.nan) for name in names] for task in tasks],
         dtype=np.float64,
     ).reshape(len(tasks), len(names))
+
+
+def describe_task(
+    meta_features: TaskDescription = None,
+    X: Any = None,
+    y: Any = None,
+    *,
+    name: str = "",
+    wanted: bool = True,
+) -> MetaTask:
+    """A new task, from its meta-features or its data; without either nothing is known of it.
+
+    Args:
+        meta_features: Numbers by name.
+        X: The data instead, of which meta-features are computed.
+        y: Their target.
+        name: Name of the task.
+        wanted: Whether there are meta-features to compare with; else none are computed.
+
+    Raises:
+        TypeError: For meta-features that are no mapping.
+        ValueError: For X without y, or the reverse, or meta-features beside them.
+    """
+    if (X is None) != (y is None):
+        given, absent = ("X", "y") if y is None else ("y", "X")
+        raise ValueError(f"{given} without {absent}: meta-features need both.")
+    if X is not None and meta_features is not None:
+        raise ValueError("Pass X and y or their meta-features, not both.")
+    if meta_features is not None and not isinstance(meta_features, Mapping):
+        raise TypeError(f"Meta-features must be numbers by name, got {meta_features!r}.")
+    if X is not None and wanted:
+        meta_features = meta.meta_features(X, y)  # loads the learners of landmarkers
+    return MetaTask(name, meta_features or {})
 
 
 class TaskFeatures:

@@ -15,7 +15,7 @@ mode         suggestions          then of the start-up
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, cast, get_args
@@ -26,16 +26,13 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.meta.alignment import notes
 from automl_plugins.meta.designs.design import Design, Suggestion
-from automl_plugins.meta.tasks import TaskDescription
-from automl_plugins.proposers.design import next_point
+from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
-from .dataset import MetaDataset
 from .designs import InitialDesign
-from .features.extraction import meta_features
 from .memories import Memory, opened
 
 logger = logging.getLogger("automl_plugins.meta.warm_start")
@@ -53,8 +50,6 @@ DESIGNS: Mapping[str, InitialDesign] = {
     "top_k": designs.top_k,
     "bad_start": designs.bad_start,
 }
-
-_POOL = 256  # candidates for each space-filling point
 
 
 AnyDesign = InitialDesign | Design | str
@@ -158,17 +153,18 @@ def advise(
     k = checked_number("The number of suggestions", k, least=1)
     function = design_of(design)
     if isinstance(function, Design):
-        found = fitted(function, space)
+        found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
     else:
         dataset = opened(memory, space, exclude=exclude)
-        described = describe(dataset, X, y, task)
+        known = dataset.meta_feature_names()
+        described = describe_task(task, X, y, wanted=bool(known)).meta_features
         found = function(space, dataset, described, k)
         if not isinstance(found, Design):
             raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
         found = replace(
             found,
-            notes=(*found.notes, *_half_described(dataset, described), *notes(dataset.coverage)),
+            notes=(*found.notes, *_half_described(known, described), *notes(dataset.coverage)),
         )
     if len(found) < k:
         note = f"{k} suggestions were asked for, there are {len(found)}."
@@ -177,36 +173,14 @@ def advise(
     return found
 
 
-def _half_described(dataset: MetaDataset, task: TaskDescription) -> tuple[str, ...]:
-    names = dataset.meta_feature_names()
-    n = sum(np.isfinite(float((task or {}).get(name, np.nan))) for name in names)
+def _half_described(names: Sequence[str], task: Mapping[str, float]) -> tuple[str, ...]:
+    n = sum(np.isfinite(float(task.get(name, np.nan))) for name in names)
     if not 0 < n < len(names) / 2:
         return ()
     return (
         f"The task has {n} of the memory's {len(names)} meta-features: is it of the same kind,"
         " and described in the same way?",
     )
-
-
-def describe(
-    dataset: MetaDataset, X: Any = None, y: Any = None, task: TaskDescription = None
-) -> Mapping[str, float]:
-    """Meta-features of the new task; empty where they are not known, or the memory has none.
-
-    Raises:
-        TypeError: For meta-features that are no mapping.
-        ValueError: For X without y, or the reverse, or meta-features beside them.
-    """
-    if (X is None) != (y is None):
-        given, absent = ("X", "y") if y is None else ("y", "X")
-        raise ValueError(f"{given} without {absent}: meta-features need both.")
-    if X is not None and task is not None:
-        raise ValueError("Pass X and y or their meta-features, not both.")
-    if task is not None and not isinstance(task, Mapping):
-        raise TypeError(f"Meta-features must be numbers by name, got {task!r}.")
-    if X is None or not dataset.meta_feature_names():  # nothing to compare: designs say so
-        return task or {}
-    return meta_features(X, y)
 
 
 def design_of(design: AnyDesign) -> InitialDesign | Design:
@@ -237,7 +211,7 @@ def name_of(design: AnyDesign) -> str:
     return design if isinstance(design, str) else getattr(design, "__name__", repr(design))
 
 
-def fitted(design: Design, space: ConfigurationSpace) -> Design:
+def fit_design(design: Design, space: ConfigurationSpace) -> Design:
     """A design as configurations of a search space: clipped, imputed, dropped, none twice.
 
     Raises:
@@ -260,23 +234,3 @@ def fitted(design: Design, space: ConfigurationSpace) -> Design:
     moved = coverage.n_dropped or coverage.n_clipped or coverage.imputed or coverage.ignored
     notes = (*design.notes, f"Fitted to the search space: {coverage}.") if moved else design.notes
     return Design(design.method, suggestions, notes)
-
-
-# --- the rest of the start-up ---------------------------------------------------------------
-
-
-def space_filling(
-    space: VectorSpace, tried: FloatArray, n: int, rng: np.random.Generator
-) -> FloatArray:
-    """Points (m, d) that fill a space beside those tried (t, d).
-
-    Fewer than n where nothing new could be drawn.
-    """
-    begun = len(tried)
-    for _ in range(n):
-        pool = space.sample(_POOL, rng)
-        pool = pool[~space.seen(pool, np.sort(space.keys(tried)))]
-        if not len(pool):
-            break
-        tried = np.vstack([tried, next_point(space, pool, tried, rng)])
-    return tried[begun:]

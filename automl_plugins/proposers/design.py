@@ -17,6 +17,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 FloatArray = npt.NDArray[np.float64]
 
 _BEST_OF = 8  # more candidates push the design into the corners of the space
+_POOL = 256  # candidates for each point of ``space_filling``
 _SMALL_GRID = 256  # values of which none should come twice
 
 
@@ -44,6 +45,23 @@ def next_point(
         pool = pool[rng.choice(len(pool), _BEST_OF, replace=False)]
     gaps = distances(space.features(pool), space.features(tried)).min(axis=1)
     return np.asarray(pool[int(gaps.argmax())])
+
+
+def space_filling(
+    space: VectorSpace, tried: FloatArray, n: int, rng: np.random.Generator
+) -> FloatArray:
+    """Points (m, d) that fill a space beside those tried (t, d).
+
+    Fewer than n where nothing new could be drawn.
+    """
+    begun = len(tried)
+    for _ in range(n):
+        pool = space.sample(_POOL, rng)
+        pool = pool[~space.seen(pool, np.sort(space.keys(tried)))]
+        if not len(pool):
+            break
+        tried = np.vstack([tried, next_point(space, pool, tried, rng)])
+    return tried[begun:]
 
 
 def branch(

@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
-    log_expected_improvement,
     lower_confidence_bound,
     pending_distance,
     plateau_distance,
@@ -34,6 +33,7 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.improvement import log_expected_improvement
 
 FloatArray = npt.NDArray[np.float64]
 Acquisition = Literal["ei", "bound"]

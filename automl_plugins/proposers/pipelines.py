@@ -23,7 +23,6 @@ from automl_plugins.meta.factorization import (
     of_nearest,
 )
 from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.scores import by_task
 from automl_plugins.meta.task_memory import AlignedMemory, task_memory
 from automl_plugins.meta.tasks import TaskFeatures, distances
 from automl_plugins.proposers.pending import taken
@@ -31,6 +30,7 @@ from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailu
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.records.history import History
 from automl_plugins.records.outliers import tame
+from automl_plugins.records.scores import by_task
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams

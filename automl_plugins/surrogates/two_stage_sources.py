@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
+from automl_plugins.records.scores import regret
 from automl_plugins.surrogates.base import FloatArray, check_integer
 from automl_plugins.surrogates.gaussian_process import informative_rows
 from automl_plugins.surrogates.stationary import (
@@ -92,8 +93,6 @@ class Sources:
         Raises:
             ValueError: For illegal arguments.
         """
-        from automl_plugins.meta.scores import regret  # the memory imports surrogates
-
         if kernel not in KERNELS:
             raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
         check_integer("max_rows", max_rows, 2)

@@ -25,12 +25,12 @@ from recorded_tables import oboe
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.proposers.acquisition import log_expected_improvement
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
 from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.improvement import log_expected_improvement
 from automl_plugins.surrogates.stationary import Kernel
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources

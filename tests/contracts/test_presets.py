@@ -26,13 +26,13 @@ from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.meta import MatrixFactorization, MetaDataset, TaskRecord
 from automl_plugins.meta.factorization.likelihood import Parameters
-from automl_plugins.proposers.acquisition import log_expected_improvement
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
+from automl_plugins.surrogates.improvement import log_expected_improvement
 from automl_plugins.surrogates.two_stage_sources import Sources
 
 FloatArray = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, MetaTask, TaskRecord
-from automl_plugins.meta.scores import by_task, regret, standardised
+from automl_plugins.records.scores import by_task, regret, standardised
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
 

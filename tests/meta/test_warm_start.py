@@ -20,17 +20,17 @@ from known_runs import model_space, records
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, designs
 from automl_plugins.meta.memories import conditioned, opened, recorded
 from automl_plugins.meta.store import MetaStore
+from automl_plugins.meta.tasks import MetaTask, describe_task
 from automl_plugins.meta.warm_start import (
     DESIGNS,
     MODES,
     advise,
-    describe,
-    fitted,
+    fit_design,
     n_remaining,
     n_suggestions,
     name_of,
-    space_filling,
 )
+from automl_plugins.proposers.design import space_filling
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -198,7 +198,9 @@ def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> Non
     assert any("all of them count alike" in note for note in design.notes)
     undescribed = MetaDataset.from_records(records(described=False))
     X, y = np.zeros((30, 1)), np.arange(30) % 2
-    assert describe(undescribed, X, y) == {}  # nothing is computed that cannot be used
+    assert describe_task(X=X, y=y, wanted=False) == MetaTask(
+        ""
+    )  # nothing is computed that cannot be used
     assert any("alike" in note for note in advise(model_space(), undescribed, k=2, X=X, y=y).notes)
 
 
@@ -285,9 +287,9 @@ def test_a_ready_design_that_fits_is_left_alone(memory: MetaDataset) -> None:
 
 def test_a_ready_design_for_something_else() -> None:
     with pytest.raises(ValueError, match=r"nothing for this search space.*model"):
-        fitted(ready({"alpha": 1.0}), model_space())
+        fit_design(ready({"alpha": 1.0}), model_space())
     with pytest.raises(ValueError, match="nothing for this search space"):
-        fitted(ready(), model_space())
+        fit_design(ready(), model_space())
 
 
 # --- conditions and filling points ----------------------------------------------------------

@@ -13,9 +13,7 @@ from scipy.stats import norm
 
 from automl_plugins.proposers.acquisition import (
     FloatArray,
-    expected_improvement,
     gbqr_median,
-    log_expected_improvement,
     lower_confidence_bound,
     pending_distance,
     plateau_distance,
@@ -23,6 +21,7 @@ from automl_plugins.proposers.acquisition import (
     positive_part,
     weighted,
 )
+from automl_plugins.surrogates.improvement import expected_improvement, log_expected_improvement
 
 ONE = np.ones(1)
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from automl_plugins.meta.tasks import distances
+from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ..dataset import MetaDataset
-from ..scores import regret
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
