@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from .explain import explain
     from .filtering_pruner import SuccessiveFilteringPruner
     from .initial_design import INITIAL_DESIGN, enqueue_initial_design
-    from .memory_io import is_space, meta_dataset_from_studies, read_task, write_history
-    from .reading import curves, owns
+    from .memory import (
+        curves,
+        is_space,
+        meta_dataset_from_studies,
+        read_task,
+        record,
+        write_history,
+    )
     from .recipes import EIPerSecondSampler, GBQRSampler
-    from .recording import record
-    from .replaying import SECONDS, optimizer
+    from .replaying import optimizer
     from .sampler import SurrogateSampler
     from .source_shares import source_shares
     from .transfer_recipes import BlendedSampler, PMFSampler, TSTSampler
+    from .trials import SECONDS, owns
 
 import_when_used(
     __name__,
@@ -38,14 +44,20 @@ import_when_used(
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
-        "memory_io": ["is_space", "meta_dataset_from_studies", "read_task", "write_history"],
-        "reading": ["curves", "owns"],
+        "memory": [
+            "curves",
+            "is_space",
+            "meta_dataset_from_studies",
+            "read_task",
+            "record",
+            "write_history",
+        ],
         "recipes": ["EIPerSecondSampler", "GBQRSampler"],
-        "recording": ["record"],
-        "replaying": ["SECONDS", "optimizer"],
+        "replaying": ["optimizer"],
         "sampler": ["SurrogateSampler"],
         "source_shares": ["source_shares"],
         "transfer_recipes": ["BlendedSampler", "PMFSampler", "TSTSampler"],
+        "trials": ["SECONDS", "owns"],
     },
 )
 

@@ -27,7 +27,6 @@ from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.ranges import count_floats
 
 from ._arms import ArmMemory
-from ._columns import Columns
 from ._memory import View
 from ._space import UnionSpace, infer_rules
 from ._steps import steps_of
@@ -158,7 +157,7 @@ def _explained(view: View, rows: IntArray, names: set[str]) -> npt.NDArray[np.bo
 
     Others have failed, or run, in a branch that is not known yet: there is more to try in it.
     """
-    trials = [*view.columns.rows, *Columns(view.running).rows]
+    trials = [*view.columns.trials, *view.running.trials]
     return np.array([trials[i].values.keys() <= names for i in rows], dtype=bool)
 
 

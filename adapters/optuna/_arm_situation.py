@@ -17,9 +17,9 @@ from . import _private
 from ._arm_grids import Grids
 from ._arm_study import ArmStorage, ArmStudy
 from ._arms import ArmMemory, read_pulls
-from ._columns import Cost
 from ._memory import View
 from ._space import UnionSpace
+from .trials import Cost
 
 
 @dataclass(frozen=True)

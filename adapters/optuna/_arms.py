@@ -14,8 +14,8 @@ from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.proposers.explanation import ArmFacts
 
 from . import _private
-from ._columns import Cost, Row
 from ._memory import Memory, View
+from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 
@@ -86,7 +86,7 @@ class ArmMemory(Memory):
         self.has_complete = False
         self.armless: list[int] = []
 
-    def _read(self, trial: FrozenTrial) -> Row:
+    def _read(self, trial: FrozenTrial) -> StudyTrial:
         row = super()._read(trial)
         index = arm_of(trial, self._arm)
         asked = trial.distributions.get(self._arm)

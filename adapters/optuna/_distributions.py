@@ -1,14 +1,15 @@
-"""Optuna's distributions of a ConfigSpace search space, and runs that lie in given ones."""
+"""Optuna's distributions of a ConfigSpace search space, and the other way round."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Categorical, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -23,9 +24,14 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.conditions import Rule, as_condition
+from automl_plugins.spaces.ranges import float_range, integer_range
+
+from ._space import infer_rules
+from ._steps import Steps, steps_of
 
 
 def distributions_of(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
@@ -132,3 +138,88 @@ def typed(distribution: BaseDistribution, value: Any) -> Any:
 
 def _builtin(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+# --- and back ---------------------------------------------------------------------------------
+
+_GRID = 1000  # stepped parameters with more values count as continuous
+
+
+def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
+    """The union of all parameters, conditions inferred; None if ConfigSpace cannot express it."""
+    distributions: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        distributions.update(trial.distributions)
+    if not distributions:
+        return None
+    space = ConfigurationSpace()
+    try:
+        space.add([hyperparameter_of(name, d) for name, d in distributions.items()])
+    except (TypeError, ValueError):  # choices such as [None, 1] or [True, 1]
+        return None
+    complete = [t for t in trials if t.state == TrialState.COMPLETE]
+    values = {
+        name: np.array(
+            [
+                d.to_internal_repr(t.params[name]) if name in t.params else math.nan
+                for t in complete
+            ],
+            dtype=np.float64,
+        )
+        for name, d in distributions.items()
+    }
+    for rule in infer_rules(values, distributions):
+        parent_values = _parent_values(rule, distributions[rule.parent])
+        space.add(as_condition(space, rule, parent_values))
+    return space
+
+
+def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
+    if isinstance(parent, CategoricalDistribution):
+        return [parent.choices[int(i)] for i in rule.values]
+    return [int(v) for v in rule.values]
+
+
+def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    """The hyperparameter of a distribution.
+
+    Raises:
+        TypeError, ValueError: For choices that ConfigSpace does not take.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        if distribution.single():
+            return Constant(name, distribution.choices[0])
+        return Categorical(name, list(distribution.choices))
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if distribution.single():
+        return Constant(name, distribution.low)
+    if (steps := _grid(distribution)) is not None:
+        if steps.n == 1:
+            return Constant(name, _grid_value(steps, 0))
+        return OrdinalHyperparameter(name, [_grid_value(steps, i) for i in range(steps.n)])
+    low, high = distribution.low, distribution.high
+    log = distribution.log
+    if isinstance(distribution, IntDistribution):
+        return integer_range(name, distribution.low, distribution.high, log=log)
+    return float_range(name, low, high, log=log)
+
+
+def _grid(distribution: BaseDistribution) -> Steps | None:
+    """The values of a parameter with steps, None if it counts as a range."""
+    steps = steps_of(distribution)
+    if steps is None or steps.n > _GRID:
+        return None
+    if isinstance(distribution, IntDistribution) and distribution.step == 1:
+        return None if steps.listed is None else steps
+    return steps
+
+
+def _grid_value(steps: Steps, i: int) -> Any:
+    return steps.value(i) if steps.listed is not None else steps.low + i * steps.step
+
+
+def snapped(distribution: BaseDistribution, value: Any) -> Any:
+    """A value as the grid has it: 0.3 is 0.30000000000000004 in steps of 0.1."""
+    if isinstance(distribution, FloatDistribution) and (steps := _grid(distribution)) is not None:
+        return _grid_value(steps, round(steps.index(np.array([value]))[0]))
+    return value

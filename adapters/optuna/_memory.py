@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.proposers.model_based import refit_point
@@ -18,9 +18,9 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 
 from . import _private
-from ._columns import Columns, Cost, Row, read_trial
 from ._foresight import Foresight
 from ._space import UnionSpace, infer_rules
+from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,8 +39,8 @@ class View:
         expected: Distributions of further names that earlier tasks have shown.
     """
 
-    columns: Columns
-    running: list[Row]
+    columns: StudyColumns
+    running: StudyColumns
     asked: dict[str, BaseDistribution]
     expected: Mapping[str, BaseDistribution] = field(default_factory=dict)
 
@@ -54,19 +54,18 @@ class View:
 
     def values(self, name: str) -> FloatArray:
         """Internal values of a name in all trials (n,), NaN where it was not asked for."""
-        return np.concatenate([self.columns.values(name), Columns(self.running).values(name)])
+        return np.concatenate([self.columns.values(name), self.running.values(name)])
 
     def facts(self, name: str) -> FloatArray:
-        """A scalar attribute of all rows (n,)."""
-        return np.concatenate([self.columns.facts(name), Columns(self.running).facts(name)])
+        """A number that is an attribute of each trial (n,)."""
+        return np.concatenate([self.columns.facts(name), self.running.facts(name)])
 
     def constraints(self) -> FloatArray:
-        """Constraint values of all rows (n, c), names sorted."""
+        """Constraint values of all trials (n, c), names sorted."""
         names = sorted(self.columns.constraint_names)
-        out = np.full((len(self), len(names)), np.nan)
-        for column, name in enumerate(names):
-            out[: len(self.columns), column] = self.columns.constraint(name)
-        return out
+        parts = self.columns, self.running
+        values = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
+        return np.array(values).reshape(len(names), len(self)).T
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Reading:
         still_open: Places of the trials that had not finished.
     """
 
-    columns: Columns = field(default_factory=Columns)
+    columns: StudyColumns = field(default_factory=StudyColumns)
     n_trials: int = 0
     last: int = -1
     still_open: tuple[int, ...] = ()
@@ -111,7 +110,7 @@ class Memory:
         foresight: Foresight | None = None,
     ) -> None:
         self._storage = _private.storage_of(study)  # kept alive: its identity is our key
-        self._maximize = study.direction == StudyDirection.MAXIMIZE
+        self._maximize = is_maximized(study)
         self._cost = cost
         self._declared = dict(declared)
         self._ordinal = ordinal
@@ -152,18 +151,18 @@ class Memory:
         self._reading = Reading(columns, len(trials), last, tuple(still_open))
         return View(
             columns,
-            [_published(self._read(other), other) for other in running],
+            StudyColumns(_published(self._read(other), other) for other in running),
             self._declared | columns.distributions,
             {} if self._foresight is None else self._foresight.distributions,
         )
 
-    def _read(self, trial: FrozenTrial) -> Row:
+    def _read(self, trial: FrozenTrial) -> StudyTrial:
         return read_trial(trial, maximize=self._maximize, cost=self._cost)
 
-    def _check_cost(self, columns: Columns) -> None:
+    def _check_cost(self, columns: StudyColumns) -> None:
         if not isinstance(self._cost, str) or self._cost == "duration":
             return
-        complete = [row for row in columns.rows if row.status == Status.COMPLETE]
+        complete = [row for row in columns.trials if row.status == Status.COMPLETE]
         if complete and all(np.isnan(row.seconds) for row in complete):
             raise ValueError(
                 f"cost={self._cost!r}: no complete trial has a user attribute of that name. Write"
@@ -189,7 +188,7 @@ class Memory:
         """The conditions, and the expected names that the trials do not confirm."""
         n = refit_point(len(view.columns))
         if self._conditions[0] != n:
-            rows = view.columns.rows[:n]
+            rows = view.columns.trials[:n]
             complete = [i for i, row in enumerate(rows) if row.status == Status.COMPLETE]
             recent = complete[-_RULE_TRIALS:]
             own = view.columns.distributions
@@ -211,20 +210,16 @@ class Memory:
         for name, column in union.column.items():
             vectors[:, column] = union.encode(name, _legal(union, name, view.values(name)))
             # Running trials know names that they have not asked for, and perhaps never will.
-            asked = [name in row.distributions for row in Columns(view.running).rows]
+            asked = [name in row.distributions for row in view.running.trials]
             proposed[len(view.columns) :, column] = ~np.array(asked, dtype=bool)
         if view.running:
             # What was proposed before its condition was known will not be asked for.
             running = slice(len(view.columns), None)
             vectors[running] = space.activate(vectors[running])
-        return History(
-            number=view.facts("number").astype(np.int64),
+        return History.of_trials(
+            view.columns,
+            view.running,
             vectors=vectors,
-            losses=finite(view.facts("loss")),
-            seconds=view.facts("seconds"),
-            status=view.facts("status").astype(np.int64),
-            budget=view.facts("step"),
-            constraints=view.constraints(),
             missing=np.where(
                 np.isnan(vectors),
                 ~np.isnan(space.activate(np.nan_to_num(vectors))),
@@ -233,7 +228,7 @@ class Memory:
         )
 
 
-def _published(row: Row, trial: FrozenTrial) -> Row:
+def _published(row: StudyTrial, trial: FrozenTrial) -> StudyTrial:
     """A running trial's row with the values it was proposed but has not asked for yet."""
     row.values.update(_private.read_proposal(trial) | row.values)
     return row
@@ -245,13 +240,3 @@ def _legal(union: UnionSpace, name: str, values: FloatArray) -> FloatArray:
     if not isinstance(distribution, CategoricalDistribution):
         return values
     return np.where(values < len(distribution.choices), values, np.nan)
-
-
-def finite(losses: FloatArray) -> FloatArray:
-    """``losses`` (n,) with infinities clipped to the finite range; NaN stays."""
-    infinite = np.isinf(losses)
-    if not infinite.any():
-        return losses
-    known = losses[np.isfinite(losses)]
-    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    return np.asarray(np.where(infinite, np.where(losses > 0, high, low), losses))

@@ -12,7 +12,7 @@ from automl_plugins._arguments import at_least, one_of
 from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.recipes import Options
 
-from ._columns import Cost
+from .trials import Cost
 
 
 class TransferOptions(TypedDict, total=False):

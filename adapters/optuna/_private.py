@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import InMemoryStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+
+from automl_plugins.records.trial import as_number
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -64,7 +67,8 @@ def write_overhead(study: Study, trial: FrozenTrial, seconds: float) -> None:
 
 def read_overhead(trial: FrozenTrial) -> float:
     """The sampler's own seconds within the trial's duration."""
-    return float(trial.system_attrs.get(_OVERHEAD, 0.0))
+    seconds = as_number(trial.system_attrs.get(_OVERHEAD))
+    return 0.0 if math.isnan(seconds) else seconds
 
 
 def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:

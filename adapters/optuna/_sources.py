@@ -29,8 +29,8 @@ from automl_plugins.spaces.values import to_values
 
 from ._distributions import distributions_of
 from ._foresight import Foresight
-from .memory_io import Studies, finished, read_trials, studies_in
-from .reading import owns
+from .memory import Studies, read_record
+from .trials import finished_trials, owns, studies_in
 
 if TYPE_CHECKING:
     from automl_plugins.meta.store import MetaStore
@@ -160,12 +160,12 @@ def _of_studies(
     marks: dict[str, str] = {}
     found: dict[str, list[BaseDistribution]] = {}
     for name, study in named:
-        trials = finished(study)
+        trials = finished_trials(study)
         mark = _mark(study)
         if mark in marks:
             _logger.warning(f"Source {name!r} is left out: the same study was given before.")
             continue
-        records.append(read_trials(study, trials, name))
+        records.append(read_record(study, trials, name))
         if mark:
             marks[mark] = name
         for trial in trials:

@@ -8,9 +8,9 @@ from automl_plugins.bandits.report import ArmReport
 
 from . import _private
 from ._arm_situation import KnownStudy
-from ._columns import Cost
 from .arm_sampler import ArmSampler
 from .boasf_sampler import BOASFSampler
+from .trials import Cost
 
 
 def arm_report(

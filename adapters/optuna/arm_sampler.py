@@ -26,10 +26,10 @@ from ._arm_situation import KnownStudy, Situation
 from ._arms import arm_of, declared_arm, refuse_other
 from ._cache import Cache
 from ._clock import Clock, Key
-from ._columns import Cost, checked_cost
 from ._inner import Factory, Inner, InnerSamplers
 from ._memory import View
 from ._pull import Pull
+from .trials import Cost, StudyColumns, checked_cost
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -308,10 +308,10 @@ class ArmSampler(ShowsArguments, BaseSampler):
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
             if self.arm not in row.values and k - MOST_ASKING <= row.number < k:
-                earlier = replace(view, running=running[:i])
+                earlier = replace(view, running=StudyColumns(running[:i]))
                 arm = self._choose(known.situation(earlier, distribution, row.number)).arm
                 running[i] = replace(row, values=row.values | {self.arm: float(arm)})
-        return replace(view, running=running)
+        return replace(view, running=StudyColumns(running))
 
     # --- what is said ---------------------------------------------------------------------
 

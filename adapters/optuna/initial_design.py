@@ -36,8 +36,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._distributions import distributions_of, typed
-from .reading import hyperparameter_of
+from ._distributions import distributions_of, hyperparameter_of, typed
 
 FloatArray = npt.NDArray[np.float64]
 

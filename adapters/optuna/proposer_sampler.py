@@ -25,11 +25,11 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._cache import Cache
 from ._clock import Clock, Key
-from ._columns import Cost, checked_cost
 from ._foresight import Foresight, in_distribution
 from ._memory import Memory, View
 from ._space import UnionSpace
 from ._steps import merged_note
+from .trials import Cost, checked_cost
 
 _logger = get_logger("optuna.automl_plugins")
 

@@ -31,13 +31,11 @@ from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStat
 from automl_plugins.spaces.conditions import is_active
 
 from ._private import SimulatedStorage
+from .trials import SECONDS
 
 Factory = Callable[..., BaseSampler]
 
 _EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
-
-#: User attribute that holds the simulated seconds of a trial.
-SECONDS = "seconds"
 
 
 def optimizer(

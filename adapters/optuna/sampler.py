@@ -15,9 +15,9 @@ from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
 from automl_plugins.recipes import AcquisitionName
 
-from ._columns import Cost
 from ._options import of_proposer
 from .proposer_sampler import ProposerSampler
+from .trials import Cost
 
 
 class SurrogateSampler(ProposerSampler):

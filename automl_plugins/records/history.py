@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.records.columns import Columns
 from automl_plugins.records.trial import Status, count_statuses, known_seconds
 
 FloatArray = npt.NDArray[np.float64]
@@ -122,6 +123,37 @@ class History:
                 if missing is None
                 else np.asarray(missing, dtype=bool)
             ),
+        )
+
+    @classmethod
+    def of_trials(
+        cls,
+        *parts: Columns[Any],
+        vectors: FloatArray,
+        missing: npt.NDArray[np.bool_] | None = None,
+    ) -> History:
+        """The history of trials, those of all parts in their order, with their vectors (n, d).
+
+        A complete trial that was evaluated at a lower budget counts as pruned there: its loss
+        cannot stand beside those of trials in full.
+        """
+
+        def column(name: str) -> FloatArray:
+            return np.concatenate([part.facts(name) for part in parts])
+
+        status, budget = column("status").astype(np.int64), column("budget")
+        partial = (status == Status.COMPLETE) & ~np.isnan(budget)
+        names = sorted(set[str]().union(*(part.constraint_names for part in parts)))
+        constraints = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
+        return cls.of(
+            vectors,
+            column("loss"),
+            seconds=column("seconds"),
+            status=np.where(partial, Status.PRUNED, status),
+            number=column("number"),
+            budget=budget,
+            constraints=np.array(constraints).reshape(len(names), len(vectors)).T,
+            missing=missing,
         )
 
     def __len__(self) -> int:

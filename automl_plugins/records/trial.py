@@ -110,7 +110,12 @@ class Trial:
         """
         if self.status == Status.RUNNING:
             return True, 0.0, self.number
-        return False, -math.inf if math.isnan(self.ended) else self.ended, self.number
+        return False, sortable(self.ended), self.number
+
+
+def sortable(time: float) -> float:
+    """A time with an unknown one, NaN, before all others."""
+    return -math.inf if math.isnan(time) else time
 
 
 AnyTrial = TypeVar("AnyTrial", bound=Trial)

@@ -33,6 +33,7 @@ from optuna.samplers import (
 from optuna.trial import TrialState, create_trial
 
 from automl_plugins.bandits.policy import Standing
+from automl_plugins.records.trial import Status
 
 even = partial(BanditSampler, policy=Even(), inner=RandomSampler, seed=0)
 boasf = partial(BOASFSampler, n_trials=40, inner=RandomSampler, seed=0)
@@ -427,8 +428,9 @@ def test_infinite_pruned_and_infeasible_trials(log: Any) -> None:
     view = known.memory.everything(study)
     assert known.memory.distribution is not None
     pulls = known.situation(view, known.memory.distribution, 40).pulls
-    for arm, expected in ((0, 0.0), (2, 0.0)):
-        assert set(pulls.records.reward[pulls.records.arm == arm]) == {expected}
+    arm = pulls.records.arm
+    assert set(pulls.records.status[arm == 0]) == {Status.FAILED}
+    assert set(pulls.records.reward[arm == 2]) == {0.0}
     losses, rewards = pulls.losses, pulls.records.reward
     fine = np.isin(pulls.records.arm, [1, 3])
     assert pulls.scale.worst > 1.0 or losses[fine].max() <= 1.0

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
@@ -21,7 +20,6 @@ from automl_plugins.adapters.optuna import (
     TSTSampler,
     WeightedModelSampler,
 )
-from automl_plugins.adapters.optuna._memory import finite
 from optuna.samplers import BaseSampler, RandomSampler
 
 Direction = Literal["minimize", "maximize"]
@@ -91,8 +89,3 @@ def test_an_infinite_loss_keeps_the_search_away(direction: Direction) -> None:
     study = optuna.create_study(sampler=GBQRSampler(seed=0), direction=direction)
     study.optimize(half, n_trials=30)
     assert sum(t.params["x"] > 0.5 for t in study.trials) <= 15
-
-
-def test_infinities_are_worth_the_worst_or_the_best_known() -> None:
-    losses = finite(np.array([math.inf, 1.0, 3.0, -math.inf, math.nan]))
-    np.testing.assert_array_equal(losses, [3.0, 1.0, 3.0, 1.0, math.nan])

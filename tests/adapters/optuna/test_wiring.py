@@ -15,7 +15,7 @@ from transfer_objectives import branches, earlier
 
 
 def numbers(memory: Memory, study: optuna.Study, trial: FrozenTrial) -> list[int]:
-    return [row.number for row in memory.view(study, trial).columns.rows]
+    return [row.number for row in memory.view(study, trial).columns]
 
 
 def test_rows_stand_in_the_order_in_which_their_trials_finished() -> None:

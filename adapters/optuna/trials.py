@@ -1,0 +1,224 @@
+"""The one reader of Optuna's trials, and where trials are found: studies, storages, files."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.addresses import did_you_mean, existing
+from automl_plugins.records.columns import Columns
+from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable, unix_time
+
+from . import _private
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+Cost = str | Callable[[FrozenTrial], float | None] | None
+
+SECONDS = "seconds"
+"""User attribute with the seconds of a trial, where they differ from its duration."""
+
+_STATUS = {
+    TrialState.COMPLETE: Status.COMPLETE,
+    TrialState.PRUNED: Status.PRUNED,
+    TrialState.FAIL: Status.FAILED,
+    TrialState.RUNNING: Status.RUNNING,
+    TrialState.WAITING: Status.RUNNING,
+}
+
+
+@dataclass(frozen=True)
+class StudyTrial(Trial):
+    """A trial of a study.
+
+    Attributes:
+        values: Values by name in Optuna's internal representation. Parameters with a single value
+            are absent.
+        distributions: The distribution of each of them.
+    """
+
+    values: dict[str, float] = field(default_factory=dict)
+    distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
+
+
+def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -> StudyTrial:
+    """Read one trial.
+
+    Its loss is the objective value, with the sign changed if the study maximises; of a pruned
+    trial, the last one reported. ``cost`` tells what its seconds are:
+
+    * ``"duration"`` or None: the user attribute ``SECONDS`` where that holds a duration; else the
+      time from start to end less that of the sampler, where one of this package measured it. A
+      trial that was added, not run, has none.
+    * the name of another user attribute, or a callable. What that gives must be a number of
+      seconds, or None where it is unknown.
+
+    Raises:
+        ValueError: If an attribute or callable gives a negative or infinite number, NaN, or what
+            is no number.
+    """
+    loss, curve = math.nan, {}
+    if trial.state == TrialState.COMPLETE:
+        loss = as_number(trial.value)
+    elif trial.state == TrialState.PRUNED and trial.last_step is not None:
+        loss = as_number(trial.intermediate_values[trial.last_step])
+        curve = {float(trial.last_step): -loss if maximize else loss}
+    varied = {n: d for n, d in trial.distributions.items() if not d.single()}
+    return StudyTrial(
+        trial.params,
+        _STATUS[trial.state],
+        -loss if maximize else loss,
+        _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost),
+        curve=curve,
+        number=trial.number,
+        started=unix_time(trial.datetime_start, local=True),
+        ended=unix_time(trial.datetime_complete, local=True),
+        constraints=dict(trial.constraints),
+        values={n: float(d.to_internal_repr(trial.params[n])) for n, d in varied.items()},
+        distributions=varied,
+    )
+
+
+def _seconds(trial: FrozenTrial) -> float:
+    begin, end = trial.datetime_start, trial.datetime_complete
+    passed = math.nan
+    if begin is not None and end is not None:
+        passed = (end - begin).total_seconds() - _private.read_overhead(trial)
+    return as_seconds(trial.user_attrs.get(SECONDS), passed)
+
+
+def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None]) -> float:
+    value = cost(trial) if callable(cost) else trial.user_attrs.get(cost)
+    if value is None:
+        return math.nan
+    if not 0.0 <= as_number(value) < math.inf:
+        raise ValueError(
+            f"cost={cost!r} gave {value!r} for trial {trial.number}: it must be a finite number"
+            " of seconds >= 0, or None where it is unknown."
+        )
+    return float(value)
+
+
+def checked_cost(cost: Cost) -> Cost:
+    """``cost`` itself.
+
+    Raises:
+        TypeError: If it is nothing that seconds can be read with.
+    """
+    if not (cost is None or isinstance(cost, str) or callable(cost)):
+        raise TypeError(
+            "cost must be None, 'duration', the name of a user attribute or a callable,"
+            f" got {cost!r}."
+        )
+    return cost
+
+
+class StudyColumns(Columns[StudyTrial]):
+    """Trials of a study as columns.
+
+    Attributes:
+        distributions: The newest distribution of each parameter that can vary.
+    """
+
+    def __init__(self, trials: Iterable[StudyTrial] = ()) -> None:
+        self.distributions: dict[str, BaseDistribution] = {}
+        super().__init__(trials)
+
+    def _append(self, new: list[StudyTrial]) -> None:
+        super()._append(new)
+        self.distributions = dict(self.distributions)
+        for trial in new:
+            self.distributions.update(trial.distributions)
+
+    def values(self, name: str) -> FloatArray:
+        """Internal values of a parameter (n,), NaN where it was not asked for."""
+        return self._array("values", name, lambda trial: trial.values.get(name, math.nan))
+
+
+# --- where they are found -------------------------------------------------------------------
+
+
+def is_maximized(study: Study) -> bool:
+    """Whether larger values of the study's only objective are better.
+
+    Raises:
+        ValueError: For a study of several objectives.
+    """
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"Study {study.study_name!r} has {len(study.directions)} objectives; a search has one."
+        )
+    return study.direction == StudyDirection.MAXIMIZE
+
+
+def finished_trials(study: Study) -> list[FrozenTrial]:
+    """The finished trials of a study, in the order in which they ended."""
+    done = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+    return sorted(
+        done, key=lambda t: (sortable(unix_time(t.datetime_complete, local=True)), t.number)
+    )
+
+
+def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Study]:
+    """The studies that are meant, those of a storage by name.
+
+    Raises:
+        TypeError: For anything else.
+    """
+    if isinstance(source, Study):
+        return [source]
+    if isinstance(source, BaseStorage | str):
+        storage = open_storage(source) if isinstance(source, str) else source
+        names = sorted(optuna.get_all_study_names(storage))
+        return [optuna.load_study(study_name=name, storage=storage) for name in names]
+    found = list(source)
+    if wrong := [study for study in found if not isinstance(study, Study)]:
+        raise TypeError(f"Expected optuna studies, got {wrong[0]!r}.")
+    return found
+
+
+def owns(source: str) -> bool:
+    """Whether a text can be a storage: an address, or a journal file."""
+    return "://" in source or (source.endswith(".log") and Path(source).is_file())
+
+
+def open_storage(source: str) -> BaseStorage | str:
+    """What Optuna takes as a storage, for an address or a journal file.
+
+    Raises:
+        ValueError: If there is none; Optuna would create one.
+    """
+    existing(source)
+    if "://" in source:
+        return source
+    path = Path(source).expanduser()
+    if not path.is_file() or not _is_journal(path):
+        raise ValueError(
+            f"{source!r} is no journal file of Optuna."
+            + (
+                did_you_mean(source)
+                or " Studies are read from such a file, or from a database by its address, as in"
+                " 'sqlite:///studies.db'."
+            )
+        )
+    return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+
+
+def _is_journal(path: Path) -> bool:
+    with path.open("rb") as file:
+        first = file.readline()
+    try:
+        return not first or "op_code" in json.loads(first)
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,141 @@
+"""The rules that hold for every trial, and columns that grow."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from automl_plugins.records.columns import Columns
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import (
+    Status,
+    Trial,
+    as_number,
+    as_seconds,
+    in_order,
+    known_times,
+    unix_time,
+)
+
+COMPLETE, PRUNED, FAILED, RUNNING = Status
+NO_NUMBERS: list[Any] = [None, "1.5", b"1", True, np.True_, {}, [1.0], 10**400]
+
+
+@pytest.mark.parametrize("loss", [math.inf, -math.inf, math.nan])
+def test_what_has_no_loss_has_failed(loss: float) -> None:
+    assert Trial({}, COMPLETE, loss).status == FAILED
+    assert Trial({}, PRUNED, loss).status == PRUNED
+    for status in Status:
+        assert math.isnan(Trial({}, status, loss).loss)
+
+
+def test_failed_and_running_trials_have_no_loss() -> None:
+    losses = [Trial({}, status, 1.0).loss for status in Status]
+    np.testing.assert_array_equal(losses, [1.0, 1.0, math.nan, math.nan])
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.inf, math.nan])
+def test_what_is_no_duration_is_unknown(seconds: float) -> None:
+    assert math.isnan(Trial({}, COMPLETE, 1.0, seconds).seconds)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, 1.0),
+        (np.float32(0.5), 0.5),
+        (np.array(2.0), 2.0),
+        (-math.inf, -math.inf),
+        *((wrong, math.nan) for wrong in NO_NUMBERS),
+    ],
+)
+def test_numbers(value: Any, expected: float) -> None:
+    np.testing.assert_array_equal(as_number(value), expected)
+
+
+def test_the_first_duration_counts() -> None:
+    assert as_seconds(None, "3", 0.0, -1.0, math.inf, 2.5, 7.0) == 2.5
+    assert math.isnan(as_seconds())
+
+
+def test_times() -> None:
+    moment = datetime(2020, 1, 2, 3)
+    assert unix_time(moment) == moment.replace(tzinfo=UTC).timestamp()
+    assert unix_time(moment, local=True) == moment.timestamp()
+    # Simulated clocks have no daylight saving time.
+    assert unix_time(datetime(2000, 7, 1), local=True) == unix_time(datetime(2000, 7, 1))
+    assert math.isnan(unix_time(None)) and math.isnan(unix_time("2020-01-02"))
+    times = known_times(np.array([unix_time(datetime(2000, 1, 1)), 2e9, math.nan]))
+    np.testing.assert_array_equal(times, [math.nan, 2e9, math.nan])
+
+
+def test_statuses_are_words() -> None:
+    status: Any = Status
+    assert [str(s) for s in Status] == ["complete", "pruned", "failed", "running"]
+    assert [status(str(s)) for s in Status] == list(Status)
+    with pytest.raises(ValueError, match="'gone'"):
+        status("gone")
+
+
+def trials() -> list[Trial]:
+    """In their order."""
+    return [
+        Trial({}, FAILED, number=4),
+        Trial({}, COMPLETE, 5.0, number=7),
+        Trial({}, COMPLETE, 3.0, 2.0, number=2, ended=10.0, constraints={"b": 1.0}),
+        Trial({}, PRUNED, 2.0, curve={1.0: 4.0, 3.0: 2.0}, number=0, ended=11.0),
+        Trial({}, COMPLETE, 1.0, step=3.0, number=1, ended=11.0, constraints={"a": -1.0}),
+        Trial({}, RUNNING, number=3, ended=1.0),
+        Trial({}, RUNNING, number=5),
+    ]
+
+
+def test_the_order_is_that_of_the_ends() -> None:
+    assert in_order(reversed(trials())) == trials()
+    assert [t.number for t in in_order(reversed(trials()))] == [t.number for t in trials()]
+
+
+@pytest.mark.parametrize("cuts", [(7,), (3, 7), (1, 2, 3, 4, 5, 6, 7)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_growing_columns_are_those_read_at_once(cuts: tuple[int, ...], reverse: bool) -> None:
+    given = trials()[::-1] if reverse else trials()
+    columns, begin = Columns[Trial](), 0
+    for end in cuts:
+        columns.facts("loss"), columns.constraint("a")  # known, so they grow
+        before = list(columns)
+        longer = columns.extended(given[begin:end])
+        assert list(columns) == before
+        columns, begin = longer, end
+    np.testing.assert_array_equal(columns.facts("number"), [4, 7, 2, 0, 1, 3, 5])
+    np.testing.assert_array_equal(columns.facts("loss")[:5], [math.nan, 5.0, 3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(columns.constraint("a")[3:], [math.nan, -1.0] + [math.nan] * 2)
+    assert columns.numbers == {0, 1, 2, 3, 4, 5, 7} and columns.constraint_names == {"a", "b"}
+
+
+def test_a_history_of_trials_by_hand() -> None:
+    given = trials()
+    finished, running = Columns(given[:5]), Columns(given[5:])
+    history = History.of_trials(finished, running, vectors=np.arange(14.0).reshape(7, 2))
+    assert history.number.tolist() == [4, 7, 2, 0, 1, 3, 5]
+    # A complete trial at a lower budget cannot stand beside those in full.
+    assert history.status.tolist() == [
+        FAILED,
+        COMPLETE,
+        COMPLETE,
+        PRUNED,
+        PRUNED,
+        RUNNING,
+        RUNNING,
+    ]
+    nan = math.nan
+    np.testing.assert_array_equal(history.budget, [nan, nan, nan, 3, 3, nan, nan])
+    np.testing.assert_array_equal(history.seconds, [nan, nan, 2, nan, nan, nan, nan])
+    np.testing.assert_array_equal(history.constraints[2:5], [[nan, 1], [nan, nan], [-1, nan]])
+    assert History.of_trials(Columns[Trial](), vectors=np.empty((0, 2))).constraints.shape == (
+        0,
+        0,
+    )
