@@ -19,7 +19,7 @@ from ConfigSpace.hyperparameters import (
 )
 
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.spaces.ranges import DECODERS, ENCODERS
+from automl_plugins.spaces.choices import DECODERS, ENCODERS
 
 FloatArray = npt.NDArray[np.float64]
 

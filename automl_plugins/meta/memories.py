@@ -16,7 +16,9 @@ from automl_plugins.meta.alignment import nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import read_records
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.union import union_space
+from automl_plugins.spaces.values import ABSENT, reader
 
 if TYPE_CHECKING:
     from .store import MetaStore
@@ -125,8 +127,9 @@ def conditioned(
             continue
         parent = space[condition.parent.name]
         wanted = condition.values if isinstance(condition, InCondition) else [condition.value]
-        if legal := [value for value in wanted if parent.legal_value(value)]:
-            space.add(InCondition(space[name], parent, legal))
+        read = reader(parent)
+        if legal := [found for value in wanted if (found := read(value)) is not ABSENT]:
+            space.add(one_of(space[name], parent, legal))
     return space
 
 

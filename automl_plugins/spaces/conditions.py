@@ -15,9 +15,10 @@ from ConfigSpace.conditions import (
     ConditionLike,
     Conjunction,
     GreaterThanCondition,
-    InCondition,
     LessThanCondition,
 )
+
+from automl_plugins.spaces.choices import one_of
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -96,7 +97,7 @@ def as_condition(space: ConfigurationSpace, rule: Rule, values: Sequence[Any]) -
     """A rule as a condition of ``space``, its values given as values of the parent."""
     child, parent = space[rule.child], space[rule.parent]
     if rule.relation == "in":
-        return InCondition(child, parent, list(values))
+        return one_of(child, parent, values)
     kind = GreaterThanCondition if rule.relation == "above" else LessThanCondition
     return kind(child, parent, values[0])
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ConfigSpace import Categorical, ConfigurationSpace
+from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
     FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
-    OrdinalHyperparameter,
 )
 
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.spaces.ranges import DECODERS, ENCODERS, float_range, integer_range
+from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
+from automl_plugins.spaces.ranges import float_range, integer_range
+from automl_plugins.spaces.value_types import kind_of
+from automl_plugins.spaces.values import are_identical, choices_of
 
 
 def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
@@ -85,8 +87,11 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
             + "; ".join(str(hp) for hp in found)
             + ". Pass the space that the runs should be aligned to."
         )
-    values = {value: None for hp in found for value in _values(hp)}
-    return Categorical(name, list(values))
+    values: list[Any] = []
+    for value in (value for hp in found for value in choices_of(hp) or ()):
+        if not any(are_identical(value, known) for known in values):
+            values.append(value)
+    return categorical(name, values)
 
 
 def _range(hyperparameter: Any) -> tuple[float, float] | None:
@@ -95,16 +100,7 @@ def _range(hyperparameter: Any) -> tuple[float, float] | None:
         return hyperparameter.lower, hyperparameter.upper
     if isinstance(hyperparameter, CategoricalHyperparameter):
         return None
-    values = _values(hyperparameter)
-    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in values):
+    values = choices_of(hyperparameter) or []
+    if any(kind_of(value) != "number" for value in values):
         return None
     return min(values), max(values)
-
-
-def _values(hyperparameter: Any) -> list[Any]:
-    if isinstance(hyperparameter, Constant):
-        return [hyperparameter.value]
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        return list(hyperparameter.sequence)
-    assert isinstance(hyperparameter, CategoricalHyperparameter)
-    return list(hyperparameter.choices)

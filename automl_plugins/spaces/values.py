@@ -86,18 +86,18 @@ def find(choices: Iterable[Any], value: Any) -> int | None:
        None is the choice "None", 0.5 the choice "0.5".
     """
     choices, value = list(choices), plain(value)
-    found = _first(choices, value)
+    found = index_of(choices, value)
     if found is not None:
         return found
     if not isinstance(value, str):
-        return _first([read(c) if isinstance(c, str) else _NOTHING for c in choices], value)
+        return index_of([read(c) if isinstance(c, str) else _NOTHING for c in choices], value)
     texts = [c.lower() if isinstance(c, str) else _NOTHING for c in choices]
-    if value.lower() in _WORDS and (found := _first(texts, value.lower())) is not None:
+    if value.lower() in _WORDS and (found := index_of(texts, value.lower())) is not None:
         return found
     meant = read(value)
     if isinstance(meant, str) or (meant is not None and any(t is not _NOTHING for t in texts)):
         return None
-    return _first(choices, meant)
+    return index_of(choices, meant)
 
 
 def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
@@ -129,20 +129,21 @@ _NOTHING = object()  # no value is the same
 _ATOMS = (bool, int, float, str, type(None))
 
 
-def _first(choices: Sequence[Any], value: Any) -> int | None:
-    rules: tuple[Callable[[Any, Any], bool], ...] = (_alike, same)
+def index_of(choices: Sequence[Any], value: Any) -> int | None:
+    """Index of the choice that is a value, of the same type if there is one; None if none is."""
+    rules: tuple[Callable[[Any, Any], bool], ...] = (are_identical, same)
     found = (i for rule in rules for i, choice in enumerate(choices) if rule(choice, value))
     return next(found, None)
 
 
-def _alike(a: Any, b: Any) -> bool:
+def are_identical(a: Any, b: Any) -> bool:
     """Whether two values are the same and of one type, throughout."""
     a, b = plain(a), plain(b)
     if a is b:
         return True
     if type(a) is not type(b) or not same(a, b):
         return False
-    return not isinstance(a, list | tuple) or all(map(_alike, a, b))
+    return not isinstance(a, list | tuple) or all(map(are_identical, a, b))
 
 
 def read(text: str) -> Any:

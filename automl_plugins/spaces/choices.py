@@ -1,0 +1,222 @@
+"""Choices as hyperparameters that lose nothing.
+
+ConfigSpace tells choices by ``==``, for which 1 is True, and keeps them in an array, which cuts
+and converts some. ``categorical`` and ``ordinal`` return a hyperparameter that tells them by
+``same`` where that matters: for ``[1, True]``, ``[nan, 1]`` or ``[2**60, 0.5]``. A choice that is
+there twice is found at its first place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import InCondition
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Hyperparameter,
+    OrdinalHyperparameter,
+)
+from ConfigSpace.hyperparameters.hp_components import TransformerSeq
+
+from automl_plugins.spaces import ranges
+from automl_plugins.spaces.values import are_identical, index_of, plain
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def categorical(
+    name: str, choices: Sequence[Any], *, weights: Sequence[float] | None = None
+) -> CategoricalHyperparameter:
+    """An unordered choice; ConfigSpace's own class where it is exact."""
+    try:
+        found = CategoricalHyperparameter(name, list(choices), weights=weights)
+        if _is_kept(found, choices):
+            return found
+    except (TypeError, ValueError):  # 1 beside True, a default of NaN
+        pass
+    return ExactCategorical(name, choices, weights=weights)
+
+
+def ordinal(name: str, values: Sequence[Any]) -> OrdinalHyperparameter:
+    """An ordered choice; ConfigSpace's own class where it is exact."""
+    try:
+        found = OrdinalHyperparameter(name, list(values))
+        if _is_kept(found, values):
+            return found
+    except (TypeError, ValueError):
+        pass
+    return ExactOrdinal(name, values)
+
+
+def _is_kept(hyperparameter: Any, choices: Sequence[Any]) -> bool:
+    """Whether ConfigSpace finds each choice at its place."""
+    return all(
+        hyperparameter.legal_value(choice) and hyperparameter.to_vector(choice) == i
+        for i, choice in enumerate(choices)
+    )
+
+
+class _Places(TransformerSeq):
+    """Choices by index."""
+
+    def __init__(self, choices: Sequence[Any]) -> None:
+        super().__init__(seq=list(choices))
+        self._lookup = None
+        self._choices = list(choices)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Places) and are_identical(self._choices, other._choices)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_vector(self, value: Any) -> FloatArray:
+        places = [index_of(self._choices, item) for item in value]
+        if None in places:
+            raise ValueError(f"{value[places.index(None)]!r} is none of {self._choices}.")
+        return np.array(places, dtype=np.float64)
+
+    def legal_value(self, value: Any) -> BoolArray:
+        return np.array([index_of(self._choices, item) is not None for item in value], np.bool_)
+
+    def legal_value_single(self, value: Any) -> bool:
+        return index_of(self._choices, value) is not None
+
+
+class _Exact:
+    """Values are told by ``same``, and no value is made an array of."""
+
+    name: str
+    default_value: Any
+    weights: tuple[float, ...] | None = None
+    _transformer: Any
+    _contains_sequence_as_value: bool
+
+    def _adopt(self, choices: Sequence[Any]) -> tuple[Any, ...]:
+        """Put ``choices`` in the place of their indices."""
+        known = tuple(plain(choice) for choice in choices)
+        self.default_value = known[self.default_value]
+        self._transformer = _Places(known)
+        self._contains_sequence_as_value = any(_is_sequence(choice) for choice in known)
+        return known
+
+    def _is_several(self, value: Any) -> bool:
+        return isinstance(value, np.ndarray) or (
+            _is_sequence(value) and not self._contains_sequence_as_value
+        )
+
+    def to_vector(self, value: Any) -> Any:
+        """See ConfigSpace."""
+        if self._is_several(value):
+            return self._transformer.to_vector(value)
+        return self._transformer.to_vector([value])[0]
+
+    def legal_value(self, value: Any) -> Any:
+        """See ConfigSpace."""
+        if self._is_several(value):
+            return self._transformer.legal_value(value)
+        return self._transformer.legal_value_single(value)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Exact)
+            and type(other) is type(self)
+            and (other.name, other.weights) == (self.name, self.weights)
+            and bool(other._transformer == self._transformer)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, type(self)))
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+class ExactCategorical(_Exact, CategoricalHyperparameter):
+    """An unordered choice among any values, see ``categorical``."""
+
+    def __init__(
+        self, name: str, choices: Sequence[Any], *, weights: Sequence[float] | None = None
+    ) -> None:
+        CategoricalHyperparameter.__init__(self, name, range(len(choices)), weights=weights)
+        self.choices = self._adopt(choices)
+
+
+class ExactOrdinal(_Exact, OrdinalHyperparameter):
+    """An ordered choice among any values, see ``ordinal``."""
+
+    def __init__(self, name: str, values: Sequence[Any]) -> None:
+        OrdinalHyperparameter.__init__(self, name, range(len(values)))
+        self.sequence = self._adopt(values)
+
+
+class ExactIn(InCondition):
+    """A condition on an ``ExactCategorical`` or ``ExactOrdinal``, see ``one_of``."""
+
+    def satisfied_by_value(self, values: dict[str, Any]) -> bool:
+        """See ConfigSpace."""
+        return bool(self.parent.to_vector(values[self.parent.name]) in self.vector_values)
+
+
+def one_of(
+    child: Hyperparameter[Any, Any], parent: Hyperparameter[Any, Any], values: Sequence[Any]
+) -> InCondition:
+    """The condition that ``parent`` has one of some values."""
+    kind = ExactIn if isinstance(parent, _Exact) else InCondition
+    return kind(child, parent, list(values))
+
+
+# --- written down ----------------------------------------------------------------------------
+
+
+def _encode(hyperparameter: Any, _: Any) -> dict[str, Any]:
+    if isinstance(hyperparameter, ExactOrdinal):
+        return {"name": hyperparameter.name, "sequence": list(hyperparameter.sequence)}
+    weights = None if hyperparameter.weights is None else list(hyperparameter.weights)
+    return {
+        "name": hyperparameter.name,
+        "choices": list(hyperparameter.choices),
+        "weights": weights,
+    }
+
+
+def _decode_categorical(item: dict[str, Any], *_: Any) -> CategoricalHyperparameter:
+    return categorical(item["name"], item["choices"], weights=item["weights"])
+
+
+def _decode_ordinal(item: dict[str, Any], *_: Any) -> OrdinalHyperparameter:
+    return ordinal(item["name"], item["sequence"])
+
+
+def _encode_condition(condition: Any, _: Any) -> dict[str, Any]:
+    return {
+        "child": condition.child.name,
+        "parent": condition.parent.name,
+        "values": list(condition.values),
+    }
+
+
+def _decode_condition(item: dict[str, Any], space: ConfigurationSpace, *_: Any) -> InCondition:
+    return one_of(space[item["child"]], space[item["parent"]], item["values"])
+
+
+#: For ``ConfigurationSpace.to_serialized_dict`` and ``from_serialized_dict``: all of our classes.
+ENCODERS: Final[Any] = {
+    ExactIn: ("EXACT_IN", _encode_condition),
+    **ranges.ENCODERS,
+    ExactCategorical: ("exact_categorical", _encode),
+    ExactOrdinal: ("exact_ordinal", _encode),
+}
+DECODERS: Final[Any] = {
+    "hyperparameters": {
+        **ranges.DECODERS["hyperparameters"],
+        "exact_categorical": _decode_categorical,
+        "exact_ordinal": _decode_ordinal,
+    },
+    "conditions": {"EXACT_IN": _decode_condition},
+}
