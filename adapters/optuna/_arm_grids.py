@@ -28,8 +28,8 @@ from automl_plugins.spaces.ranges import count_floats
 
 from ._arms import ArmMemory
 from ._memory import View
-from ._space import UnionSpace, infer_rules
 from ._steps import steps_of
+from .space import UnionSpace, infer_rules
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

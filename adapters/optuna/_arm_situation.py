@@ -18,7 +18,7 @@ from ._arm_grids import Grids
 from ._arm_study import ArmStorage, ArmStudy
 from ._arms import ArmMemory, read_pulls
 from ._memory import View
-from ._space import UnionSpace
+from .space import UnionSpace
 from .trials import Cost
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,12 @@ import numpy.typing as npt
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
-    FloatDistribution,
 )
 
 from automl_plugins.spaces.conditions import Rule
+from automl_plugins.spaces.values import finder, to_number
 
-from . import _private
-from ._distributions import typed
-from ._space import infer_rules
+from .space import infer_rules
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -109,9 +107,12 @@ class Foresight:
     ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
         """Examples (m,) by name in internal values, and whether their task knows the name."""
         names = [name for name in self.names if name in distributions]
+        places = {n: finder(getattr(distributions[n], "choices", ())) for n in names}
         rows, knows = [], []
         for example, known in zip(self._examples, self._knows, strict=True):
-            row = {n: _number(distributions[n], example[n]) for n in names if n in example}
+            row = {
+                n: _number(distributions[n], places[n], example[n]) for n in names if n in example
+            }
             if None not in row.values():  # else it is not of this search space
                 rows.append(row)
                 knows.append(known)
@@ -124,42 +125,13 @@ class Foresight:
         return self  # nothing in it ever changes
 
 
-def in_distribution(distribution: BaseDistribution, value: Any) -> tuple[Any, ...]:
-    """``value`` as the distribution has it, alone in a tuple; empty if it is none of it."""
-    if isinstance(distribution, CategoricalDistribution):
-        place = _place(distribution, value)
-        return () if place is None else (distribution.choices[place],)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return ()
-    value = typed(distribution, value)
-    if isinstance(value, float) and not isinstance(distribution, FloatDistribution):
-        return ()
-    try:
-        internal = distribution.to_internal_repr(value)
-    except ValueError:  # 0 on a logarithmic scale
-        return ()
-    return (value,) if _private.contains(distribution, internal) else ()
-
-
-def _place(distribution: CategoricalDistribution, value: Any) -> int | None:
-    """Index of the choice that is the value, or is written like it."""
-    choices = distribution.choices
-    exact = (i for i, c in enumerate(choices) if c is value or _is_same(c, value))
-    alike = (i for i, c in enumerate(choices) if str(c) == str(value))
-    return next(exact, next(alike, None))
-
-
-def _is_same(choice: Any, value: Any) -> bool:
-    return type(choice) is type(value) and bool(choice == value)
-
-
-def _number(distribution: BaseDistribution, value: Any) -> float | None:
+def _number(
+    distribution: BaseDistribution, place: Callable[[Any], int | None], value: Any
+) -> float | None:
     """Internal value of a recorded one; None if it cannot be one, numbers may lie outside."""
     if isinstance(distribution, CategoricalDistribution):
-        return _place(distribution, value)
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        return None
-    return float(value)
+        return place(value)
+    return None if math.isnan(number := to_number(value)) else number
 
 
 def _holds(rule: Rule, values: Mapping[str, FloatArray]) -> BoolArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -19,7 +19,7 @@ from automl_plugins.spaces.conditions import Rule
 
 from . import _private
 from ._foresight import Foresight
-from ._space import UnionSpace, infer_rules
+from .space import UnionSpace, infer_rules
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 FloatArray = npt.NDArray[np.float64]
@@ -208,7 +208,7 @@ class Memory:
         vectors = np.empty((len(view), space.d))
         proposed = np.zeros(vectors.shape, dtype=bool)
         for name, column in union.column.items():
-            vectors[:, column] = union.encode(name, _legal(union, name, view.values(name)))
+            vectors[:, column] = union.encode(name, view.values(name))
             # Running trials know names that they have not asked for, and perhaps never will.
             asked = [name in row.distributions for row in view.running.trials]
             proposed[len(view.columns) :, column] = ~np.array(asked, dtype=bool)
@@ -232,11 +232,3 @@ def _published(row: StudyTrial, trial: FrozenTrial) -> StudyTrial:
     """A running trial's row with the values it was proposed but has not asked for yet."""
     row.values.update(_private.read_proposal(trial) | row.values)
     return row
-
-
-def _legal(union: UnionSpace, name: str, values: FloatArray) -> FloatArray:
-    """Internal values (n,), NaN for choices there are not: proposed before any trial had asked."""
-    distribution = union.distributions[name]
-    if not isinstance(distribution, CategoricalDistribution):
-        return values
-    return np.where(values < len(distribution.choices), values, np.nan)

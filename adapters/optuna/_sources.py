@@ -27,9 +27,9 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 
-from ._distributions import distributions_of
 from ._foresight import Foresight
 from .memory import Studies, read_record
+from .space import distributions_of
 from .trials import finished_trials, owns, studies_in
 
 if TYPE_CHECKING:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
-from automl_plugins.spaces.ranges import MOST_EXACT, is_narrow
+from automl_plugins.spaces.ranges import MOST_EXACT, Steps, is_narrow
 
 from . import _private
-
-FloatArray = npt.NDArray[np.float64]
 
 _LISTED = 2**12  # steps up to which values are looked at one by one
 _FEW = 1000
@@ -28,7 +25,7 @@ _SAFE = 2**20  # index below which low + i * step passes Optuna's test of a mult
 
 
 @dataclass(frozen=True)
-class Steps:
+class SteppedValues:
     """The values of a grid, by index.
 
     Attributes:
@@ -45,6 +42,13 @@ class Steps:
     n: int
     listed: tuple[float, ...] | None = None
 
+    @cached_property
+    def steps(self) -> Steps:
+        """The same, without the distribution."""
+        whole = isinstance(self.distribution, IntDistribution)
+        high = self._plain(self.n - 1)
+        return Steps(self.low, self.step, self.n, high=high, is_integer=whole, listed=self.listed)
+
     def value(self, i: int) -> Any:
         """Value number ``i``."""
         if self.listed is not None:
@@ -54,7 +58,14 @@ class Steps:
             return value
         return next(filter(self._is_legal, self._around(i)), value)
 
+    def nearest(self, value: float) -> Any:
+        """The value of the grid that is nearest to a number."""
+        place = float(self.steps.index(np.array([value]))[0])
+        return self.value(round(min(max(place, 0.0), self.n - 1.0)))
+
     def _plain(self, i: int) -> Any:
+        if self.listed is not None:
+            return self.listed[i]
         value = self.low + i * self.step
         if isinstance(self.distribution, IntDistribution):
             return value
@@ -69,26 +80,9 @@ class Steps:
             value = self._plain(min(max(i + gap, 0), self.n - 1))
             yield from (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
 
-    def index(self, internal: FloatArray) -> FloatArray:
-        """Place (n,) of internal values; between indices for values between the steps."""
-        if self.listed is not None:
-            if self.n == 1:
-                return np.zeros(len(internal))
-            return np.interp(internal, [float(v) for v in self.listed], np.arange(self.n))
-        with np.errstate(over="ignore", invalid="ignore"):
-            place = (internal - self.low) / float(self.step)
-        whole = np.rint(place)
-        # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
-        return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
-
-    @property
-    def values(self) -> list[Any]:
-        """All values."""
-        return [self.value(i) for i in range(self.n)]
-
 
 @lru_cache(maxsize=4096)
-def steps_of(distribution: BaseDistribution) -> Steps | None:
+def steps_of(distribution: BaseDistribution) -> SteppedValues | None:
     """The grid of a distribution; None if it is none."""
     if isinstance(distribution, IntDistribution) and (
         not distribution.log or is_narrow(distribution.low, distribution.high)
@@ -101,18 +95,18 @@ def steps_of(distribution: BaseDistribution) -> Steps | None:
 
 def merged_note(name: str, distribution: BaseDistribution) -> str | None:
     """What to say of a grid of which Optuna can store few values only; None for all others."""
-    steps = steps_of(distribution)
-    if steps is None or steps.n >= min(n_steps(steps.distribution), _FEW):
+    found = steps_of(distribution)
+    if found is None or found.n >= min(count_steps(found.distribution), _FEW):
         return None
     kind = "int" if isinstance(distribution, IntDistribution) else "float"
     return (
-        f"Of the {n_steps(steps.distribution)} values of {name!r}, {distribution}, Optuna can"
-        f" store {steps.n}, for it keeps numbers as 64-bit floats. Ask for the distance instead:"
-        f" {steps.distribution.low!r} + trial.suggest_{kind}({name!r}, 0, ...)."
+        f"Of the {count_steps(found.distribution)} values of {name!r}, {distribution}, Optuna can"
+        f" store {found.n}, for it keeps numbers as 64-bit floats. Ask for the distance instead:"
+        f" {found.distribution.low!r} + trial.suggest_{kind}({name!r}, 0, ...)."
     )
 
 
-def n_steps(distribution: FloatDistribution | IntDistribution) -> int:
+def count_steps(distribution: FloatDistribution | IntDistribution) -> int:
     """Number of values that a grid has in exact arithmetic."""
     if isinstance(distribution, IntDistribution):
         return (distribution.high - distribution.low) // distribution.step + 1
@@ -120,9 +114,9 @@ def n_steps(distribution: FloatDistribution | IntDistribution) -> int:
     return round(distribution.high / distribution.step - distribution.low / distribution.step) + 1
 
 
-def _of_integers(distribution: IntDistribution) -> Steps:
+def _of_integers(distribution: IntDistribution) -> SteppedValues:
     low, high, step = distribution.low, distribution.high, distribution.step
-    n = n_steps(distribution)
+    n = count_steps(distribution)
     if max(-low, high) <= MOST_EXACT:
         return _thinned(distribution, low, step, n)
     if n <= _LISTED:
@@ -138,9 +132,9 @@ def _of_integers(distribution: IntDistribution) -> Steps:
     return _thinned(distribution, low, step, n)
 
 
-def _of_floats(distribution: FloatDistribution, step: float) -> Steps:
+def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     low, high = distribution.low, distribution.high
-    n = n_steps(distribution)
+    n = count_steps(distribution)
     coarse = math.ulp(max(-low, high))
     if step >= 4.0 * coarse:
         return _thinned(distribution, low, step, n)
@@ -152,13 +146,13 @@ def _of_floats(distribution: FloatDistribution, step: float) -> Steps:
 
 def _thinned(
     distribution: FloatDistribution | IntDistribution, low: float, step: float, n: int
-) -> Steps:
+) -> SteppedValues:
     """Every so many-th value, where indices themselves would not be exact floats."""
     times = -(-(n - 1) // MOST_EXACT) or 1
-    return Steps(distribution, low, times * step, (n - 1) // times + 1)
+    return SteppedValues(distribution, low, times * step, (n - 1) // times + 1)
 
 
-def _listed(distribution: FloatDistribution | IntDistribution, values: list[Any]) -> Steps:
+def _listed(distribution: FloatDistribution | IntDistribution, values: list[Any]) -> SteppedValues:
     """One value for each float, if possible one that Optuna finds in the distribution."""
     by_float: dict[float, Any] = {}
     for value in values:
@@ -168,4 +162,4 @@ def _listed(distribution: FloatDistribution | IntDistribution, values: list[Any]
     found = tuple(v for _, v in sorted((legal or by_float).items()))
     if isinstance(distribution, FloatDistribution):
         found = tuple(min(max(float(v), distribution.low), distribution.high) for v in found)
-    return Steps(distribution, found[0], distribution.step or 1, len(found), found)
+    return SteppedValues(distribution, found[0], distribution.step or 1, len(found), found)

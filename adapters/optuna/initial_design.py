@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import CategoricalHyperparameter
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 
 from automl_plugins.meta.designs import diverse
@@ -36,7 +30,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._distributions import distributions_of, hyperparameter_of, typed
+from .space import read_space, value_in
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -119,7 +113,7 @@ def enqueue_initial_design(
         _enqueue(study, found, [])
         return found
     known = None if memory is None else recorded(memory)
-    space, distributions = understood(search_space)
+    space, distributions = read_space(search_space)
     if known is not None and not isinstance(search_space, ConfigurationSpace):
         space = conditioned(space, known)
     found = advise(space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude)
@@ -135,51 +129,6 @@ def enqueue_initial_design(
     return found
 
 
-def understood(
-    search_space: Any,
-) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
-    """A search space in both languages.
-
-    Raises:
-        TypeError: For something else.
-        ValueError: For what ConfigSpace cannot express.
-    """
-    if isinstance(search_space, ConfigurationSpace):
-        return search_space, distributions_of(search_space)
-    if not isinstance(search_space, Mapping) or not all(
-        isinstance(name, str) and isinstance(distribution, BaseDistribution)
-        for name, distribution in search_space.items()
-    ):
-        raise TypeError(
-            "search_space must be Optuna's distributions by name, or a ConfigurationSpace, got"
-            f" {search_space!r}."
-        )
-    space = ConfigurationSpace()
-    for name, distribution in search_space.items():
-        try:
-            hyperparameter = hyperparameter_of(name, distribution)
-        except (TypeError, ValueError):  # choices such as [True, 1], which ConfigSpace cannot have
-            hyperparameter = _written(name, distribution)
-        space.add(hyperparameter)
-    return space, dict(search_space)
-
-
-def _written(name: str, distribution: BaseDistribution) -> CategoricalHyperparameter:
-    """Choices as they are written: a memory's values are found by that, too.
-
-    Raises:
-        ValueError: If two are written alike.
-    """
-    assert isinstance(distribution, CategoricalDistribution)
-    choices = [str(choice) for choice in distribution.choices]
-    if len(set(choices)) < len(choices):
-        raise ValueError(
-            f"The choices of {name!r}, {distribution.choices}, cannot be matched with a memory:"
-            " two of them are written alike."
-        )
-    return CategoricalHyperparameter(name, choices)
-
-
 def _in_distributions(design: Design, distributions: Mapping[str, BaseDistribution]) -> Design:
     suggestions: list[Suggestion] = []
     for suggestion in design:
@@ -192,23 +141,7 @@ def _in_distributions(design: Design, distributions: Mapping[str, BaseDistributi
 def _values(
     configuration: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]
 ) -> dict[str, Any]:
-    return {name: _legal(distributions[name], v) for name, v in configuration.items()}
-
-
-def _legal(distribution: BaseDistribution, value: Any) -> Any:
-    """The value of a distribution, the very object for a choice, that is nearest to a value."""
-    if isinstance(distribution, CategoricalDistribution):
-        choices = distribution.choices
-        exact = (c for c in choices if c is value or (type(c) is type(value) and c == value))
-        equal = (c for c in choices if c == value or str(c) == value)
-        return next(exact, next(equal, None))
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    low, high, step = distribution.low, distribution.high, distribution.step
-    if step is not None:
-        value = (
-            low + min(round((value - low) / step), math.floor((high - low) / step + 1e-9)) * step
-        )
-    return typed(distribution, min(max(value, low), high))
+    return {n: value_in(distributions[n], v, nearest=True) for n, v in configuration.items()}
 
 
 def _enqueue(study: Study, design: Design, others: list[dict[str, Any]]) -> None:

@@ -29,7 +29,7 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.conditions import is_active
 
-from ._distributions import contained, distributions_of, snapped, space_of_trials, typed
+from .space import distributions_of, drop_foreign_runs, snap, space_of_trials, value_in
 from .trials import SECONDS, finished_trials, is_maximized, read_trial, studies_in
 
 _STATE = {
@@ -117,7 +117,7 @@ def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[Trial]:
     return [
         replace(
             read_trial(trial, maximize=maximize),
-            config={n: snapped(trial.distributions[n], v) for n, v in trial.params.items()},
+            config={n: snap(trial.distributions[n], v) for n, v in trial.params.items()},
             curve={float(s): sign * v for s, v in sorted(trial.intermediate_values.items())},
         )
         for trial in trials
@@ -255,7 +255,7 @@ def write_history(
     """
     if isinstance(space, Mapping) and not isinstance(space, ConfigurationSpace):
         distributions = dict(space)
-        record = contained(record, distributions)
+        record = drop_foreign_runs(record, distributions)
     else:
         space = space_of(record, space)
         distributions = distributions_of(space)
@@ -284,7 +284,7 @@ def _make_trials(
         trial = optuna.trial.create_trial(
             state=_STATE[status],
             value=value,
-            params={n: typed(distributions[n], v) for n, v in configuration.items()},
+            params={n: value_in(distributions[n], v) for n, v in configuration.items()},
             distributions={n: distributions[n] for n in configuration},
             user_attrs=None if np.isnan(seconds) else {SECONDS: float(seconds)},
             intermediate_values={step: value}

@@ -20,15 +20,16 @@ from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.representation import ShowsArguments
+from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
 
 from . import _private
 from ._cache import Cache
 from ._clock import Clock, Key
-from ._foresight import Foresight, in_distribution
+from ._foresight import Foresight
 from ._memory import Memory, View
-from ._space import UnionSpace
 from ._steps import merged_note
+from .space import UnionSpace, value_in
 from .trials import Cost, checked_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -185,9 +186,9 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         with self._clocked(study, trial):
             foretold = self._foretold.get((*_private.study_key(study), trial.number), {})
             if param_name in foretold:
-                found = in_distribution(param_distribution, foretold[param_name])
-                if found:
-                    return found[0]
+                found = value_in(param_distribution, foretold[param_name])
+                if found is not ABSENT:
+                    return found
             view = self._memory(study).view(study, trial)
             if self._warn_independent_sampling and param_name in view.columns.distributions:
                 _logger.warning(

@@ -17,9 +17,9 @@ from . import _private
 from ._cache import Cache
 from ._options import TransferOptions, of_sampler
 from ._sources import AnySources, read_sources
-from ._space import UnionSpace
 from ._task_memory import UnionMemory
 from .proposer_sampler import ProposerSampler
+from .space import UnionSpace
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -76,7 +76,7 @@ class TransferSampler(ProposerSampler):
         )
         if declared:
             self._check_declared(whole)
-        self._adapted: Cache[tuple[int, int], tuple[UnionMemory, Proposer]] = Cache()
+        self._adapted: Cache[tuple[int, int], Proposer] = Cache()
 
     @classmethod
     def _made(
@@ -100,7 +100,6 @@ class TransferSampler(ProposerSampler):
         assert self._foresight is not None
         rules = self._foresight.rules({}, self._search_space)
         union = UnionSpace(self._search_space, rules, self._ordinal)
-        whole.introduce(union)
         whole.on(union.vectors)
 
     @property
@@ -113,20 +112,18 @@ class TransferSampler(ProposerSampler):
         self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
     ) -> Proposal:
         key = _private.study_key(study)[:2]
-        memory, proposer = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
-        memory.introduce(union)
+        proposer = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
         return ask(proposer, union.vectors, history, self._streams, k, fixed)
 
-    def _adapt(self, study: Study) -> tuple[UnionMemory, Proposer]:
-        """Memory and proposer of a study."""
+    def _adapt(self, study: Study) -> Proposer:
+        """The proposer of a study."""
         exclude = self._sources.being(study) | self._named(self._task)
         if left_out := sorted(exclude & set(self._sources.names)):
             _logger.info(
                 f"Study {study.study_name!r} is one of its own sources; what is known of"
                 f" {', '.join(left_out)} is left out."
             )
-        memory = UnionMemory(self._sources, exclude)
-        return memory, self._recipe(memory)
+        return self._recipe(UnionMemory(self._sources, exclude))
 
 
 def _arguments(sampler: type) -> list[str]:

@@ -23,6 +23,7 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
+from automl_plugins.spaces.ranges import Steps, scale_of
 from automl_plugins.spaces.value_types import kind_of
 from automl_plugins.spaces.values import (
     ABSENT,
@@ -255,6 +256,10 @@ def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: Dat
     known = ~np.isnan(legal)
     entries = np.full(len(values), np.nan)
     entries[known] = hyperparameter.to_vector(legal[known])
+    if isinstance(scale := scale_of(hyperparameter), Steps):
+        steps = scale.to_value(entries[known])
+        entries[known] = scale.to_vector(steps)
+        outside[known] |= ~np.isclose(steps, legal[known])
     return _Column(entries, outside, foreign, converted)
 
 

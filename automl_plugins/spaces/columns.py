@@ -71,6 +71,8 @@ class Column:
         legal = np.clip(values, hp.lower_vectorized, hp.upper_vectorized)
         if self.is_indexed:
             return np.rint(legal)
+        if self._is_even:
+            return np.rint(legal * (self.n_values - 1.0)) / (self.n_values - 1.0)
         if self.is_grid or self._is_rounded:
             return np.asarray(hp.to_vector(hp.to_value(legal)), dtype=np.float64)
         return legal

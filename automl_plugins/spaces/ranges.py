@@ -12,6 +12,7 @@ numbers or integers, logarithmic             exp(ln low + u (ln high - ln low)),
 at most 2^40 floats, all of about one size   by their place among the 64-bit floats
 integers beyond 2^53                         by their place among the multiples of a power of 2
                                              that 64-bit floats can all hold
+steps, see ``stepped_range``                 by their place among the steps
 ===========================================  =================================================
 
 Values are 64-bit floats, integers too: optimisers keep them as such. All scales are increasing,
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -86,6 +87,15 @@ def integer_range(
     if exact and not (log and is_narrow(low, high)):
         return Integer(name, (low, high), log=log)
     return ExactInteger(name, low, high, log=log)
+
+
+def stepped_range(
+    name: str, steps: Steps
+) -> UniformFloatHyperparameter | UniformIntegerHyperparameter:
+    """The values of a grid, n > 1, as numbers on a scale of their own."""
+    if steps.is_integer:
+        return ExactInteger(name, int(steps.low), int(steps.high), scale=steps)
+    return ExactFloat(name, steps.low, steps.high, scale=steps)
 
 
 def is_narrow(low: int, high: int) -> bool:
@@ -246,29 +256,61 @@ class FewFloats(Scale):
         return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
 
 
-class Multiples(Scale):
-    """Integers at even distances.
+class Steps(Scale):
+    """Values at even distances, or those that are listed.
 
     Args:
         low: Least value.
-        step: Distance, a power of 2 that makes all of them 64-bit floats.
-        n: Their number, at most 2^53.
+        step: Distance of the values.
+        n: Their number, at most 2^53 + 1.
+        high: The largest value, where the sum of so many steps may miss it by a rounding.
+        is_integer: Whether all values are whole.
+        listed: All values, where they are not at even distances.
     """
 
-    is_integer = True
-
-    def __init__(self, low: float, step: float, n: int) -> None:
-        super().__init__(low, low + step * (n - 1))
-        self.step, self.n = step, n
+    def __init__(
+        self,
+        low: float,
+        step: float,
+        n: int,
+        *,
+        high: float | None = None,
+        is_integer: bool = True,
+        listed: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(float(low), float(low + step * (n - 1) if high is None else high))
+        self.step, self.n, self.is_integer = float(step), n, is_integer
+        self.listed = None if listed is None else tuple(float(value) for value in listed)
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
         assert self.n is not None
-        return self.low + np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1)) * self.step
+        places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1))
+        if self.listed is not None:
+            return np.array(self.listed)[places.astype(np.int64)]
+        return np.clip(self.low + places * self.step, self.low, self.high)
+
+    def index(self, values: FloatArray) -> FloatArray:
+        """Place (n,) of values among the steps; between two of them for values in between."""
+        assert self.n is not None
+        if self.listed is not None:
+            return np.interp(values, self.listed, np.arange(self.n))
+        with np.errstate(over="ignore", invalid="ignore"):
+            place = (values - self.low) / self.step
+        whole = np.rint(place)
+        # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
+        return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
 
     def _vector(self, values: FloatArray) -> FloatArray:
         assert self.n is not None
-        return np.asarray((values - self.low) / self.step / (self.n - 1))
+        return self.index(values) / max(self.n - 1, 1)
+
+    def legal_value(self, value: Any) -> BoolArray:
+        """Mask (n,) of the values that are steps."""
+        values = np.asarray(value, dtype=np.float64)
+        place = self.index(values)
+        near = np.isclose(self.to_value(self._vector(values)), values, rtol=1e-9, atol=0.0)
+        return np.asarray((place == np.rint(place)) & near)
 
 
 def _place(value: Any) -> Any:
@@ -301,7 +343,7 @@ def _scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
     while (high - low) // step >= MOST_EXACT:
         step *= 2
     first, last = -(-low // step), high // step
-    return Multiples(float(first * step), float(step), last - first + 1) if first < last else None
+    return Steps(first * step, step, last - first + 1) if first < last else None
 
 
 # --- hyperparameters -------------------------------------------------------------------------
@@ -312,9 +354,11 @@ class ExactFloat(UniformFloatHyperparameter):
 
     scale: Scale
 
-    def __init__(self, name: str, low: float, high: float, *, log: bool = False) -> None:
+    def __init__(
+        self, name: str, low: float, high: float, *, log: bool = False, scale: Scale | None = None
+    ) -> None:
         self.lower, self.upper, self.log = low, high, log
-        _set_up(self, name, _scale_of_floats(low, high, log), float)
+        _set_up(self, name, scale or _scale_of_floats(low, high, log), float)
 
 
 class ExactInteger(UniformIntegerHyperparameter):
@@ -322,8 +366,10 @@ class ExactInteger(UniformIntegerHyperparameter):
 
     scale: Scale
 
-    def __init__(self, name: str, low: int, high: int, *, log: bool = False) -> None:
-        scale = _scale_of_integers(low, high, log)
+    def __init__(
+        self, name: str, low: int, high: int, *, log: bool = False, scale: Scale | None = None
+    ) -> None:
+        scale = scale or _scale_of_integers(low, high, log)
         if scale is None:
             raise ValueError(
                 f"The range of {name!r}, {low} to {high}, has no two integers that 64-bit floats"
@@ -371,24 +417,53 @@ def scale_of(hyperparameter: Hyperparameter[Any, Any]) -> Scale | None:
 # --- written down ----------------------------------------------------------------------------
 
 
-def _encode(hyperparameter: Any, _: Any) -> dict[str, Any]:
-    return {
+def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = {
         "name": hyperparameter.name,
         "lower": hyperparameter.lower,
         "upper": hyperparameter.upper,
         "log": hyperparameter.log,
     }
+    scale = hyperparameter.scale
+    if isinstance(scale, Steps) and scale != _scale_of_range(hyperparameter):
+        plain["steps"] = {"step": scale.step, "n": scale.n, "listed": scale.listed}
+    return plain
+
+
+def _scale_of_range(hyperparameter: ExactFloat | ExactInteger) -> Scale | None:
+    """The scale of a range without steps."""
+    low, high, log = hyperparameter.lower, hyperparameter.upper, hyperparameter.log
+    if isinstance(hyperparameter, ExactInteger):
+        return _scale_of_integers(int(low), int(high), log)
+    return _scale_of_floats(low, high, log)
+
+
+def _steps_in(item: dict[str, Any], *, is_integer: bool) -> Steps | None:
+    if (known := item.get("steps")) is None:
+        return None
+    return Steps(
+        item["lower"],
+        known["step"],
+        known["n"],
+        high=item["upper"],
+        is_integer=is_integer,
+        listed=known["listed"],
+    )
 
 
 def _decode_float(item: dict[str, Any], *_: Any) -> FloatHyperparameter:
+    if (steps := _steps_in(item, is_integer=False)) is not None:
+        return ExactFloat(item["name"], steps.low, steps.high, scale=steps)
     return float_range(item["name"], item["lower"], item["upper"], log=item["log"])
 
 
 def _decode_integer(item: dict[str, Any], *_: Any) -> IntegerHyperparameter:
+    if (steps := _steps_in(item, is_integer=True)) is not None:
+        return ExactInteger(item["name"], int(steps.low), int(steps.high), scale=steps)
     return integer_range(item["name"], item["lower"], item["upper"], log=item["log"])
 
 
-#: For ``ConfigurationSpace.to_serialized_dict`` and ``from_serialized_dict``.
+#: For ``ConfigurationSpace.to_serialized_dict`` and ``from_serialized_dict``, see ``choices``.
 ENCODERS: Final[Any] = {
     ExactFloat: ("exact_float", _encode),
     ExactInteger: ("exact_int", _encode),

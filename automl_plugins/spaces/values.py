@@ -15,6 +15,7 @@ import ast
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
+from automl_plugins.spaces.ranges import Steps, scale_of
 from automl_plugins.spaces.value_types import kind_of, to_float
 
 FloatArray = npt.NDArray[np.float64]
@@ -212,6 +214,9 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
     assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
     low, high = hyperparameter.lower, hyperparameter.upper
     whole = isinstance(hyperparameter, IntegerHyperparameter)
+    scale = scale_of(hyperparameter)
+    if isinstance(scale, Steps):
+        return partial(_step, scale)
 
     def integer(value: Any) -> Any:
         number = value if type(value) is int else to_number(value)
@@ -226,6 +231,14 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
         return ABSENT
 
     return integer if whole else real
+
+
+def _step(steps: Steps, value: Any) -> Any:
+    number = to_number(value)
+    if math.isnan(number) or not steps.legal_value(np.array([number]))[0]:
+        return ABSENT
+    (found,) = steps.to_value(steps.to_vector(np.array([number]))).tolist()
+    return int(found) if steps.is_integer else found
 
 
 def numbers_of(choices: Sequence[Any]) -> FloatArray:

@@ -14,7 +14,7 @@ from automl_plugins.adapters import hyperopt as in_hyperopt
 from automl_plugins.adapters import optuna as in_optuna
 from automl_plugins.adapters import smac as in_smac
 from automl_plugins.adapters.hyperopt._expression import configuration, expression
-from automl_plugins.adapters.optuna._distributions import distributions_of
+from automl_plugins.adapters.optuna.space import distributions_of
 from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import (
     AndConjunction,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.optuna._foresight import Foresight, in_distribution
-from automl_plugins.adapters.optuna._space import infer_rules
+from automl_plugins.adapters.optuna._foresight import Foresight
+from automl_plugins.adapters.optuna.space import infer_rules, value_in
 from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import (
@@ -18,6 +18,7 @@ from optuna.distributions import (
 )
 
 from automl_plugins.spaces.conditions import Rule
+from automl_plugins.spaces.values import ABSENT
 
 SPACE: dict[str, BaseDistribution] = {
     "kind": CategoricalDistribution(["a", "b", "c"]),
@@ -113,25 +114,25 @@ def test_condensed_examples_have_the_conditions_of_all(
 @pytest.mark.parametrize(
     ("distribution", "value", "expected"),
     [
-        (FloatDistribution(0, 1), 0.5, (0.5,)),
-        (FloatDistribution(0, 1), 1, (1.0,)),
-        (FloatDistribution(0, 1), 1.5, ()),
-        (FloatDistribution(0, 1), True, ()),
-        (FloatDistribution(0, 1), "auto", ()),
-        (FloatDistribution(0, 1, step=0.1), 0.30000000000000004, (0.30000000000000004,)),
-        (FloatDistribution(0, 1, step=0.5), 0.3, ()),
-        (FloatDistribution(1e-3, 1, log=True), 0.0, ()),
-        (IntDistribution(1, 9, log=True), 0, ()),
-        (IntDistribution(0, 9), 3.0, (3,)),
-        (IntDistribution(0, 9), 3.5, ()),
-        (IntDistribution(0, 8, step=2), 3, ()),
-        (CategoricalDistribution([1, True, "1"]), True, (True,)),
-        (CategoricalDistribution([None, "x"]), "None", (None,)),
-        (CategoricalDistribution(["a", "b"]), "c", ()),
+        (FloatDistribution(0, 1), 0.5, 0.5),
+        (FloatDistribution(0, 1), 1, 1.0),
+        (FloatDistribution(0, 1), 1.5, ABSENT),
+        (FloatDistribution(0, 1), True, ABSENT),
+        (FloatDistribution(0, 1), "auto", ABSENT),
+        (FloatDistribution(0, 1, step=0.1), 0.30000000000000004, 0.30000000000000004),
+        (FloatDistribution(0, 1, step=0.5), 0.3, ABSENT),
+        (FloatDistribution(1e-3, 1, log=True), 0.0, ABSENT),
+        (IntDistribution(1, 9, log=True), 0, ABSENT),
+        (IntDistribution(0, 9), 3.0, 3),
+        (IntDistribution(0, 9), 3.5, ABSENT),
+        (IntDistribution(0, 8, step=2), 3, ABSENT),
+        (CategoricalDistribution([1, True, "1"]), True, True),
+        (CategoricalDistribution([None, "x"]), "None", None),
+        (CategoricalDistribution(["a", "b"]), "c", ABSENT),
     ],
 )
 def test_a_foretold_value_is_used_if_the_distribution_has_it(
-    distribution: BaseDistribution, value: Any, expected: tuple[Any, ...]
+    distribution: BaseDistribution, value: Any, expected: Any
 ) -> None:
-    found = in_distribution(distribution, value)
-    assert found == expected and [type(v) for v in found] == [type(v) for v in expected]
+    found = value_in(distribution, value)
+    assert found == expected and type(found) is type(expected)

@@ -19,8 +19,7 @@ from automl_plugins.adapters.optuna import (
     TSTSampler,
     meta_dataset_from_studies,
 )
-from automl_plugins.adapters.optuna._distributions import space_of_trials
-from automl_plugins.adapters.optuna._space import UnionSpace
+from automl_plugins.adapters.optuna.space import UnionSpace, space_of_trials
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution

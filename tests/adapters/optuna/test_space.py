@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.optuna._space import UnionSpace, infer_rules
+from automl_plugins.adapters.optuna.space import UnionSpace, infer_rules
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,

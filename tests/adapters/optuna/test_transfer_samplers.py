@@ -20,8 +20,8 @@ from automl_plugins.adapters.optuna import (
     source_shares,
 )
 from automl_plugins.adapters.optuna._sources import AnySources
-from automl_plugins.adapters.optuna._space import UnionSpace
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
+from automl_plugins.adapters.optuna.space import UnionSpace
 from automl_plugins.adapters.optuna.transfer_sampler import TransferSampler
 from ConfigSpace import ConfigurationSpace
 from optuna.distributions import CategoricalDistribution, FloatDistribution

@@ -20,8 +20,8 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._foresight import Foresight
 from automl_plugins.adapters.optuna._sources import Sources, read_sources
-from automl_plugins.adapters.optuna._space import UnionSpace
 from automl_plugins.adapters.optuna._task_memory import UnionMemory
+from automl_plugins.adapters.optuna.space import UnionSpace
 from ConfigSpace import ConfigurationSpace
 from optuna.distributions import (
     BaseDistribution,
@@ -286,7 +286,6 @@ def test_vectors_are_those_of_the_union() -> None:
     memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
     same: AlignedMemory = memory
     assert isinstance(same, AlignedMemory)
-    memory.introduce(union)
     dataset = memory.on(union.vectors)
     assert dataset.space is union.vectors.space
     assert dataset.losses.tolist() == [0.0, 1.0, 2.0, 3.0, 5.0]
@@ -307,32 +306,24 @@ def test_vectors_are_those_of_the_union() -> None:
     np.testing.assert_array_equal(vectors.activate(dataset.vectors), dataset.vectors)
 
 
-def test_choices_that_configspace_cannot_have_are_found_as_they_are_written() -> None:
+def test_choices_that_configspace_cannot_have_are_found() -> None:
     union = UnionSpace(
         {"c": CategoricalDistribution([None, 1, True]), "x": FloatDistribution(0, 1)},
         [Rule("x", "c", "in", (2.0,))],
     )
     memory = memory_of(TaskRecord("t", [{"c": True, "x": 0.25}, {"c": 1}, {"c": None}], range(3)))  # type: ignore[arg-type]
-    memory.introduce(union)
     c, x = union.column["c"], union.column["x"]
     vectors = memory.on(union.vectors).vectors
     np.testing.assert_array_equal(vectors[:, c], [2.0, 1.0, 0.0])
     np.testing.assert_array_equal(vectors[:, x], [0.25, np.nan, np.nan])
 
 
-def test_the_same_space_has_the_same_dataset_and_a_strange_one_none() -> None:
+def test_the_same_space_has_the_same_dataset() -> None:
     union, other = UnionSpace(SPACE, RULES, ORDINAL), UnionSpace(SPACE)
     memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
-    with pytest.raises(LookupError):
-        memory.on(union.vectors)
-    memory.introduce(union)
-    memory.introduce(other)
     assert memory.on(union.vectors) is memory.on(union.vectors)
     assert memory.on(other.vectors).space is other.vectors.space
     for twin in (pickle.loads(pickle.dumps(memory)), copy.deepcopy(memory)):
-        with pytest.raises(LookupError):
-            twin.on(union.vectors)
-        twin.introduce(union)
         np.testing.assert_array_equal(
             twin.on(union.vectors).vectors, memory.on(union.vectors).vectors
         )
@@ -341,7 +332,6 @@ def test_the_same_space_has_the_same_dataset_and_a_strange_one_none() -> None:
 def test_a_memory_of_none_of_the_parameters_says_so_each_time() -> None:
     union = UnionSpace({"lr": FloatDistribution(0, 1)})
     memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
-    memory.introduce(union)
     for _ in range(2):
         with pytest.raises(ValueError, match="share no hyperparameter"):
             memory.on(union.vectors)
