@@ -29,8 +29,15 @@ def _quietly() -> Any:
     optuna.logging.set_verbosity(before)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.id))
-def test_it_is_as_it_was(case: Case, tmp_path: Path) -> None:
+def named(*beginnings: str) -> pytest.MarkDecorator:
+    found = [case for case in CASES if case.golden.startswith(beginnings)]
+    return pytest.mark.parametrize("case", found, ids=lambda case: str(case.id))
+
+
+ARMS = ("proposals_weighted", "proposals_bandit", "proposals_boasf")
+
+
+def check(case: Case, folder: Path) -> None:
     golden, today = cached(case.golden), versions()
     other = [
         f"{library} {golden['versions'][library]} (here {today[library]})"
@@ -39,8 +46,33 @@ def test_it_is_as_it_was(case: Case, tmp_path: Path) -> None:
     ]
     if other:
         pytest.skip(f"was written with {', '.join(other)}, whose numbers may differ")
-    found = list(differences(plain(case.compute(tmp_path)), golden["cases"][case.name]))
+    found = list(differences(plain(case.compute(folder)), golden["cases"][case.name]))
     assert not found, "\n".join(found)
+
+
+@named(*{case.golden for case in CASES if case.golden.startswith("proposals")} - {*ARMS})
+def test_proposals_are_as_they_were(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@named(*ARMS)
+def test_proposals_in_arms_are_as_they_were(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@named("round_trips")
+def test_round_trips_are_as_they_were(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@named("replays")
+def test_replays_are_as_they_were(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@named("boasf")
+def test_boasf_is_as_it_was(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
 
 
 def test_every_case_is_written_and_nothing_else() -> None:
