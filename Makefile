@@ -6,8 +6,7 @@ WORKERS ?= 2
 ARGS ?=
 EXTRAS = optuna smac hyperopt
 
-EXAMPLES = $(filter-out examples/warm_start_tasks.py examples/classifiers.py, \
-	$(sort $(wildcard examples/*.py)))
+EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 
 .PHONY: help demo test smoke breaks oldest extras examples evidence memory clean

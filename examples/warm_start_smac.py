@@ -1,93 +1,51 @@
 """SMAC's initial design replaced by what a memory suggests, against its own Sobol points.
 
-A random forest is tuned on a data set that is not in the memory: digits of scikit-learn, whose
-family is left out of the bundled memory first (see ``warm_start_tasks.py``).
+A random forest is tuned on handwritten digits, whose family is left out of the bundled memory.
 
     python examples/warm_start_smac.py [--n-trials 15] [--seeds 2]
 """
 
-from __future__ import annotations
-
 import argparse
-import tempfile
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 from automl_plugins.adapters.smac import MetaInitialDesign
 from ConfigSpace import Configuration
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_val_score
 from smac import HyperparameterOptimizationFacade, Scenario
-from smac.initial_design import AbstractInitialDesign
-from warm_start_tasks import NEW, Task, show, space, without_digits
 
-LEARNER = "random_forest"
-SUGGESTED = 5
+from automl_plugins.meta import bundled
 
-MakeDesign = Callable[[Scenario, Task], AbstractInitialDesign]
+X, y = load_digits(return_X_y=True)
+MEMORY = bundled("random_forest").subset(lambda task: task.tags["family"] != "optdigits")
 
 
-def sobol(scenario: Scenario, task: Task) -> AbstractInitialDesign:
-    """What SMAC does on its own."""
-    return HyperparameterOptimizationFacade.get_initial_design(scenario)
+def train(config: Configuration, seed: int = 0) -> float:
+    """Balanced error in percent, three folds."""
+    options = {name: None if value == "none" else value for name, value in config.items()}
+    model = RandomForestClassifier(50, random_state=0, **options)
+    scores = cross_val_score(model, X, y, scoring="balanced_accuracy", cv=3)
+    return 100.0 * (1.0 - float(scores.mean()))
 
 
-def meta_learned(scenario: Scenario, task: Task) -> AbstractInitialDesign:
-    """What earlier data sets say; ``KNNInitialDesign`` does it auto-sklearn's way."""
-    design: AbstractInitialDesign = MetaInitialDesign(
-        scenario,
-        memory=without_digits(LEARNER),
-        X=task.X,
-        y=task.y,
-        n_configs=min(SUGGESTED, scenario.n_trials),
-        mode="replace",
-    )
-    return design
-
-
-DESIGNS: dict[str, MakeDesign] = {
-    "Sobol": sobol,
-    "meta-learned": meta_learned,
-}
-
-
-def search(name: str, seed: int, n_trials: int) -> list[float]:
-    """One run of SMAC; returns its losses in order."""
-    task = Task(NEW, LEARNER)
-
-    def train(config: Configuration, seed: int = 0) -> float:
-        return task.loss(config)
-
-    with tempfile.TemporaryDirectory() as folder:
-        scenario = Scenario(
-            space(LEARNER),
-            deterministic=True,
-            n_trials=n_trials,
-            seed=seed,
-            output_directory=Path(folder),
-        )
-        design = DESIGNS[name](scenario, task)
-        if isinstance(design, MetaInitialDesign) and seed == 0:
-            print(design.suggestions, end="\n\n", flush=True)
-        smac = HyperparameterOptimizationFacade(
-            scenario, train, initial_design=design, logging_level=False, overwrite=True
-        )
-        smac.optimize()
-        return [float(np.sum(value.cost)) for value in smac.runhistory.values()]  # one objective
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n-trials", type=int, default=15)
-    parser.add_argument("--seeds", type=int, default=2)
-    args = parser.parse_args()
-    with ProcessPoolExecutor(2) as pool:
-        searches = {
-            name: [pool.submit(search, name, seed, args.n_trials) for seed in range(args.seeds)]
-            for name in DESIGNS
-        }
-        show({name: [done.result() for done in runs] for name, runs in searches.items()})
+def search(seed: int, n_trials: int, warm: bool) -> list[float]:
+    scenario = Scenario(MEMORY.space, deterministic=True, n_trials=n_trials, seed=seed)
+    design = HyperparameterOptimizationFacade.get_initial_design(scenario)
+    if warm:
+        options = {"n_configs": min(5, n_trials), "mode": "replace"}  # no Sobol points beside them
+        design = MetaInitialDesign(scenario, memory=MEMORY, X=X, y=y, **options)
+    smac = HyperparameterOptimizationFacade(scenario, train, initial_design=design, overwrite=True)
+    smac.optimize()
+    return [float(np.sum(value.cost)) for value in smac.runhistory.values()]
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n-trials", type=int, default=15)
+    parser.add_argument("--seeds", type=int, default=2)
+    args = parser.parse_args()
+    for name, warm in (("Sobol", False), ("meta-learned", True)):
+        losses = [search(seed, args.n_trials, warm) for seed in range(args.seeds)]
+        best = np.minimum.accumulate(losses, axis=1).mean(axis=0)
+        print(f"{name:13s} best error in % after 1, 2, ... trials: {best.round(2)}", flush=True)

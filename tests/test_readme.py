@@ -104,7 +104,8 @@ def quick_start(path: Path) -> dict[str, Any]:
 def a_store(path: Path) -> dict[str, Any]:
     from automl_plugins.adapters.optuna import record
 
-    study = in_optuna(path)["earlier_studies"][0]
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(of_lightgbm, n_trials=6)
     with_store = record("runs.db", task="iris", meta_features={"NumberOfClasses": 3.0})
     with_store.add(study)
     return in_smac(path)

@@ -7,16 +7,20 @@ from automl_plugins._lazy import import_when_used
 if TYPE_CHECKING:
     from automl_plugins.records.search import RecordedTrial, Search, search_frame
 
-    from .methods import Record, proposing
+    from .callables import Record
+    from .journal import read_runs
+    from .proposing import proposing
     from .protocol import Method, Optimizer, Outcome, Problem, Proposal, Prunes, TrialStatus
-    from .runs import read_runs, replay
+    from .runs import replay
     from .simulation import regret
     from .table import Answer, Table
 
 import_when_used(
     __name__,
     {
-        "methods": ["Record", "proposing"],
+        "callables": ["Record"],
+        "journal": ["read_runs"],
+        "proposing": ["proposing"],
         "protocol": [
             "Method",
             "Optimizer",
@@ -26,7 +30,7 @@ import_when_used(
             "Prunes",
             "TrialStatus",
         ],
-        "runs": ["read_runs", "replay"],
+        "runs": ["replay"],
         "automl_plugins.records.search": ["RecordedTrial", "Search", "search_frame"],
         "simulation": ["regret"],
         "table": ["Answer", "Table"],

@@ -23,7 +23,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from benchmark_weighted_tasks import (
+from ConfigSpace import Categorical, ConfigurationSpace
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from weighted_tasks import (
     MODELS,
     STREAMS,
     Data,
@@ -33,10 +37,6 @@ from benchmark_weighted_tasks import (
     stream,
     tasks,
 )
-from ConfigSpace import Categorical, ConfigurationSpace
-from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from automl_plugins.bandits.model_weights import model_weights
 from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalving, best
