@@ -46,6 +46,7 @@ PUBLIC_NAMES = {
         "arm_report",
         "bandit",
         "blended",
+        "boasf",
         "boasf_fmin",
         "curves",
         "ei_per_second",

@@ -9,7 +9,7 @@ from .._optional import require
 require("hyperopt", "hyperopt")
 
 if TYPE_CHECKING:
-    from .algos import bandit, weighted
+    from .algos import bandit, boasf, weighted
     from .arm_report import arm_report
     from .boasf import boasf_fmin
     from .initial_design import INITIAL_DESIGN, initial_trials
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
-        "algos": ["bandit", "weighted"],
+        "algos": ["bandit", "boasf", "weighted"],
         "arm_report": ["arm_report"],
         "boasf": ["boasf_fmin"],
         "initial_design": ["INITIAL_DESIGN", "initial_trials"],
@@ -42,6 +42,7 @@ __all__ = [
     "arm_report",
     "bandit",
     "blended",
+    "boasf",
     "boasf_fmin",
     "curves",
     "ei_per_second",

@@ -10,21 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from hyperopt import Domain, Trials, rand, tpe
 from hyperopt.base import trials_from_docs
 
 from automl_plugins.bandits.model_weights import model_weights, weights_from_numbers
-from automl_plugins.spaces import restriction as parts_of
 from automl_plugins.spaces.cells import partition
-from automl_plugins.spaces.restriction import restricted
+from automl_plugins.spaces.restriction import Domain as Domain_
+from automl_plugins.spaces.restriction import Range, domain_of, restricted
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -52,131 +51,47 @@ _REDRAWS = 3  # of a configuration that was tried before
 _UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Arm:
-    """A part of the search space.
+    """A part of the search space, as it is kept with the trials.
 
     Attributes:
         name: What it is called in reports.
         parts: The restrictions, by label.
-        expr: The restricted expression.
-        space: The same in ConfigSpace's language; None where its configurations are endless.
-        known: The whole search space.
+        labels: Labels that are left to be drawn.
+        size: Number of its configurations; None where they are many.
     """
 
     name: str
     parts: Mapping[str, Part]
-    expr: Any
-    space: ConfigurationSpace | None
-    known: PyllSpace
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """Labels that are left to be drawn."""
-        return labels(self.expr)
-
-    @cached_property
-    def domain(self) -> Domain:
-        """What a suggest function is shown; the objective is not part of it."""
-        return Domain(None, self.expr, pass_expr_memo_ctrl=False)
-
-    @cached_property
-    def grid(self) -> tuple[Values, ...] | None:
-        """All configurations, values by label, if they are few; else None."""
-        rows = None if self.space is None else VectorSpace(self.space).enumerate(_MOST)
-        if self.space is None or rows is None:
-            return None
-        return tuple(self.known.labels(values) for values in to_values(self.space, rows))
+    labels: tuple[str, ...]
+    size: int | None
 
     def contains(self, values: Mapping[str, Any]) -> bool:
         """Whether a configuration lies in it; False if a label it restricts has no value."""
         return all(name in values and values[name] in part for name, part in self.parts.items())
 
-    def outer(self, values: Mapping[str, Any]) -> Values:
-        """Values in the search space from those in the restricted expression."""
-        kept = {name: part for name, part in self.parts.items() if isinstance(part, tuple)}
-        fixed = {name: part[0] for name, part in kept.items() if len(part) == 1}
-        return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
-
-    def inner(self, document: Document) -> Document:
-        """A trial with the labels of the restricted expression, and as that numbers options."""
-        kept = {name: part for name, part in self.parts.items() if isinstance(part, tuple)}
-        vals: dict[str, list[Any]] = {}
-        for name in self.labels:
-            found = document["misc"]["vals"].get(name, [])
-            vals[name] = [kept[name].index(int(v)) if name in kept else v for v in found]
-        idxs = {name: [document["tid"]] * len(found) for name, found in vals.items()}
-        return {**document, "misc": {**document["misc"], "idxs": idxs, "vals": vals}}
-
     def key(self, values: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
         """Identity of a configuration within the arm."""
         return tuple((name, float(values[name])) for name in self.labels if name in values)
 
-    def view(self, documents: Iterable[Document]) -> Trials:
-        """Trials of the arm as a suggest function inside it sees them."""
-        renamed = any(isinstance(p, tuple) and len(p) > 1 for p in self.parts.values())
-        whole = [
-            document
-            if not renamed and all(name in document["misc"]["vals"] for name in self.labels)
-            else self.inner(document)
-            for document in documents
-        ]
-        return trials_from_docs(whole, validate=False)
 
-    def propose(
-        self,
-        tid: int,
-        documents: Iterable[Document],
-        inner: Suggest,
-        streams: Streams,
-        tried: Set[Any] = frozenset(),
-    ) -> Values | None:
-        """A configuration of the arm; None if ``inner`` has none.
-
-        One that was tried before is drawn again a few times; then, if all configurations of the
-        arm can be listed, one that was not tried is taken at random.
-
-        Args:
-            tid: Number of the trial; the same number and trials give the same proposal.
-            documents: The arm's trials.
-            inner: Suggest function.
-            streams: Source of seeds.
-            tried: Identities of configurations to avoid, see ``key``.
-        """
-        if not self.labels:
-            return self.outer({})
-        own = self.view(documents)
-        values: Values = {}
-        for attempt in range(_REDRAWS if tried else 1):
-            proposed = inner([tid], self.domain, own, streams.integer("inner", tid, attempt))
-            if not proposed:
-                return None
-            values = self.outer(values_of(proposed[0]))
-            if self.key(values) not in tried:
-                return values
-        untried = [v for v in self.grid or () if self.key(v) not in tried]
-        if untried:
-            return untried[int(streams.generator("untried", tid).integers(len(untried)))]
-        return values
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Arms:
-    """All arms of a search space.
+    """All arms of a search space, as they are kept with the trials.
 
     Attributes:
         arms: They do not overlap; together they are the space.
-        known: The search space.
-        space: The same in ConfigSpace's language, without options of probability zero.
-        choice: Label of the choice whose options they are; None for cells.
+        choice: Label of the choice whose options they are; empty for cells.
         notes: What was left out or left whole, one sentence each.
     """
 
     arms: tuple[Arm, ...]
-    known: PyllSpace
-    space: ConfigurationSpace
-    choice: str | None = None
+    choice: str = ""
     notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.arms)
 
     def find(self, values: Mapping[str, Any]) -> int | None:
         """Number of the arm in which a configuration lies; None if it is in none."""
@@ -187,9 +102,163 @@ class Arms:
         """What they are called in reports."""
         return tuple(arm.name for arm in self.arms)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "choice": self.choice,
+            "notes": list(self.notes),
+            "arms": [
+                {
+                    "name": arm.name,
+                    "labels": list(arm.labels),
+                    "size": arm.size,
+                    "parts": {
+                        label: {"low": part.low, "high": part.high}
+                        if isinstance(part, Interval)
+                        else list(part)
+                        for label, part in arm.parts.items()
+                    },
+                }
+                for arm in self.arms
+            ],
+        }
 
-#: Arms by domain and by how they were made; the same again when it is lost.
-_CACHE: WeakKeyDictionary[Domain, dict[Any, Arms]] = WeakKeyDictionary()
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Arms:
+        """What ``to_dict`` returned."""
+        arms = []
+        for arm in data["arms"]:
+            parts = {
+                label: Interval(**part) if isinstance(part, Mapping) else tuple(part)
+                for label, part in arm["parts"].items()
+            }
+            arms.append(Arm(arm["name"], parts, tuple(arm["labels"]), arm["size"]))
+        return cls(tuple(arms), data["choice"], tuple(data["notes"]))
+
+
+class ArmSpace:
+    """A search space in arms, of which configurations are proposed.
+
+    Args:
+        known: The search space.
+        space: The same in ConfigSpace's language, without options of probability zero.
+        arms: Name, restrictions and what is left of ``space``, for each arm.
+        choice: See ``Arms``.
+        notes: See ``Arms``.
+
+    Attributes:
+        known: The search space.
+        space: The same in ConfigSpace's language.
+        arms: The arms.
+        exprs: The restricted expression of each arm.
+    """
+
+    def __init__(
+        self,
+        known: PyllSpace,
+        space: ConfigurationSpace,
+        arms: Sequence[tuple[str, Mapping[str, Part], ConfigurationSpace | None]],
+        *,
+        choice: str = "",
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.known, self.space = known, space
+        self._grids: list[tuple[ConfigurationSpace, FloatArray] | None] = []
+        self.exprs: list[Any] = []
+        self._domains: dict[int, Domain] = {}
+        found = []
+        for name, parts, left in arms:
+            expr = restrict(known.expr, parts)
+            rows = None
+            if left is not None and not endless(expr, known):
+                rows = VectorSpace(left).enumerate(_MOST)
+            self._grids.append(None if left is None or rows is None else (left, rows))
+            self.exprs.append(expr)
+            size = None if rows is None else len(rows)
+            found.append(Arm(name, parts, labels(expr), size))
+        self.arms = Arms(tuple(found), choice, tuple(notes))
+
+    def grid(self, number: int) -> list[Values] | None:
+        """All configurations of an arm, values by label, if they are few; else None."""
+        listed = self._grids[number]
+        return None if listed is None else [*map(self.known.labels, to_values(*listed))]
+
+    def domain(self, number: int) -> Domain:
+        """What a suggest function in an arm is shown; the objective is not part of it."""
+        if number not in self._domains:
+            expr = self.exprs[number]
+            self._domains[number] = Domain(None, expr, pass_expr_memo_ctrl=False)
+        return self._domains[number]
+
+    def outer(self, number: int, values: Mapping[str, Any]) -> Values:
+        """Values in the search space from those in the expression of an arm."""
+        parts = self.arms.arms[number].parts
+        kept = {name: part for name, part in parts.items() if isinstance(part, tuple)}
+        fixed = {name: part[0] for name, part in kept.items() if len(part) == 1}
+        return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
+
+    def view(self, number: int, documents: Iterable[Document]) -> Trials:
+        """Trials of an arm as a suggest function inside it sees them."""
+        arm = self.arms.arms[number]
+        kept = {n: part for n, part in arm.parts.items() if isinstance(part, tuple)}
+        renamed = any(len(part) > 1 for part in kept.values())
+        seen = []
+        for document in documents:
+            misc = document["misc"]
+            if renamed or not all(name in misc["vals"] for name in arm.labels):
+                vals: dict[str, list[Any]] = {}
+                for name in arm.labels:
+                    drawn = misc["vals"].get(name, [])
+                    vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
+                idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
+                document = {**document, "misc": {**misc, "idxs": idxs, "vals": vals}}
+            seen.append(document)
+        own: Trials = trials_from_docs(seen, validate=False)
+        return own
+
+    def propose(
+        self,
+        number: int,
+        tid: int,
+        documents: Iterable[Document],
+        inner: Suggest,
+        streams: Streams,
+        tried: Set[Any] = frozenset(),
+    ) -> Values | None:
+        """A configuration of an arm; None if ``inner`` has none.
+
+        One that was tried before is drawn again a few times; then, if all configurations of the
+        arm can be listed, one that was not tried is taken at random.
+
+        Args:
+            number: Number of the arm.
+            tid: Number of the trial; the same number and trials give the same proposal.
+            documents: The arm's trials.
+            inner: Suggest function.
+            streams: Source of seeds.
+            tried: Identities of configurations to avoid, see ``Arm.key``.
+        """
+        arm = self.arms.arms[number]
+        if not arm.labels:
+            return self.outer(number, {})
+        own = self.view(number, documents)
+        values: Values = {}
+        for attempt in range(_REDRAWS if tried else 1):
+            seed = streams.integer("inner", tid, attempt)
+            proposed = inner([tid], self.domain(number), own, seed)
+            if not proposed:
+                return None
+            values = self.outer(number, values_of(proposed[0]))
+            if arm.key(values) not in tried:
+                return values
+        untried = [v for v in self.grid(number) or () if arm.key(v) not in tried]
+        if untried:
+            return untried[int(streams.generator("untried", tid).integers(len(untried)))]
+        return values
+
+
+#: Spaces in arms by domain and by how they were made; the same again when it is lost.
+_CACHE: WeakKeyDictionary[Domain, dict[Any, ArmSpace]] = WeakKeyDictionary()
 
 
 def arms_of(
@@ -198,7 +267,7 @@ def arms_of(
     label: str | None = None,
     split: Split | None = None,
     max_arms: int = 32,
-) -> Arms:
+) -> ArmSpace:
     """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space.
 
     Raises:
@@ -212,26 +281,26 @@ def arms_of(
     return made[how]
 
 
-def branches(known: PyllSpace, label: str | None = None) -> Arms:
+def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
     """An arm for each option of a choice whose probability is not zero.
 
     Raises:
         ValueError: If there is no such choice.
     """
-    choice = root_choice(known, label)
-    space, names, options = _possible(known), option_names(known, choice), known.options[choice]
-    left = set(parts_of.domain_of(space[choice]))  # type: ignore[arg-type]
-    arms = []
-    for index, option in enumerate(options):
-        if option in left:
-            sub = restricted(space, {choice: (option,)})
-            arms.append(_arm(known, names[index], {choice: (index,)}, sub))
-    never = [name for name, option in zip(names, options, strict=True) if option not in left]
-    note = (f"Left out, since their probability is zero: {', '.join(never)}.",)
-    return Arms(tuple(arms), known, space, choice, note if never else ())
+    choice, space = root_choice(known, label), _possible(known)
+    left = domain_of(space[choice])
+    arms, never = [], []
+    for index, option in enumerate(known.options[choice]):
+        name = option_names(known, choice)[index]
+        if isinstance(left, tuple) and option in left:
+            arms.append((name, {choice: (index,)}, restricted(space, {choice: (option,)})))
+        else:
+            never.append(name)
+    notes = [f"Left out, since their probability is zero: {', '.join(never)}."] if never else []
+    return ArmSpace(known, space, arms, choice=choice, notes=notes)
 
 
-def cells(known: PyllSpace, split: Split, max_arms: int) -> Arms:
+def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
     """Cells of a search space, see ``automl_plugins.bandits.partition``.
 
     Normal distributions are left whole: Hyperopt has no truncated ones.
@@ -239,40 +308,34 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> Arms:
     Raises:
         ValueError: For numbers less than 2, an unknown label, or if nothing can be split.
     """
-    space, unbounded = _possible(known), _endless(known.expr, known)
-    every = labels(known.expr)
+    space, every = _possible(known), labels(known.expr)
     pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
     if unknown := [name for name in pieces if name not in every]:
         raise ValueError(f"split: no label {unknown[0]!r}; there are {', '.join(every)}.")
-    for k in pieces.values():
-        if not k >= 2:
-            raise ValueError(f"split must be at least 2, got {k!r}: one part is the whole.")
-    whole = [name for name in pieces if name in unbounded]
-    varied = {name: k for name, k in pieces.items() if name not in whole and space[name].size > 1}
+    if any(not k >= 2 for k in pieces.values()):
+        raise ValueError(f"split must be at least 2, got {split!r}: one part is the whole.")
+    whole = [name for name in pieces if name in endless(known.expr, known)]
     notes = [f"Not split, since they have no bounds: {', '.join(whole)}."] if whole else []
+    vary = {n: k for n, k in pieces.items() if n not in whole and space[n].size > 1}
     try:
-        found = partition(space, varied, max_arms=max_arms)
+        found = partition(space, vary, max_arms=max_arms)
     except ValueError as error:
         raise ValueError(f"split={split!r}: {' '.join([str(error), *notes])}") from None
     arms = []
     for cell in found:
         parts = {name: _part(known, space, name, d) for name, d in cell.domains.items()}
-        arms.append(_arm(known, cell.name, parts, cell.space))
-    return Arms(tuple(arms), known, space, None, (*found.notes, *notes))
+        arms.append((cell.name, parts, cell.space))
+    return ArmSpace(known, space, arms, notes=(*found.notes, *notes))
 
 
-def _arm(
-    known: PyllSpace, name: str, parts: Mapping[str, Part], space: ConfigurationSpace | None
-) -> Arm:
-    expr = restrict(known.expr, parts)
-    return Arm(name, parts, expr, None if _endless(expr, known) else space, known)
-
-
-def _endless(expr: Any, known: PyllSpace) -> set[str]:
+def endless(expr: Any, known: PyllSpace) -> set[str]:
     """Labels of hyperparameters whose range has no end, or is not known."""
     params = [node for node in nodes(expr) if node.name == "hyperopt_param"]
-    found = {label_of(node) for node in params if node.arg["obj"].name in _UNBOUNDED}
-    return found | {label_of(node) for node in params} & known.stand_ins
+    return {
+        label
+        for label, node in ((label_of(node), node) for node in params)
+        if node.arg["obj"].name in _UNBOUNDED or label in known.stand_ins
+    }
 
 
 def _possible(known: PyllSpace) -> ConfigurationSpace:
@@ -287,23 +350,19 @@ def _possible(known: PyllSpace) -> ConfigurationSpace:
     return space
 
 
-def _part(
-    known: PyllSpace, space: ConfigurationSpace, label: str, domain: parts_of.Domain
-) -> Part:
+def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domain_) -> Part:
     """A part of the values of a hyperparameter, as Hyperopt draws them."""
     if label in known.options:
         assert isinstance(domain, tuple)
         return tuple(known.options[label].index(option) for option in domain)
-    hyperparameter = space[label]
+    whole = domain_of(space[label])
     if isinstance(domain, tuple):  # multiples of q
-        assert isinstance(hyperparameter, OrdinalHyperparameter)
-        values = [*hyperparameter.sequence]
-        first, after = values.index(domain[0]), values.index(domain[-1]) + 1
-        below = (values[first - 1] + values[first]) / 2 if first else -math.inf
-        above = (values[after - 1] + values[after]) / 2 if after < len(values) else math.inf
+        assert isinstance(whole, tuple)
+        first, after = whole.index(domain[0]), whole.index(domain[-1]) + 1
+        below = (whole[first - 1] + whole[first]) / 2 if first else -math.inf
+        above = (whole[after - 1] + whole[after]) / 2 if after < len(whole) else math.inf
         return Interval(below, above)
-    whole = parts_of.domain_of(hyperparameter)
-    assert isinstance(whole, parts_of.Range)
+    assert isinstance(whole, Range)
     low, high = domain.low, domain.high if domain.limit is None else domain.limit
     if isinstance(domain.low, int):
         low, high = low - 0.5, high + 0.5
@@ -365,32 +424,31 @@ def root_choice(known: PyllSpace, label: str | None = None) -> str:
     )
 
 
-def option_weights(arms: Arms, weights: Weights) -> FloatArray:
+def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
     """The probability of each arm (K,), options of one choice.
 
     Raises:
         ValueError: For weights that do not fit the choice.
     """
-    known, label = arms.known, arms.choice
-    assert label is not None
-    options = known.options[label]
-    drawn = [arm.parts[label][0] for arm in arms.arms]  # type: ignore[index]
+    known, label = arms.known, arms.arms.choice
+    drawn = [next(iter(arm.parts[label])) for arm in arms.arms.arms]  # type: ignore[arg-type]
     if not isinstance(weights, str):
         return weights_from_numbers(_given(known, label, weights)[drawn])
     if weights not in ("2^N", "volume"):
         raise ValueError(
             f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
         )
-    endless = [_endless(arm.expr, known) for arm in arms.arms]
-    common = {name for name in endless[0] if all(name in e for e in endless)}  # cancels out
-    unbounded = {name for e in endless for name in e} - common
-    if weights == "volume" and unbounded:
+    unbounded = [endless(expr, known) for expr in arms.exprs]
+    unequal = {
+        name for found in unbounded for name in found if not all(name in u for u in unbounded)
+    }
+    if weights == "volume" and unequal:  # what all options have cancels out
         raise ValueError(
-            f"The volume of {min(unbounded)!r}, whose range has no end, is not known:"
+            f"The volume of {min(unequal)!r}, whose range has no end, is not known:"
             " weights='2^N', or a number for each option."
         )
     found = model_weights(arms.space, label, rule=weights)
-    return np.array([found[options[i]] for i in drawn])
+    return np.array([found[known.options[label][i]] for i in drawn])
 
 
 def _given(
@@ -451,3 +509,13 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
         return found
     share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
     return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
+
+
+def name_of(inner: Suggest | str) -> str:
+    """What the suggest function inside the arms is called."""
+    if isinstance(inner, str):
+        return inner
+    while isinstance(inner, partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return str(inner.__module__).rpartition(".")[2] if name == "suggest" else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -20,7 +20,8 @@ from hyperopt import (
     Trials,
 )
 
-from automl_plugins.bandits.records import ArmRecords, RewardScale
+from automl_plugins.bandits.records import Pulls
+from automl_plugins.bandits.successive_filtering import Round, Unit
 from automl_plugins.records.trial import Status
 
 from ._arms import Arms
@@ -29,10 +30,13 @@ from ._documents import Document, note_of, values_of
 UNFINISHED = (JOB_STATE_NEW, JOB_STATE_RUNNING)
 FINISHED = (JOB_STATE_DONE, JOB_STATE_ERROR)
 
+#: None, a key of the result, or a function of the result: the seconds an evaluation is charged.
+Cost = str | Callable[[dict[str, Any]], float] | None
+
 
 @dataclass(frozen=True)
-class Pull:
-    """A trial as an evaluation of an arm.
+class Row:
+    """A trial as a pull of an arm.
 
     Attributes:
         document: The trial.
@@ -51,7 +55,7 @@ class Pull:
     status: Status
 
     @property
-    def order(self) -> tuple[bool, datetime, int]:
+    def place(self) -> tuple[bool, datetime, int]:
         """Sorts by the moment at which it finished, running ones last and by number."""
         running = self.status == Status.RUNNING
         when = None if running else self.document["refresh_time"]
@@ -59,46 +63,31 @@ class Pull:
 
 
 @dataclass(frozen=True)
-class Pulls:
-    """All pulls of a search.
+class Situation:
+    """All pulls of the arms of a search so far.
 
     Attributes:
-        rows: Finished ones first and in the order in which they finished.
+        arms: The arms.
+        known: The trials.
+        rows: Finished pulls in the order in which they finished, then the running ones.
         reward_range: The best and the worst loss there may be, if known.
     """
 
-    rows: Sequence[Pull]
+    arms: Arms
+    known: Sequence[Document]
+    rows: Sequence[Row]
     reward_range: tuple[float, float] | None
 
-    @classmethod
-    def of(cls, rows: Iterable[Pull], reward_range: tuple[float, float] | None = None) -> Pulls:
-        """Pulls in order."""
-        return cls(sorted(rows, key=lambda row: row.order), reward_range)
-
-    @property
-    def losses(self) -> list[float]:
-        """The loss of each (n,), NaN where there is none."""
-        return [row.loss for row in self.rows]
-
     @cached_property
-    def scale(self) -> RewardScale:
-        """How losses are turned into rewards."""
-        return RewardScale.of(self.losses, self.reward_range)
-
-    @cached_property
-    def records(self) -> ArmRecords:
+    def pulls(self) -> Pulls:
         """The same for policies."""
-        return ArmRecords.of(
+        return Pulls.from_losses(
             [row.arm for row in self.rows],
-            self.scale.rewards(self.losses),
+            [row.loss for row in self.rows],
             seconds=[row.seconds for row in self.rows],
             status=[row.status for row in self.rows],
+            reward_range=self.reward_range,
         )
-
-    @property
-    def best(self) -> float:
-        """The least loss; infinite if there is none."""
-        return min((row.loss for row in self.rows if not math.isnan(row.loss)), default=math.inf)
 
     def documents(self, arm: int) -> list[Document]:
         """Trials of an arm in the order of their numbers."""
@@ -113,81 +102,123 @@ class Pulls:
             tried[row.arm].add(row.key)
         return tried
 
-    def left(self, arms: Arms) -> list[int]:
+    @property
+    def left(self) -> list[int]:
         """Numbers of the arms that have configurations not tried yet."""
-        return [
-            i
-            for i, arm in enumerate(arms.arms)
-            if i not in self.tried or arm.grid is None or len(self.tried[i]) < len(arm.grid)
-        ]
+        sizes = enumerate(arm.size for arm in self.arms.arms)
+        return [i for i, size in sizes if size is None or len(self.tried.get(i, ())) < size]
+
+    def spent(self, unit: Unit) -> float:
+        """Trials, running ones included, or known seconds so far."""
+        if unit == "trials":
+            return float(len(self.rows))
+        return math.fsum(row.seconds for row in self.rows if not math.isnan(row.seconds))
 
 
 class PullReader:
-    """Reads trials as pulls, each again only when its state has changed.
+    """Reads trials as pulls, each again only when its state or its result has changed.
 
     Args:
         arms: The arms.
-        charge: What a finished trial cost; None is ``seconds_of``.
+        cost: What a finished trial cost, see ``charge``.
     """
 
-    def __init__(self, arms: Arms, charge: Callable[[Document], float] | None = None) -> None:
-        self._arms, self._charge = arms, charge or seconds_of
-        self._known: dict[int, tuple[Any, Any, Pull]] = {}  # read again when it is lost
+    def __init__(self, arms: Arms, cost: Cost = None) -> None:
+        self.arms, self.cost = arms, cost
+        self._known: dict[int, tuple[Any, Any, Row]] = {}  # read again when it is lost
 
     def read(
-        self, documents: Iterable[Document], reward_range: tuple[float, float] | None = None
-    ) -> Pulls:
-        """The trials that are pulls, in order."""
+        self, documents: Sequence[Document], reward_range: tuple[float, float] | None = None
+    ) -> Situation:
+        """The trials that are pulls; cancelled ones and those of no arm are left out."""
         rows = (self._read(document) for document in documents)
-        return Pulls.of((row for row in rows if row is not None), reward_range)
+        found = sorted((row for row in rows if row is not None), key=lambda row: row.place)
+        return Situation(self.arms, documents, found, reward_range)
 
-    def _read(self, document: Document) -> Pull | None:
+    def _read(self, document: Document) -> Row | None:
         state, result, tid = document["state"], document["result"], document["tid"]
-        known_state, known_result, pull = self._known.get(tid, (None, None, None))
+        known_state, known_result, row = self._known.get(tid, (None, None, None))
         same = known_state == state and known_result is result
-        if pull is not None and pull.document is document and same:
-            return pull
-        seconds = self._charge(document) if state in FINISHED else None
-        pull = pull_of(document, self._arms, seconds)
-        if pull is not None:
-            self._known[tid] = state, result, pull
-        return pull
+        if row is not None and row.document is document and same:
+            return row
+        values = values_of(document)
+        arm = self.arms.find(values)
+        if arm is None or state not in UNFINISHED + FINISHED:
+            return None
+        key = self.arms.arms[arm].key(values)
+        status = status_of(document)
+        loss = number(result.get("loss")) if status == Status.COMPLETE else math.nan
+        seconds = math.nan if status == Status.RUNNING else charge(document, self.cost)
+        row = Row(document, arm, key, loss, seconds, status)
+        self._known[tid] = state, result, row
+        return row
 
 
-_READERS: WeakKeyDictionary[Trials, tuple[Arms, PullReader]] = WeakKeyDictionary()
+_READERS: WeakKeyDictionary[Trials, PullReader] = WeakKeyDictionary()
 
 
-def reader_of(trials: Trials, arms: Arms) -> PullReader:
+def reader_of(trials: Trials, arms: Arms, cost: Cost = None) -> PullReader:
     """The reader that was used for these trials and arms the last time, or a new one."""
-    known, reader = _READERS.get(trials, (None, None))
-    if reader is None or known is not arms:
-        reader = PullReader(arms)
-        _READERS[trials] = arms, reader
+    reader = _READERS.get(trials)
+    if reader is None or reader.arms is not arms or reader.cost is not cost:
+        reader = _READERS[trials] = PullReader(arms, cost)
     return reader
 
 
-def pull_of(document: Document, arms: Arms, seconds: float | None = None) -> Pull | None:
-    """A trial as a pull; None for a cancelled one and for one of no arm.
+def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:
+    """What the last search noted of itself; None if none has."""
+    newest = sorted(documents, key=lambda document: -int(document["tid"]))
+    return next((note_of(d)["search"] for d in newest if "search" in note_of(d)), None)
+
+
+def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> list[Round]:
+    """Rounds that a search has stored, in their order."""
+    notes = [note_of(document) for document in sorted(documents, key=lambda d: int(d["tid"]))]
+    own = [note for note in notes if note.get("search") == search]
+    return [Round.from_dict(data) for note in own for data in note.get("opened", ())]
+
+
+def status_of(document: Document) -> Status:
+    """What has become of a trial."""
+    if document["state"] in UNFINISHED:
+        return Status.RUNNING
+    result = document["result"]
+    ended_well = document["state"] == JOB_STATE_DONE and result.get("status") == STATUS_OK
+    known = ended_well and math.isfinite(number(result.get("loss")))
+    return Status.COMPLETE if known else Status.FAILED
+
+
+def charge(document: Document, cost: Cost, measured: float | None = None) -> float:
+    """Seconds that a finished trial is charged; one that failed need not say them.
 
     Args:
         document: The trial.
-        arms: The arms.
-        seconds: What it cost; None reads it, see ``seconds_of``.
+        cost: None, a key of the result, or a function of the result.
+        measured: Where ``cost`` says nothing; None is ``seconds_of``.
+
+    Raises:
+        ValueError: If ``cost`` finds no seconds in the result of a trial that did not fail.
     """
-    state, result = document["state"], document["result"]
-    values = values_of(document)
-    arm = arms.find(values)
-    if arm is None or state not in UNFINISHED + FINISHED:
-        return None
-    key = arms.arms[arm].key(values)
-    if state in UNFINISHED:
-        return Pull(document, arm, key, math.nan, math.nan, Status.RUNNING)
-    loss = number(result.get("loss"))
-    done = state == JOB_STATE_DONE and result.get("status") == STATUS_OK and math.isfinite(loss)
-    cost = seconds_of(document) if seconds is None else seconds
-    if done:
-        return Pull(document, arm, key, loss, cost, Status.COMPLETE)
-    return Pull(document, arm, key, math.nan, cost, Status.FAILED)
+    seconds = seconds_of(document) if measured is None else measured
+    if cost is None:
+        return seconds
+    result = document["result"]
+    failed = result.get("status") != STATUS_OK
+    try:
+        given = cost(result) if callable(cost) else result.get(cost)
+    except Exception:
+        if not failed:
+            raise
+        given = None
+    charged = number(given)
+    if charged >= 0 and math.isfinite(charged):
+        return charged
+    if given is None and failed:
+        return seconds
+    raise ValueError(
+        f"cost={cost!r} must give seconds >= 0, got {given!r} for trial {document['tid']} with the"
+        f" result {result!r}."
+    )
 
 
 def seconds_of(document: Document) -> float:

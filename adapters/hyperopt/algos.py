@@ -1,72 +1,189 @@
-"""Suggest functions for ``fmin`` that choose a model first: by fixed weights, or as a bandit.
+"""Suggest functions for ``fmin`` that choose an arm first: by weights, a bandit, or filtering.
 
-Both are an ``algo=`` themselves; options are given by a call, ``algo=bandit(policy=UCB1())``, or
-by ``functools.partial``. The option ``seed=`` is for runs that are to be continued: proposals
-then depend on it and on the number of the trial in place of what ``fmin`` draws from ``rstate``.
+Each is an ``algo=`` itself; options are given by a call, ``algo=bandit(policy=UCB1())``, or by
+``functools.partial``. The option ``seed=`` is for runs that are to be continued: proposals then
+depend on it and on the number of the trial in place of what ``fmin`` draws from ``rstate``.
 
 An arm is an option of the root choice, or of the choice named ``label``; hyperparameters outside
 of it belong to every arm. Inside an arm any other suggest function proposes and sees that arm's
-trials only.
+trials only. The arm of a trial, and why it was chosen, is noted in its document.
 """
 
 from __future__ import annotations
 
+import logging
+import math
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Set
-from functools import partial, wraps
-from inspect import signature
-from typing import Any
+from dataclasses import dataclass, fields
+from functools import partial, update_wrapper
+from inspect import Parameter, Signature, signature
+from typing import Any, ParamSpec, Protocol, overload
 
 from hyperopt import Domain, Trials, tpe
 
-from automl_plugins.bandits.policy import Policy
+from automl_plugins.bandits.policy import ArmChoice, Policy
+from automl_plugins.bandits.report import describe_lost_incumbent, describe_round
+from automl_plugins.bandits.successive_filtering import (
+    PAPER,
+    Score,
+    SuccessiveFiltering,
+    Unit,
+    lost_incumbent,
+)
 from automl_plugins.bandits.ucb import MaxUCB
+from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
 
-from ._arms import Arms, Suggest, Weights, arms_of, inner_of, option_weights
-from ._documents import Document, new_document
+from ._arms import (
+    Arms,
+    ArmSpace,
+    Split,
+    Suggest,
+    Weights,
+    arms_of,
+    inner_of,
+    name_of,
+    option_weights,
+)
+from ._documents import NOTE, Document, new_document
 from ._private import all_documents
-from ._pulls import Pulls, reader_of
+from ._pulls import Cost, Situation, last_search, read_rounds, reader_of
+
+logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
+
+P = ParamSpec("P")
 
 
-def _with_options(suggest: Suggest) -> Callable[..., Any]:
-    """Lets a suggest function be called with options only, for a partial of it."""
-    known = signature(suggest)
+class Algorithm(Protocol[P]):
+    """A suggest function; called with options only, one that has these options."""
 
-    @wraps(suggest)
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> Suggest: ...
+    @overload
+    def __call__(
+        self,
+        new_ids: Sequence[int],
+        domain: Domain,
+        trials: Trials,
+        seed: int,
+        /,
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> list[Document]: ...
+
+
+def suggest_function(method: Callable[P, ArmMethod]) -> Algorithm[P]:
+    """The ``algo=`` of a method, whose options are the arguments of its class."""
+    build: Any = method
+    options = signature(method).parameters.values()
+    passed = [
+        Parameter(name, Parameter.POSITIONAL_ONLY)
+        for name in ("new_ids", "domain", "trials", "seed_of_call")
+    ]
+
     def algo(*args: Any, **options: Any) -> Any:
-        if not args:
-            own = {name: value for name, value in options.items() if name != "seed"}
-            known.bind(None, None, None, None, **own)  # misspelt options are refused here
-            return partial(algo, **options)
-        if len(args) == 4 and "seed" in options:
-            args = (*args[:3], options.pop("seed"))
-        return suggest(*args, **options)
+        made = build(**options)  # checks them
+        return made.suggest(*args) if args else partial(algo, **options)
 
+    name = method.__name__.lower()
+    update_wrapper(algo, method, updated=())
+    algo.__name__ = algo.__qualname__ = name
+    del algo.__wrapped__  # type: ignore[attr-defined]  # its signature is not this one's
+    algo.__signature__ = Signature([*passed, *options])  # type: ignore[attr-defined]
     return algo
 
 
-@_with_options
-def weighted(
-    new_ids: Sequence[int],
-    domain: Domain,
-    trials: Trials,
-    seed: int,
-    *,
-    label: str | None = None,
-    weights: Weights = "2^N",
-    inner: Suggest | str = "random",
-    paper: bool = False,
-) -> list[Document]:
+class ArmMethod(ABC):
+    """What chooses the arm of each trial; a subclass has the options as attributes.
+
+    Attributes:
+        label: The choice whose options are the arms; None is the root.
+        inner: What proposes inside an arm.
+        seed: See the module; None takes that of each call.
+        reward_range: See ``Bandit``.
+        cost: See ``Boasf``.
+        repeats: Whether a configuration may be tried twice.
+    """
+
+    label: str | None
+    inner: Suggest | str
+    seed: int | None
+    reward_range: tuple[float, float] | None = None
+    cost: Cost = None
+    repeats: bool = False
+
+    def __post_init__(self) -> None:
+        inner_of(self.inner, 1)
+
+    def space(self, domain: Domain) -> ArmSpace:
+        """The search space in arms.
+
+        Raises:
+            ValueError: If it has none.
+        """
+        return arms_of(domain, label=self.label)
+
+    @abstractmethod
+    def choose(
+        self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
+    ) -> tuple[ArmChoice | None, dict[str, Any]]:
+        """The arm of a trial, None if there is none, and what else is noted in its document."""
+
+    def search(self, arms: Arms) -> dict[str, Any]:
+        """What tells this search from others in the same trials; plain data."""
+        return {"arms": arms.to_dict()}
+
+    def suggest(
+        self, new_ids: Sequence[int], domain: Domain, trials: Trials, seed: int
+    ) -> list[Document]:
+        """A document for each id, as far as there is anything to propose."""
+        streams = Streams(int(seed) if self.seed is None else self.seed)
+        space = self.space(domain)
+        inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
+        new: list[Document] = []
+        for tid in new_ids:
+            situation = self.read(domain, trials, new)
+            choice, note = self.choose(space, situation, streams, tid)
+            if choice is None:
+                break
+            tried: Set[Any] = (
+                frozenset() if self.repeats else situation.tried.get(choice.arm, frozenset())
+            )
+            own = situation.documents(choice.arm)
+            values = space.propose(choice.arm, tid, own, inner, streams, tried)
+            if values is None:
+                break
+            facts = ArmFacts(
+                space.arms.choice,
+                space.arms.names[choice.arm],
+                choice.reason,
+                choice.score,
+                choice.round,
+                name_of(self.inner),
+            )
+            document = new_document(trials, domain, tid, values)
+            document["misc"][NOTE] = {"arm": choice.arm, "why": facts.to_dict()} | note
+            if "opened" in note or last_search(situation.known) != search:
+                document["misc"][NOTE]["search"] = search
+            new.append(document)
+        return new
+
+    def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
+        """All trials as pulls, those that are not inserted yet too."""
+        reader = reader_of(trials, self.space(domain).arms, self.cost)
+        return reader.read([*all_documents(trials), *new], self.reward_range)
+
+
+@dataclass(kw_only=True)
+class Weighted(ArmMethod):
     """Weighted model sampling (Sarigiannis et al. 2019): models with more to tune come more often.
 
     As it is by default it is the paper's RS.W; Hyperopt has no budgets of a trial, so SH.W and
     HB.W are ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband`` with these weights.
 
-    Args:
-        new_ids: Numbers of the trials to propose.
-        domain: What is searched.
-        trials: All trials so far.
-        seed: Seed of this call.
+    Options:
         label: The choice whose options are weighted; None is the root.
         weights: ``"2^N"`` draws an option with a probability in proportion to two to the power of
             the number of its hyperparameters, nested ones included; ``"volume"`` to the product
@@ -74,47 +191,49 @@ def weighted(
             or a sequence in their order.
         inner: What proposes inside an option: ``"random"``, ``"tpe"`` or a suggest function.
         paper: Whether to refuse what is not the paper's: other weights, another inner function.
+        seed: For runs that are to be continued; None takes what ``fmin`` draws.
 
     Raises:
         ValueError: If the space has no such choice, or for weights that do not fit it.
+
+    Example::
+
+        fmin(objective, space, algo=weighted, max_evals=60)
     """
-    if paper and (weights, inner) != ("2^N", "random"):
-        raise ValueError(
-            f"paper=True has weights='2^N' and inner='random', got {weights!r} and {inner!r}."
-        )
-    arms = arms_of(domain, label=label)
-    p = option_weights(arms, weights)
-    streams, suggest = Streams(seed), inner_of(inner, len(arms.arms))
 
-    def choose(tid: int, pulls: Pulls) -> int:
-        return int(streams.generator("weights", tid).choice(len(p), p=p))
+    label: str | None = None
+    weights: Weights = "2^N"
+    inner: Suggest | str = "random"
+    paper: bool = False
+    seed: int | None = None
+    repeats = True
 
-    return _suggest(new_ids, domain, trials, arms, choose, suggest, streams, repeat=True)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.paper and (self.weights, self.inner) != ("2^N", "random"):
+            raise ValueError(
+                f"paper=True has weights='2^N' and inner='random', got {self.weights!r} and"
+                f" {self.inner!r}."
+            )
+
+    def choose(
+        self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
+    ) -> tuple[ArmChoice | None, dict[str, Any]]:
+        """An arm, drawn by its weight."""
+        p = option_weights(space, self.weights)
+        arm = int(streams.generator("weights", tid).choice(len(p), p=p))
+        return ArmChoice(arm, f"drawn by its weight, with probability {p[arm]:.2g}"), {}
 
 
-@_with_options
-def bandit(
-    new_ids: Sequence[int],
-    domain: Domain,
-    trials: Trials,
-    seed: int,
-    *,
-    policy: Policy | None = None,
-    label: str | None = None,
-    inner: Suggest | str = tpe.suggest,
-    reward_range: tuple[float, float] | None = None,
-) -> list[Document]:
+@dataclass(kw_only=True)
+class Bandit(ArmMethod):
     """A bandit over the options of a choice: the next trial goes where the policy says.
 
     Pending trials count as pulls; trials that fail, raise or return NaN count with reward 0.
     Configurations are not repeated: an option without hyperparameters is tried once, and when
     nothing is left to try in any option, no trial is proposed, which ends ``fmin``.
 
-    Args:
-        new_ids: Numbers of the trials to propose.
-        domain: What is searched.
-        trials: All trials so far.
-        seed: Seed of this call.
+    Options:
         policy: Any of ``automl_plugins.bandits``; None is ``MaxUCB()``.
         label: The choice whose options are the arms; None is the root.
         inner: What proposes inside an option: ``"random"``, ``"tpe"`` or a suggest function.
@@ -122,51 +241,198 @@ def bandit(
             least 3; ``functools.partial(tpe.suggest, n_startup_jobs=...)`` sets the number.
         reward_range: The best and the worst loss there may be, which get the rewards 1 and 0;
             None scales by the losses so far, see ``RewardScale``.
+        seed: For runs that are to be continued; None takes what ``fmin`` draws.
 
     Raises:
         ValueError: If the space has no such choice.
-        TypeError: For a policy that is none.
+        TypeError: For a policy of another kind.
+
+    Example::
+
+        fmin(objective, space, algo=bandit(policy=UCB1()), max_evals=60)
     """
-    arms = arms_of(domain, label=label)
-    streams, suggest = Streams(seed), inner_of(inner, len(arms.arms))
-    chooser = MaxUCB() if policy is None else policy
-    if not isinstance(chooser, Policy):
-        raise TypeError(
-            f"policy must be one of automl_plugins.bandits, such as UCB1(), got {policy!r}."
+
+    policy: Policy | None = None
+    label: str | None = None
+    inner: Suggest | str = tpe.suggest
+    reward_range: tuple[float, float] | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.policy, Policy | None):
+            raise TypeError(
+                "policy must be one of automl_plugins.bandits, such as UCB1(), got"
+                f" {self.policy!r}."
+            )
+
+    def choose(
+        self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
+    ) -> tuple[ArmChoice | None, dict[str, Any]]:
+        """What the policy says."""
+        if not situation.left:
+            return None, {}
+        policy = MaxUCB() if self.policy is None else self.policy
+        return policy.decide(situation.left, situation.pulls.records, streams, tid), {}
+
+
+@dataclass(kw_only=True)
+class Boasf(ArmMethod):
+    """BOASF (Zhu 2020): the arms share a budget in rounds, and the better ones advance.
+
+    The budget is spent in rounds; a suggest function proposes within each arm and sees that arm's
+    trials only. Before a round, arms advance with a probability that grows with their score, and
+    those that do share the round's budget by a softmax of it. A configuration is not evaluated
+    twice; an option without hyperparameters is evaluated once. An arm that always fails is
+    dropped. When the budget is spent no trial is proposed, which ends ``fmin``. A line for each
+    round goes to the log (level INFO).
+
+    Rounds are kept in the documents of the trials. With the same options and trials a search
+    continues where it was. With another budget it opens rounds anew; trials that are there
+    count, as they do in ``fmin``.
+
+    Options:
+        budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. An
+            evaluation under way is never cut, one that is not expected to fit is not started.
+        max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
+        rounds: Rounds of equal budget.
+        score: ``"maximum"``, an arm's best reward: the arm of the best trial always advances. Or
+            ``"mean"``, the paper's bound of the mean reward: it may drop that arm, with a warning.
+        c: Weight of the uncertainty in the bound; None is 0 for maxima and 2 for means, as in the
+            paper.
+        temperature: Of the softmax, smaller values favour the best arms; None is 0.02 for maxima
+            and 1 for means, as in the paper.
+        min_pulls: Evaluations of each arm in the first round.
+        carry_debts: False is the paper's loop, in which the last evaluation of every arm in
+            every round overruns.
+        label: The choice whose options are the arms; None is the root, or where that is none,
+            the only one whose options have hyperparameters.
+        split: Makes cells of the space the arms: number of parts of each hyperparameter's range
+            on its own scale, or numbers by label, the most important first. Normal distributions
+            and what only some options of a choice have are left whole.
+        max_arms: Most cells; what would make more is left whole. The paper has up to 32.
+        inner: What proposes in an arm, see ``bandit``.
+        cost: Seconds that an evaluation is charged: None measures them, a text is a key of the
+            result, a function gets the result. What failed and says nothing is measured.
+        reward_range: See ``bandit``.
+        paper: Whether to follow algorithm 1 of the paper: score, c, temperature, min_pulls and
+            carry_debts are then its own and cannot be given. Rewards are scaled to [0, 1] unless
+            ``reward_range`` is given; for the rest see ``bandits.SuccessiveFiltering.paper``.
+        seed: For runs that are to be continued; None takes what ``fmin`` draws.
+
+    Raises:
+        ValueError: For an argument outside its range, or a space without arms.
+
+    Example::
+
+        fmin(objective, space, algo=boasf(max_evals=100), max_evals=100)
+    """
+
+    budget_seconds: float | None = None
+    max_evals: int | None = None
+    rounds: int = 3
+    score: Score = "maximum"
+    c: float | None = None
+    temperature: float | None = None
+    min_pulls: int = 1
+    carry_debts: bool = True
+    label: str | None = None
+    split: Split | None = None
+    max_arms: int = 32
+    inner: Suggest | str = tpe.suggest
+    cost: Cost = None
+    reward_range: tuple[float, float] | None = None
+    paper: bool = False
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.budget_seconds is None) == (self.max_evals is None):
+            given = "neither" if self.max_evals is None else "both"
+            raise ValueError(
+                "Give one budget, budget_seconds= (seconds of all evaluations together) or"
+                f" max_evals= (their number), got {given}."
+            )
+        for name in ("budget_seconds", "max_evals"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        if self.label is not None and self.split is not None:
+            raise ValueError(
+                "label= names the choice whose options are the arms, split= makes cells of the"
+                " whole space the arms: give one of them."
+            )
+        if self.paper:
+            own = {field.name: field.default for field in fields(self)}
+            changed = [name for name in PAPER if getattr(self, name) != own[name]]
+            if changed:
+                raise ValueError(
+                    f"paper=True takes no {', '.join(changed)}: the paper has its own. Leave it"
+                    " out, or leave out paper=True."
+                )
+        self.filtering = self._filtering()
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of the budget."""
+        return "seconds" if self.max_evals is None else "trials"
+
+    def _filtering(self) -> SuccessiveFiltering:
+        budget = self.budget_seconds if self.max_evals is None else self.max_evals
+        assert budget is not None
+        if self.paper:
+            return SuccessiveFiltering.paper(budget, unit=self.unit, rounds=self.rounds)
+        return SuccessiveFiltering(
+            budget,
+            unit=self.unit,
+            rounds=self.rounds,
+            score=self.score,
+            c=self.c,
+            temperature=self.temperature,
+            min_pulls=self.min_pulls,
+            carry_debts=self.carry_debts,
         )
 
-    def choose(tid: int, pulls: Pulls) -> int | None:
-        left = pulls.left(arms)
-        return chooser.choose(left, pulls.records, streams, tid) if left else None
+    def space(self, domain: Domain) -> ArmSpace:
+        """The options of a choice, or the cells of the space."""
+        return arms_of(domain, label=self.label, split=self.split, max_arms=self.max_arms)
 
-    return _suggest(
-        new_ids, domain, trials, arms, choose, suggest, streams, reward_range=reward_range
-    )
+    def search(self, arms: Arms) -> dict[str, Any]:
+        """The arms, the budget and the number of rounds."""
+        budget = {name: getattr(self, name) for name in ("budget_seconds", "max_evals", "rounds")}
+        return super().search(arms) | budget
+
+    def choose(
+        self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
+    ) -> tuple[ArmChoice | None, dict[str, Any]]:
+        """The arm that has a share left, opening rounds as they end."""
+        n, most = len(space.arms), self.max_evals
+        if most is not None and not situation.rows and most < n * self.min_pulls:
+            warnings.warn(
+                f"{n} arms, but {most} evaluations: not every arm gets"
+                f" {self.min_pulls}. They are taken in random order; raise max_evals, or have"
+                " fewer arms.",
+                stacklevel=3,
+            )
+        rounds = read_rounds(situation.known, self.search(space.arms))
+        records, left = situation.pulls.records, situation.left
+        turn = self.filtering.next(left, records, rounds, streams, tid)
+        if turn.arm is None:
+            return None, {}
+        for opened in turn.opened:
+            line = describe_round(opened, space.arms.names, self.unit)
+            best = min((row.loss for row in situation.rows if row.loss == row.loss), default=None)
+            logger.info("%s.%s", line, "" if best is None else f" Best loss {best:.6g}.")
+            if (lost := lost_incumbent(opened, records, left)) is not None:
+                logger.warning(describe_lost_incumbent(opened, space.arms.names[lost]))
+        last = (*rounds, *turn.opened)[-1]
+        note: dict[str, Any] = {"round": last.index}
+        if turn.opened:
+            note["opened"] = [opened.to_dict() for opened in turn.opened]
+        score = last.score_of(turn.arm)
+        return ArmChoice(turn.arm, "share of BOASF", score, last.index + 1), note
 
 
-def _suggest(
-    new_ids: Sequence[int],
-    domain: Domain,
-    trials: Trials,
-    arms: Arms,
-    choose: Callable[[int, Pulls], int | None],
-    inner: Suggest,
-    streams: Streams,
-    *,
-    reward_range: tuple[float, float] | None = None,
-    repeat: bool = False,
-) -> list[Document]:
-    """A document for each id, as far as there is anything to propose."""
-    known, reader = all_documents(trials), reader_of(trials, arms)
-    new: list[Document] = []
-    for tid in new_ids:
-        pulls = reader.read([*known, *new], reward_range)
-        arm = choose(tid, pulls)
-        if arm is None:
-            break
-        tried: Set[Any] = frozenset() if repeat else pulls.tried.get(arm, frozenset())
-        values = arms.arms[arm].propose(tid, pulls.documents(arm), inner, streams, tried)
-        if values is None:
-            break
-        new.append(new_document(trials, domain, tid, values))
-    return new
+weighted = suggest_function(Weighted)
+bandit = suggest_function(Bandit)
+boasf = suggest_function(Boasf)

@@ -1,11 +1,13 @@
-"""``fmin`` by BOASF: Bayesian optimisation within arms, adaptive successive filtering of arms."""
+"""``fmin`` with ``algo=boasf(...)``, with executors and budgets in seconds."""
 
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +16,18 @@ from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import InvalidAnnotatedParameter
 
 from automl_plugins.bandits.successive_filtering import Score
-from automl_plugins.streams import Streams
 
 from ._arms import Split, Suggest, Values
-from ._boasf_options import BoasfOptions
-from ._boasf_search import Cost
-from ._pool import workers_of
 from ._private import load
+from ._pulls import Cost
 from ._pyll import choices, label_of, needed
 from ._running import EarlyStop, Run
+from .algos import Boasf
+
+logger = logging.getLogger(__name__)
+
+#: What the search itself needs to know; ``seed`` is drawn from ``rstate``.
+_OPTIONS = tuple(field.name for field in fields(Boasf) if field.name != "seed")
 
 
 def boasf_fmin(
@@ -61,49 +66,29 @@ def boasf_fmin(
 ) -> Any:
     """Minimise a function over a search space under a budget, choosing the model and tuning it.
 
-    BOASF (Zhu 2020): the options of the root choice are arms. The budget is spent in rounds; a
-    suggest function proposes within each arm and sees that arm's trials only. Before a round, arms
-    advance with a probability that grows with their score, and those that do share the round's
-    budget by a softmax of it. A configuration is not evaluated twice; an option without
-    hyperparameters is evaluated once. An arm that always fails is dropped. A line for each round
-    goes to the log (level INFO).
-
-    Rounds are kept in the documents of the trials. Called again with the same arguments and the
-    same ``trials`` (or ``trials_save_file``), the search goes on where it was. With another
-    budget it opens rounds anew; trials that are there count, as they do in ``fmin``.
+    It is ``fmin`` with ``algo=boasf(...)``, which describes the method, and with what ``fmin`` has
+    not: an executor, seconds as measured around the objective, trials of a killed search that are
+    evaluated again, and a file that is replaced in one step. Called again with the same arguments
+    and the same ``trials`` (or ``trials_save_file``), the search continues where it was.
 
     Args:
         fn: Objective as for ``fmin``: returns a loss or a result with status and loss.
         space: Search space as for ``fmin``.
-        budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. An
-            evaluation under way is never cut, one that is not expected to fit is not started.
-        max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
-        rounds: Rounds of equal budget.
-        score: ``"maximum"``, an arm's best reward: the arm of the best trial always advances. Or
-            ``"mean"``, the paper's bound of the mean reward: it may drop that arm, with a warning.
-        c: Weight of the uncertainty in the bound; None is 0 for maxima and 2 for means, as in the
-            paper.
-        temperature: Of the softmax, smaller values favour the best arms; None is 0.02 for maxima
-            and 1 for means, as in the paper.
-        min_pulls: Evaluations of each arm in the first round.
-        carry_debts: False is the paper's loop, in which the last evaluation of every arm in
-            every round overruns.
-        label: The choice whose options are the arms; None is the root, or where that is none,
-            the only one whose options have hyperparameters.
-        split: Makes cells of the space the arms: number of parts of each hyperparameter's range
-            on its own scale, or numbers by label, the most important first. Normal distributions
-            and what only some options of a choice have are left whole.
-        max_arms: Most cells; what would make more is left whole. The paper has up to 32.
-        inner: What proposes in an arm: ``"random"``, ``"tpe"`` or a suggest function. Hyperopt's
-            TPE starts with 20 random trials that the arms share, but each has at least 3;
-            ``functools.partial(tpe.suggest, n_startup_jobs=...)`` sets the number.
-        cost: Seconds that an evaluation is charged: None measures them, a text is a key of the
-            result, a function gets the result. What failed and says nothing is measured.
-        reward_range: The best and the worst loss there may be, which get the rewards 1 and 0;
-            None scales by the losses so far, see ``RewardScale``.
-        paper: Whether to follow algorithm 1 of the paper: score, c, temperature, min_pulls and
-            carry_debts are then its own and cannot be given. Rewards are scaled to [0, 1] unless
-            ``reward_range`` is given; for the rest see ``bandits.SuccessiveFiltering.paper``.
+        budget_seconds: This and the options down to ``paper`` are those of ``boasf``.
+        max_evals: See ``boasf``.
+        rounds: See ``boasf``.
+        score: See ``boasf``.
+        c: See ``boasf``.
+        temperature: See ``boasf``.
+        min_pulls: See ``boasf``.
+        carry_debts: See ``boasf``.
+        label: See ``boasf``.
+        split: See ``boasf``.
+        max_arms: See ``boasf``.
+        inner: See ``boasf``.
+        cost: See ``boasf``.
+        reward_range: See ``boasf``.
+        paper: See ``boasf``.
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
             ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
             and the executor breaks, the trials under way have failed, and the search ends.
@@ -134,26 +119,11 @@ def boasf_fmin(
         ValueError: For an argument outside its range, or a space without arms.
         AllTrialsFailed: If no trial has a loss.
     """
-    options = BoasfOptions(
-        budget_seconds=budget_seconds,
-        max_evals=max_evals,
-        rounds=rounds,
-        c=c,
-        temperature=temperature,
-        score=score,
-        min_pulls=min_pulls,
-        carry_debts=carry_debts,
-        label=label,
-        split=split,
-        max_arms=max_arms,
-        inner=inner,
-        cost=cost,
-        reward_range=reward_range,
-        paper=paper,
-    )
+    given = locals()
+    method = Boasf(**{name: given[name] for name in _OPTIONS})
     validate_timeout(timeout)
     validate_loss_threshold(loss_threshold)
-    workers = workers_of(executor, n_workers)
+    workers = _workers(executor, n_workers)
     if isinstance(space, str) and space == "annotated":
         fn, space = _annotated(fn)
     domain = Domain(fn, space, pass_expr_memo_ctrl=pass_expr_memo_ctrl)
@@ -164,16 +134,16 @@ def boasf_fmin(
         raise ValueError(
             f"points_to_evaluate has {len(points)} points, but max_evals is {max_evals}."
         )
-    options.warn_of_shortage(options.arms(domain))
+    method.space(domain)  # raises for a space without arms
     trials = _trials(trials, trials_save_file)
     seed = int(_generator(rstate).integers(2**31 - 1))
     Run(
-        search=options.search(domain, trials, Streams(seed), points),
+        method=replace(method, seed=seed),
         domain=domain,
+        trials=trials,
+        points=points,
         executor=executor,
         n_workers=workers,
-        budget=options.budget,
-        seconds=max_evals is None,
         timeout=timeout,
         loss_threshold=loss_threshold,
         early_stop_fn=early_stop_fn,
@@ -181,7 +151,7 @@ def boasf_fmin(
         catch_eval_exceptions=catch_eval_exceptions,
         show_progressbar=show_progressbar,
         verbose=verbose,
-    ).to_the_end()
+    ).run_to_the_end()
     if return_argmin:
         if not len(trials.trials):
             raise Exception("There are no evaluation tasks, cannot return argmin of task losses.")
@@ -257,3 +227,29 @@ def _annotated(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, An
                 f'space="annotated" needs an hp expression as the type hint of {name}.'
             )
     return _Keywords(fn), space
+
+
+def _workers(executor: Executor | None, n_workers: int | None) -> int:
+    """Evaluations at a time.
+
+    Raises:
+        ValueError: For a number that is not positive, or more than one without an executor.
+    """
+    if executor is None:
+        if n_workers not in (None, 1):
+            raise ValueError(
+                f"n_workers={n_workers!r} needs an executor=, such as"
+                " concurrent.futures.ProcessPoolExecutor(n_workers)."
+            )
+        return 1
+    if n_workers is None:
+        known = getattr(executor, "_max_workers", None)
+        if not isinstance(known, int):
+            logger.warning(
+                "It is unknown how many workers the executor has: evaluating one trial at a time."
+                " Pass n_workers=."
+            )
+        return known if isinstance(known, int) else 1
+    if not n_workers >= 1:
+        raise ValueError(f"n_workers must be >= 1, got {n_workers!r}.")
+    return n_workers

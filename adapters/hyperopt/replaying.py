@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,10 +22,9 @@ from hyperopt import (
 
 from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.streams import Streams
 
-from ._boasf_options import BoasfOptions
 from ._expression import configuration, expression, is_forbidden
+from .algos import Boasf, boasf
 from .boasf import boasf_fmin
 
 #: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
@@ -123,30 +121,34 @@ class BoasfMethod:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        self._options(max_evals=1)
+        Boasf(**self._given(1))
 
-    def _options(self, max_evals: int | None) -> BoasfOptions:
+    def _given(self, max_evals: int | None) -> dict[str, Any]:
         given = dict(self.options)
         if given.keys().isdisjoint(("budget_seconds", "max_evals")):
             given["max_evals"] = max_evals
-        return BoasfOptions(**given)
+        return given
 
-    def start(self, problem: Problem) -> BoasfReplay:
+    def start(self, problem: Problem) -> HyperoptSearch:
         """Trials of its own."""
-        return BoasfReplay(self._options(problem.n_trials), problem)
+        options = {"seed": problem.seed} | self._given(problem.n_trials)
+        return HyperoptSearch(boasf(**options), problem)
 
 
-class _Search(ABC):
-    """A search of Hyperopt under way, step by step.
+class HyperoptSearch:
+    """``fmin`` under way, step by step.
 
     Args:
+        algo: Suggest function.
         problem: What is searched.
 
     Attributes:
         trials: All that was proposed so far.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, algo: Suggest, problem: Problem) -> None:
+        self._algo = algo
+        self._rstate = np.random.default_rng(problem.seed)
         self._vectors = VectorSpace(problem.space)
         self._domain = Domain(_no_objective, expression(problem.space))
         self.trials = Trials()
@@ -163,39 +165,8 @@ class _Search(ABC):
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None
 
-    @abstractmethod
     def _suggest(self) -> dict[str, Any] | None:
-        """The document of the next trial, inserted and running."""
-
-    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
-        """Finish the trial, at its moment of the simulated clock."""
-        result: dict[str, Any] = {"status": STATUS_FAIL}
-        if outcome.status == TrialStatus.COMPLETE:
-            result = {"status": STATUS_OK, "loss": outcome.loss, "seconds": outcome.seconds}
-        self._finish(proposal.token, result, outcome.started, outcome.finished)
-
-    @abstractmethod
-    def _finish(
-        self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
-    ) -> None:
-        """Finish a trial at a moment of the simulated clock."""
-
-
-class HyperoptSearch(_Search):
-    """``fmin`` under way.
-
-    Args:
-        algo: Suggest function.
-        problem: What is searched.
-    """
-
-    def __init__(self, algo: Suggest, problem: Problem) -> None:
-        super().__init__(problem)
-        self._algo = algo
-        self._rstate = np.random.default_rng(problem.seed)
-
-    def _suggest(self) -> dict[str, Any] | None:
-        """What ``FMinIter.run`` does for one trial."""
+        """What ``FMinIter.run`` does for one trial: a document, inserted and running."""
         ids = self.trials.new_trial_ids(1)
         self.trials.refresh()
         documents = self._algo(ids, self._domain, self.trials, self._rstate.integers(2**31 - 1))
@@ -207,6 +178,13 @@ class HyperoptSearch(_Search):
         document["state"] = JOB_STATE_RUNNING
         return document
 
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Finish the trial, at its moment of the simulated clock."""
+        result: dict[str, Any] = {"status": STATUS_FAIL}
+        if outcome.status == TrialStatus.COMPLETE:
+            result = {"status": STATUS_OK, "loss": outcome.loss, "seconds": outcome.seconds}
+        self._finish(proposal.token, result, outcome.started, outcome.finished)
+
     def _finish(
         self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
     ) -> None:
@@ -215,29 +193,6 @@ class HyperoptSearch(_Search):
         document["refresh_time"] = _EPOCH + timedelta(seconds=finished)
         document["state"] = JOB_STATE_DONE
         self.trials.refresh()
-
-
-class BoasfReplay(_Search):
-    """``boasf_fmin`` under way.
-
-    Args:
-        options: Options of BOASF.
-        problem: What is searched.
-    """
-
-    def __init__(self, options: BoasfOptions, problem: Problem) -> None:
-        super().__init__(problem)
-        self._search = options.search(self._domain, self.trials, Streams(problem.seed))
-
-    def _suggest(self) -> dict[str, Any] | None:
-        return self._search.ask()
-
-    def _finish(
-        self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
-    ) -> None:
-        began, ended = (_EPOCH + timedelta(seconds=s) for s in (started, finished))
-        seconds = finished - started
-        self._search.tell(document, result, began=began, ended=ended, seconds=seconds)
 
 
 def _no_objective(values: Any) -> float:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import optuna
 import pytest
 from automl_plugins.adapters.hyperopt import weighted
-from automl_plugins.adapters.hyperopt._boasf_options import BoasfOptions
+from automl_plugins.adapters.hyperopt.algos import Boasf
 from automl_plugins.adapters.optuna import BOASFSampler, WeightedModelSampler
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, Integer
 from hyperopt import Domain, Trials, hp
@@ -404,12 +404,12 @@ def test_boasf_of_the_paper_is_the_same_in_every_framework() -> None:
     rules = SuccessiveFiltering.paper(30.0, unit="seconds", rounds=4)
     ours = vars(rules)
     assert vars(BOASFSampler.paper(seconds=30.0, rounds=4, seed=0).filtering) == ours
-    options = BoasfOptions(budget_seconds=30.0, rounds=4, paper=True)
-    assert vars(options.filtering()) == ours
+    options = Boasf(budget_seconds=30.0, rounds=4, paper=True)
+    assert vars(options.filtering) == ours
     assert (rules.score, rules.c, rules.temperature) == ("mean", 2.0, 1.0)
     assert not rules.carry_debts
     with pytest.raises(ValueError, match="paper=True takes no score, min_pulls"):
-        BoasfOptions(max_evals=9, paper=True, score="mean", min_pulls=2)
+        Boasf(max_evals=9, paper=True, score="mean", min_pulls=2)
 
 
 # --- weighted model sampling, Sarigiannis 2019, 3 ------------------------------------------------

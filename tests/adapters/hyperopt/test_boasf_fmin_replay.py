@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin, optimizer
 from automl_plugins.adapters.hyperopt._expression import expression
-from automl_plugins.adapters.hyperopt.replaying import BoasfReplay
+from automl_plugins.adapters.hyperopt.replaying import HyperoptSearch
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
@@ -69,7 +69,7 @@ def test_a_budget_in_seconds_is_that_of_the_table(n_workers: int) -> None:
     spent = sum(e.outcome.seconds for e in simulation.evaluations)
     assert 20 - 3 * n_workers <= spent <= 20 + 3 * (n_workers - 1)
     search = simulation.optimizer
-    assert isinstance(search, BoasfReplay)
+    assert isinstance(search, HyperoptSearch)
     report = arm_report(search.trials, expression(table().space))
     assert report.records.seconds.sum() == pytest.approx(spent)
     assert len(report.rounds) == 3 and report.unit == "seconds"
@@ -134,6 +134,6 @@ def test_cells_of_a_table_are_arms() -> None:
         search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, n, n + 1.0))
         n += 1
     assert n == 40
-    assert isinstance(search, BoasfReplay)
+    assert isinstance(search, HyperoptSearch)
     pulls = {row.arm: row.pulls for row in arm_report(search.trials, expression(space)).table()}
     assert max(pulls, key=lambda name: pulls[name]) == "x in [0.5, 1], y in [0.001, 0.03162)"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
+import pickle
 from collections import Counter
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
+from automl_plugins.adapters.hyperopt import arm_report, bandit, boasf, boasf_fmin, weighted
 from automl_plugins.adapters.hyperopt._documents import note_of, values_of
+from automl_plugins.adapters.hyperopt.algos import Boasf
 from effort import Clock
 from hyperopt import (
     JOB_STATE_ERROR,
     STATUS_FAIL,
     STATUS_OK,
+    Domain,
     Trials,
     fmin,
     hp,
@@ -270,7 +275,7 @@ def test_arms_that_left_come_back_when_the_others_have_nothing_left() -> None:
     trials = search(lambda c: 0.1 if "k" in c else 0.9, where, max_evals=60)
     assert Counter(arms_of(trials)) == {0: 35, 1: 25}
     report = arm_report(trials, where)
-    assert "Every configuration tried: model[0]." in report.notes
+    assert "model[0] has no configuration left to try." in report.notes
     assert any("Round 4 takes back model[1]" in note for note in report.notes)
 
 
@@ -285,7 +290,7 @@ def test_arms_that_always_fail_are_dropped_and_reported() -> None:
     assert sum(counts.values()) == 60
     assert counts[0] <= 4 and counts[1] <= 4  # a share of the first round each
     report = arm_report(trials, space())
-    assert "Failed every time: svm, rf." in report.notes
+    assert {f"{name} failed in all of its trials." for name in ("svm", "rf")} <= {*report.notes}
     reasons = {d.arm: d.reason for r in report.rounds for d in r.decisions if not d.advances}
     assert reasons[0] == reasons[1] == "failed every time"
 
@@ -451,9 +456,7 @@ def test_rounds_survive_as_plain_data() -> None:
     stored = [data for d in trials.trials for data in note_of(d).get("opened", [])]
     assert len(stored) == 3
     for data in stored:
-        assert Round.from_dict(json.loads(json.dumps(data))["round"]) == Round.from_dict(
-            data["round"]
-        )
+        assert Round.from_dict(json.loads(json.dumps(data))) == Round.from_dict(data)
 
 
 def test_trials_that_raised_are_not_forgotten() -> None:
@@ -469,3 +472,82 @@ def test_trials_that_raised_are_not_forgotten() -> None:
     errors = [d["misc"]["error"] for d in trials._dynamic_trials if d["state"] == JOB_STATE_ERROR]
     assert set(errors) == {("<class 'RuntimeError'>", "on purpose")}
     assert len(arm_report(trials, space()).records) == 20
+
+
+# --- as an algo of fmin -------------------------------------------------------------------
+
+
+def by_fmin(algo: Any, n: int = 100, *, trials: Trials | None = None, fn: Any = timed) -> Trials:
+    trials = Trials() if trials is None else trials
+    fmin(
+        fn,
+        space(),
+        algo=algo,
+        max_evals=n,
+        trials=trials,
+        rstate=np.random.default_rng(0),
+        show_progressbar=False,
+        return_argmin=False,
+    )
+    return trials
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_evals": 30},
+        {"budget_seconds": 60.5, "cost": "took"},
+        {"max_evals": 24, "split": 2, "max_arms": 8, "inner": partial(tpe.suggest, gamma=0.3)},
+    ],
+)
+def test_the_algo_is_what_boasf_fmin_does_and_ends_fmin(options: dict[str, Any]) -> None:
+    seed = int(np.random.default_rng(3).integers(2**31 - 1))
+    ours = search(timed, seed=3, **options)
+    theirs = by_fmin(boasf(**({"inner": "random"} | options), seed=seed))
+    assert len(ours) == len(theirs) < 100
+    assert configs(ours) == configs(theirs)
+    assert arm_report(ours).rounds == arm_report(theirs).rounds
+
+
+def test_the_algo_continues_and_takes_its_options_by_partial_or_call() -> None:
+    whole = by_fmin(boasf(max_evals=30, inner="random", seed=1))
+    parts = by_fmin(partial(boasf, max_evals=30, inner="random", seed=1), 11)
+    by_fmin(pickle.loads(pickle.dumps(boasf(max_evals=30, inner="random", seed=1))), trials=parts)
+    assert configs(whole) == configs(parts) and len(parts) == 30
+    with pytest.raises(TypeError, match="max_eval"):
+        boasf(max_eval=3)
+    with pytest.raises(ValueError, match="one budget"):
+        boasf(rounds=3)
+    options = inspect.signature(boasf).parameters
+    assert {f.name for f in fields(Boasf)} | {"new_ids", "domain", "trials", "seed_of_call"} == {
+        *options
+    }
+    shared = {*options} & {*inspect.signature(boasf_fmin).parameters}
+    assert {*options} - shared == {"new_ids", "domain", "seed", "seed_of_call"}
+    for name in shared - {"trials"}:
+        assert options[name].default == inspect.signature(boasf_fmin).parameters[name].default
+
+
+def test_several_trials_are_proposed_at_a_time() -> None:
+    domain, trials = Domain(timed, space(), pass_expr_memo_ctrl=False), Trials()
+    algo = boasf(max_evals=8, inner="random", seed=0)
+    documents = algo(trials.new_trial_ids(6), domain, trials, 0)
+    assert len({d["misc"]["vals"]["model"][0] for d in documents}) == 5
+    trials.insert_trial_docs(documents)
+    trials.refresh()
+    assert len(algo(trials.new_trial_ids(6), domain, trials, 0)) == 2  # of 8 in all
+
+
+@pytest.mark.parametrize(
+    "algo", [boasf(max_evals=12, inner="random"), bandit(inner="random"), weighted]
+)
+def test_a_report_needs_no_space(algo: Any) -> None:
+    foreign = by_fmin(rand.suggest, 4)
+    trials = by_fmin(algo, 12, trials=foreign)
+    report, again = arm_report(trials), arm_report(trials, space(), label="model")
+    assert report.names == again.names == (*MODELS, "nb")
+    assert report.records.arm.tolist() == again.records.arm.tolist() == arms_of(trials)
+    assert bool(report.rounds) == ("boasf" in str(algo))
+    assert arm_report(trials, space()).rounds == report.rounds
+    with pytest.raises(ValueError, match=r"pass the search space"):
+        arm_report(by_fmin(rand.suggest, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 from automl_plugins.adapters.hyperopt import bandit, boasf_fmin, weighted
 from automl_plugins.adapters.hyperopt._arms import (
     Arms,
+    ArmSpace,
     arms_of,
     inner_of,
     option_names,
@@ -50,7 +52,7 @@ def four() -> Any:
     return hp.choice("m", [{"t": i, "v": hp.uniform(f"v{i}", 0, 1)} for i in range(4)])
 
 
-def arms(space: Any, **how: Any) -> Arms:
+def arms(space: Any, **how: Any) -> ArmSpace:
     return arms_of(Domain(None, space, pass_expr_memo_ctrl=False), **how)
 
 
@@ -85,10 +87,11 @@ def by_tpe(space: Any, n: int) -> list[dict[str, Any]]:
     return [values_of(document) for document in trials.trials]
 
 
-def inside(found: Arms, number: int, n: int, draw: Any = drawn) -> list[dict[str, Any]]:
+def inside(found: ArmSpace, number: int, n: int, draw: Any = drawn) -> list[dict[str, Any]]:
     """Values of the whole space proposed within an arm."""
-    arm = found.arms[number]
-    return [arm.outer(values) for values in (draw(arm.expr, n) if arm.labels else [{}])]
+    labels = found.arms.arms[number].labels
+    values = draw(found.exprs[number], n) if labels else [{}]
+    return [found.outer(number, v) for v in values]
 
 
 # --- the choice ---------------------------------------------------------------------------
@@ -149,8 +152,8 @@ def test_options_of_all_kinds_have_names() -> None:
 
 def test_what_is_outside_the_choice_belongs_to_every_arm() -> None:
     found = arms({"clf": nested(), "x": hp.uniform("x", 0, 1)})
-    assert found.names == ("svm", "rf", "nb")
-    assert [arm.labels for arm in found.arms] == [
+    assert found.arms.names == ("svm", "rf", "nb")
+    assert [arm.labels for arm in found.arms.arms] == [
         ("C", "kernel", "gamma", "n", "x"),
         ("depth", "x"),
         ("x",),
@@ -161,30 +164,30 @@ def test_labels_that_options_share_belong_to_each() -> None:
     shared = hp.uniform("alpha", 0, 1)
     space = hp.choice("m", [{"t": "a", "alpha": shared}, {"t": "b", "alpha": shared}, {"t": "c"}])
     found = arms(space)
-    assert [arm.labels for arm in found.arms] == [("alpha",), ("alpha",), ()]
+    assert [arm.labels for arm in found.arms.arms] == [("alpha",), ("alpha",), ()]
     np.testing.assert_allclose(option_weights(found, "2^N"), [0.4, 0.4, 0.2])
 
 
 def test_options_that_are_nodes_or_bare_values_are_arms() -> None:
-    found = arms(hp.choice("m", [hp.uniform("x", 0, 1), 3, "a"])).arms
-    assert [arm.labels for arm in found] == [("x",), (), ()]
-    assert pyll.rec_eval(found[1].expr) == 3
-    assert list(found[0].domain.params) == ["x"]
+    found = arms(hp.choice("m", [hp.uniform("x", 0, 1), 3, "a"]))
+    assert [arm.labels for arm in found.arms.arms] == [("x",), (), ()]
+    assert pyll.rec_eval(found.exprs[1]) == 3
+    assert list(found.domain(0).params) == ["x"]
 
 
 def test_restricting_leaves_the_space_as_it_was() -> None:
     space = pyll.as_apply({"clf": nested(), "x": hp.uniform("x", 0, 1)})
     before = str(space)
-    for arm in arms(space).arms:
-        assert "model" not in labels(arm.expr)
+    for expr in arms(space).exprs:
+        assert "model" not in labels(expr)
     assert str(space) == before == str(restrict(space, {}))
 
 
 def test_options_of_probability_zero_are_no_arms_and_have_no_weight() -> None:
     found = arms(hp.pchoice("m", [(0.5, "a"), (0.0, hp.uniform("x", 0, 1)), (0.5, "c")]))
-    assert found.names == ("a", "c")
-    assert found.notes == ("Left out, since their probability is zero: m[1].",)
-    assert [found.find({"m": i}) for i in range(3)] == [0, None, 1]
+    assert found.arms.names == ("a", "c")
+    assert found.arms.notes == ("Left out, since their probability is zero: m[1].",)
+    assert [found.arms.find({"m": i}) for i in range(3)] == [0, None, 1]
     for weights in ("2^N", "volume", [1, 5, 1]):
         np.testing.assert_allclose(option_weights(found, weights), [0.5, 0.5])
 
@@ -267,7 +270,7 @@ def test_cells_are_disjoint_and_cover_a_distribution(name: str, k: int) -> None:
     assert len(found.arms) == k
     values = drawn(DISTRIBUTIONS[name], 300)
     owners = Counter(
-        tuple(i for i, arm in enumerate(found.arms) if arm.contains(v)) for v in values
+        tuple(i for i, arm in enumerate(found.arms.arms) if arm.contains(v)) for v in values
     )
     assert all(len(owner) == 1 for owner in owners)  # exactly one arm each
     assert len(owners) == k
@@ -278,7 +281,7 @@ def test_cells_are_disjoint_and_cover_a_distribution(name: str, k: int) -> None:
 def test_what_is_proposed_within_a_cell_lies_in_it(name: str, draw: Any) -> None:
     found = arms(DISTRIBUTIONS[name], split=2)
     for number in range(2):
-        assert {found.find(values) for values in inside(found, number, 12, draw)} == {number}
+        assert {found.arms.find(values) for values in inside(found, number, 12, draw)} == {number}
 
 
 @pytest.mark.parametrize(
@@ -288,14 +291,14 @@ def test_within_a_cell_values_are_drawn_as_before(name: str) -> None:
     found = arms(DISTRIBUTIONS[name], split=2)
     whole = drawn(DISTRIBUTIONS[name], 800, seed=1)
     for number in range(2):
-        expected = [v["x"] for v in whole if found.find(v) == number]
+        expected = [v["x"] for v in whole if found.arms.find(v) == number]
         got = [v["x"] for v in inside(found, number, 400)]
         assert ks_2samp(expected, got).pvalue > 1e-3
 
 
 def test_probabilities_keep_their_proportions_within_a_group() -> None:
     found = arms(DISTRIBUTIONS["pchoice"], split=2)  # {a}, {b, d}: c is never drawn
-    assert found.names == ("x = a", "x in {b, d}")
+    assert found.arms.names == ("x = a", "x in {b, d}")
     counts = Counter(v["x"] for v in inside(found, 1, 900))
     assert set(counts) == {1, 3}
     assert abs(counts[3] / 900 - 7 / 9) < 4 * math.sqrt(7 / 9 * 2 / 9 / 900)
@@ -313,7 +316,7 @@ def test_probabilities_keep_their_proportions_within_a_group() -> None:
     ],
 )
 def test_ends_by_hand(node: Any, k: int, ends: list[float]) -> None:
-    parts = [arm.parts["x"] for arm in arms(node, split=k).arms]
+    parts = [arm.parts["x"] for arm in arms(node, split=k).arms.arms]
     assert [part.low for part in parts] == pytest.approx([-math.inf, *ends])
     assert [part.high for part in parts] == pytest.approx([*ends, math.inf])
 
@@ -331,9 +334,10 @@ def test_a_rounded_value_lies_in_the_cell_whose_range_gives_it(
         return  # one value, or a range too narrow to be split
     raw = low + u * width
     rounded = float(np.round(raw / q) * q)
-    owners = [arm for arm in found.arms if arm.contains({"x": rounded})]
+    owners = [i for i, arm in enumerate(found.arms.arms) if arm.contains({"x": rounded})]
     assert len(owners) == 1
-    first, last = (float(arg.obj) for arg in owners[0].domain.params["x"].pos_args[:2])
+    params = found.domain(owners[0]).params
+    first, last = (float(arg.obj) for arg in params["x"].pos_args[:2])
     assert first - 1e-9 * abs(first) <= raw <= last + 1e-9 * abs(last)
 
 
@@ -347,7 +351,7 @@ def conditional() -> Any:
 
 def test_what_only_some_options_have_is_split_where_it_is_always_drawn() -> None:
     found = arms(conditional(), split=2)
-    assert found.names == (
+    assert found.arms.names == (
         "model = svm, kernel = lin, x in [0, 0.5)",
         "model = svm, kernel = lin, x in [0.5, 1]",
         "model = svm, kernel = rbf, gamma in [0, 0.5), x in [0, 0.5)",
@@ -357,15 +361,15 @@ def test_what_only_some_options_have_is_split_where_it_is_always_drawn() -> None
         "model = nb, x in [0, 0.5)",
         "model = nb, x in [0.5, 1]",
     )
-    owners = Counter(found.find(values) for values in drawn(conditional(), 200))
+    owners = Counter(found.arms.find(values) for values in drawn(conditional(), 200))
     assert None not in owners and len(owners) == 8
 
 
 def test_children_of_a_group_of_options_are_left_whole_and_told_apart() -> None:
     space = four()
     found = arms(space, split=2)
-    assert found.names == ("m in {m[0], m[1]}", "m in {m[2], m[3]}")
-    (note,) = found.notes
+    assert found.arms.names == ("m in {m[0], m[1]}", "m in {m[2], m[3]}")
+    (note,) = found.arms.notes
     assert note.startswith("Not split") and note.endswith("v0, v1, v2, v3.")
     for draw in (drawn, by_tpe):
         # Numbered from 0 within the cell, as TPE needs it, and by their own number outside.
@@ -379,10 +383,10 @@ def test_the_first_or_the_named_are_split() -> None:
     space = {name: hp.uniform(name, 0, 1) for name in "abcd"}
     found = arms(space, split=2, max_arms=4)
     assert len(found.arms) == 4
-    assert found.notes == ("Not split, since c would make 8 cells and max_arms is 4: c, d.",)
+    assert found.arms.notes == ("Not split, since c would make 8 cells and max_arms is 4: c, d.",)
     named = arms(space, split={"d": 3, "b": 2}, max_arms=6)
-    assert named.names[0] == "d in [0, 0.3333), b in [0, 0.5)" and len(named.arms) == 6
-    assert named.notes == ()
+    assert named.arms.names[0] == "d in [0, 0.3333), b in [0, 0.5)" and len(named.arms) == 6
+    assert named.arms.notes == ()
     assert len(arms({name: hp.uniform(name, 0, 1) for name in "abcde"}, split=2).arms) == 32
 
 
@@ -421,15 +425,15 @@ def foreign() -> dict[str, Any]:
 
 def test_spaces_that_configspace_cannot_express_have_arms() -> None:
     found = arms(foreign())
-    assert [set(arm.labels) for arm in found.arms] == [
+    assert [set(arm.labels) for arm in found.arms.arms] == [
         {"y", "x", "n", "i", "b", "z"},
         {"k", "i", "b", "z"},
     ]
-    assert [arm.grid for arm in found.arms] == [None, None]
+    assert [arm.size for arm in found.arms.arms] == [None, None]
     np.testing.assert_allclose(option_weights(found, "2^N"), [0.8, 0.2])
     cells = arms(foreign(), split={"m": 2, "x": 2, "b": 2})
-    assert cells.names == ("m = m[0]", "m = m[1]")
-    assert cells.notes == ("Not split, since they have no bounds: x, b.",)
+    assert cells.arms.names == ("m = m[0]", "m = m[1]")
+    assert cells.arms.notes == ("Not split, since they have no bounds: x, b.",)
     for algo in (weighted, bandit(inner="random")):
         trials = Trials()
         fmin(
@@ -462,10 +466,19 @@ def test_an_arm_sees_values_as_its_own_expression_names_them() -> None:
     assert document["misc"]["vals"] == {"m": [3], "v0": [], "v1": [], "v2": [], "v3": [0.5]}
     assert document["misc"]["idxs"] == {"m": [0], "v0": [], "v1": [], "v2": [], "v3": [0]}
     document["state"] = 2
-    (seen,) = arms_of(domain, split=2).arms[1].view([document]).trials
+    (seen,) = arms_of(domain, split=2).view(1, [document]).trials
     assert seen["misc"]["vals"] == {"m": [1], "v2": [], "v3": [0.5]}
     assert seen["misc"]["idxs"] == {"m": [0], "v2": [], "v3": [0]}
     assert document["misc"]["vals"]["m"] == [3]  # untouched
+
+
+@pytest.mark.parametrize(
+    ("space", "how"),
+    [(nested(), {}), (four(), {"split": 2}), (hp.uniform("x", 0, 1), {"split": 3})],
+)
+def test_arms_survive_as_plain_data(space: Any, how: Any) -> None:
+    found = arms(space, **how).arms
+    assert Arms.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
 def test_arms_are_made_once_and_leave_no_trace_on_the_domain() -> None:
@@ -488,10 +501,11 @@ def test_arms_share_the_random_trials_of_tpe(n_arms: int, jobs: int) -> None:
 # --- grids --------------------------------------------------------------------------------
 
 
-def listed(node: Any) -> tuple[dict[str, Any], ...] | None:
+def listed(node: Any) -> list[dict[str, Any]] | None:
     """The configurations of a space, those of an arm that is the whole of it."""
-    (arm,) = arms({"all": hp.choice("all", [1]), "node": node}, label="all").arms
-    grid: tuple[dict[str, Any], ...] | None = arm.grid
+    whole = arms({"all": hp.choice("all", [1]), "node": node}, label="all")
+    grid: list[dict[str, Any]] | None = whole.grid(0)
+    assert whole.arms.arms[0].size == (None if grid is None else len(grid))
     return grid
 
 
@@ -542,7 +556,8 @@ def test_an_arm_lists_configurations_of_the_whole_space() -> None:
         "m": hp.choice("m", [{"t": "a"}, {"t": "b", "d": hp.randint("d", 2), "n": shared}]),
         "n": shared,
     }
-    first, second = arms(space).arms
-    assert first.grid == ({"m": 0, "n": 0}, {"m": 0, "n": 1})
-    assert second.grid is not None and len(second.grid) == 4
-    assert all(values["m"] == 1 for values in second.grid)
+    found = arms(space)
+    assert found.grid(0) == [{"m": 0, "n": 0}, {"m": 0, "n": 1}]
+    second = found.grid(1)
+    assert second is not None and len(second) == 4
+    assert all(values["m"] == 1 for values in second)

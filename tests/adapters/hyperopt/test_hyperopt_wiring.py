@@ -108,8 +108,8 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
 def test_a_pull_is_read_again_when_its_result_was_replaced() -> None:
     trials = Trials()
     run(trials=trials)
-    reader = PullReader(arms_of(Domain(loss_of, SPACE)))
+    reader = PullReader(arms_of(Domain(loss_of, SPACE)).arms)
     document = trials.trials[0]
-    before = reader.read([document]).losses
+    before = reader.read([document]).pulls.losses
     document["result"] = {**document["result"], "loss": before[0] + 1.0}
-    assert reader.read([document]).losses == [before[0] + 1.0]
+    assert reader.read([document]).pulls.losses == [before[0] + 1.0]
