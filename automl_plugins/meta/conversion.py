@@ -83,11 +83,7 @@ def convert(
 
 
 def space_of(record: TaskRecord, space: ConfigurationSpace | None) -> ConfigurationSpace:
-    """``space``, else the recorded one.
-
-    Raises:
-        ValueError: If neither is known.
-    """
+    """``space``, else the recorded one; ValueError if neither is known."""
     found = record.space if space is None else space
     if found is None:
         raise ValueError(
@@ -179,7 +175,6 @@ def _legal_values(
     readers: Mapping[str, Callable[[Any], Any]],
     given: Mapping[str, Any],
 ) -> tuple[dict[str, Any], bool]:
-    """Values of the active hyperparameters that are legal, and whether these are all."""
     values: dict[str, Any] = {}
     complete = True
     for name in space.at:  # parents first
@@ -200,13 +195,8 @@ def calendar(
 ) -> list[tuple[datetime, datetime]]:
     """When each run began and ended, for frameworks that keep dates.
 
-    Where the end is not known, or is none that a date can have, runs come one after the other;
-    the latter is said in a warning.
-
-    Args:
-        record: The runs.
-        first: When the first begins.
-        moment: The date of a Unix time.
+    Where the end is not known, or is none that a date can have, runs come one after the other from
+    ``first`` on; the latter is said in a warning. ``moment`` gives the date of a Unix time.
     """
     found: list[tuple[datetime, datetime]] = []
     clock, n_odd = first, 0
@@ -238,14 +228,7 @@ def dataset_of(
     tags: Mapping[str, Mapping[str, str]] | None = None,
     **options: Unpack[AlignOptions],
 ) -> MetaDataset:
-    """Records with their meta-features as one ``MetaDataset``; what adapters share.
-
-    Args:
-        records: Runs by task.
-        space: The search space; None takes the union of the recorded ones.
-        meta_features: Properties of the data by name of the task.
-        tags: What else is known, by name of the task.
-        **options: See ``align``.
+    """Records as one ``MetaDataset``, with meta-features and tags by name of the task.
 
     Raises:
         ValueError: For meta-features or tags of a task that there is not; see

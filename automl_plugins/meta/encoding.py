@@ -34,14 +34,8 @@ encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True
 def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict[str, Any]:
     """Values by name as builtins; NaN is an inactive hyperparameter and left out.
 
-    Args:
-        configuration: Values by name.
-        where: What an error calls the configuration.
-
-    Raises:
-        TypeError: For a name that is no text, or a value that is neither text, number, bool nor
-            None.
-        ValueError: For an infinite value.
+    Errors call it ``where``: TypeError for a name that is no text, or a value that is neither
+    text, number, bool nor None, ValueError for an infinite value.
     """
     plain = {}
     for name, value in configuration.items():
@@ -73,11 +67,7 @@ def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
 
 
 def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
-    """A column (n,) of floats with None for NaN.
-
-    Raises:
-        ValueError: For an infinite entry.
-    """
+    """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
     if np.isinf(values).any():
         row = int(np.flatnonzero(np.isinf(values))[0])
         raise ValueError(
@@ -115,11 +105,7 @@ def meta_features_of(plain: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
-    """Tags by name.
-
-    Raises:
-        TypeError: For a tag that is no text.
-    """
+    """Tags by name; TypeError for one that is no text."""
     for name, value in tags.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"Task {task!r}: the tag {name!r} must be text, got {value!r}.")
@@ -178,13 +164,9 @@ def digest(*parts: object, size: int = 16) -> str:
 
 
 def content_keys(texts: Sequence[str], *columns: Sequence[object]) -> list[str]:
-    """Keys (n) that are equal where runs are equal in everything.
+    """Keys (n) that are equal where configurations and all that was measured are.
 
     Repeated runs within one sequence are numbered, so each has a key of its own.
-
-    Args:
-        texts: Encoded configurations (n).
-        columns: What was measured, each (n).
     """
     seen: Counter[str] = Counter()
     keys = []
@@ -199,24 +181,14 @@ LONGEST_NAME = 500  # characters: an index of PostgreSQL has a limit
 
 
 def checked_name(name: str, what: str) -> str:
-    """A name that every database can hold.
-
-    Raises:
-        TypeError: If it is no text.
-        ValueError: If it is empty or too long.
-    """
+    """A name that every database can hold, else TypeError or ValueError."""
     if not 0 < len(checked_text(name, what)) <= LONGEST_NAME:
         raise ValueError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
     return name
 
 
 def checked_text(text: str, what: str) -> str:
-    """Text that every database can hold.
-
-    Raises:
-        TypeError: If it is none.
-        ValueError: For characters that cannot be stored.
-    """
+    """Text that every database can hold, else TypeError or ValueError."""
     if not isinstance(text, str):
         raise TypeError(f"{what} must be text, got {text!r}.")
     try:

@@ -172,7 +172,6 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
 
 
 def _is_evident(record: TaskRecord) -> bool:
-    """Whether the losses tell the status."""
     told = np.where(np.isnan(record.losses), Status.FAILED, Status.COMPLETE)
     return bool((record.status == told).all())
 

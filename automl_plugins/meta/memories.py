@@ -39,17 +39,12 @@ Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
 def opened(
     memory: Memory | None, space: ConfigurationSpace, *, exclude: Collection[str] = ()
 ) -> MetaDataset:
-    """A memory aligned to a search space.
-
-    Args:
-        memory: The memory.
-        space: The search space.
-        exclude: Names of tasks to leave out, known or not.
+    """A memory aligned to a search space, without the tasks named in ``exclude``, known or not.
 
     Raises:
         TypeError: For something else.
-        ValueError: If it has no runs, shares no hyperparameter with the space, or no run of it
-            lies there.
+        MemoryMismatch: If it has no runs, shares no hyperparameter with the space, or no run of
+            it lies there.
     """
     if isinstance(exclude, str):
         raise TypeError(

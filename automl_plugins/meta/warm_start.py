@@ -59,12 +59,9 @@ AnyDesign = InitialDesign | Design | str
 
 
 def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
-    """Number of suggestions to ask for.
+    """Number of suggestions for a start-up of ``n_default`` points.
 
-    Args:
-        mode: ``"add"``, ``"part"`` or ``"replace"``.
-        n_default: Points of the start-up.
-        k: Number that the user wants; None takes all of the start-up to replace it, else half.
+    ``k`` is what the user wants; None takes all of the start-up to replace it, else half.
 
     Raises:
         TypeError: For a k that is no whole number.
@@ -85,11 +82,7 @@ def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
 
 
 def checked_mode(mode: str) -> WarmStart:
-    """The mode, if it is one.
-
-    Raises:
-        ValueError: If it is none.
-    """
+    """The mode; ValueError if it is none."""
     if mode not in MODES:
         raise ValueError(
             f"mode must be 'add' (suggestions, then the whole start-up), 'part' (suggestions take"
@@ -99,12 +92,7 @@ def checked_mode(mode: str) -> WarmStart:
 
 
 def checked_number(name: str, n: Any, *, least: int = 0) -> int:
-    """A whole number, not below the least that is allowed.
-
-    Raises:
-        TypeError: If it is no whole number.
-        ValueError: If it is less.
-    """
+    """A whole number of at least ``least``: TypeError if it is none, ValueError if it is less."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise TypeError(f"{name} must be a whole number, got {n!r}.")
     if n < least:

@@ -1,4 +1,4 @@
-"""What a meta-learned design returns."""
+"""What a meta-learned design returns, and what all designs share."""
 
 from __future__ import annotations
 

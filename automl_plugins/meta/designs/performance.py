@@ -1,6 +1,13 @@
-"""Losses of candidate configurations on every task of a memory, measured or estimated.
+"""Losses of candidate configurations on every known task, measured or estimated, and on a new one.
 
-Each task is scaled to [0, 1]: 0 is its best run, 1 its worst, failed ones included.
+Each task is scaled to [0, 1]: 0 is its best run, 1 its worst, failed ones included. ``predict``
+goes from meta-features to the losses of many configurations at once: the output is a whole row of
+losses, so one small linear system serves all of them, and what each known task would have been
+predicted without itself comes in closed form. Its notation::
+
+    T, C    known tasks, configurations
+    M       scaled meta-features (T, m) of at least two tasks;  m, those of the new task (m,)
+    Y       losses (T, C)
 """
 
 from __future__ import annotations
@@ -59,12 +66,8 @@ class Performance:
 def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> Performance:
     """Regrets of a memory's configurations on all its tasks.
 
-    What never completed is no candidate: it fails, whatever its neighbours do.
-
-    Args:
-        dataset: The memory.
-        max_candidates: Where there are more distinct configurations, the best of each task in
-            turn, the second best, and so on, up to this number.
+    What never completed is no candidate: it fails, whatever its neighbours do. Of more distinct
+    ones than ``max_candidates`` the best of each task in turn count, the second best, ...
     """
     space = dataset.vector_space
     scores = dataset.scores(regret)
@@ -136,35 +139,24 @@ _NEARBY = 0.3  # width of the local average, in the same
 
 
 class TaskPrediction(NamedTuple):
-    """What is predicted.
-
-    Attributes:
-        new: Losses of the new task (C,).
-        known: Losses of each known task (T, C), predicted from the others.
-    """
+    """Predicted losses of the new task (C,), and of each known one from the others (T, C)."""
 
     new: FloatArray
     known: FloatArray
 
 
 def predict(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction:
-    """The mean of ``ridge_regression`` and ``local_average``.
-
-    Args:
-        M: Scaled meta-features (T, m) of at least two tasks.
-        Y: Losses (T, C).
-        m: Scaled meta-features of the new task (m,).
-    """
+    """The mean of ``ridge_regression``, which extrapolates, and ``local_average``."""
     a, b = ridge_regression(M, Y, m), local_average(M, Y, m)
     return TaskPrediction((a.new + b.new) / 2.0, (a.known + b.known) / 2.0)
 
 
 def ridge_regression(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction:
-    """Kernel ridge regression with a Gaussian kernel; the arguments are those of ``predict``.
+    """Kernel ridge regression with a Gaussian kernel.
 
-    The kernel's length and the ridge are those of the least leave-one-out error. With K the
-    kernel between known tasks and A = (K + ridge I)^-1, the prediction of a task from all others
-    is Y - (A Y) / diag(A) (Golub, Heath and Wahba 1979).
+    Its length and the ridge are those of the least leave-one-out error. With K the kernel between
+    known tasks and A = (K + ridge I)^-1, the prediction of a task from all others is
+    Y - (A Y) / diag(A) (Golub, Heath and Wahba 1979).
     """
     mean = Y.mean(axis=0)
     centred = Y - mean
@@ -185,10 +177,7 @@ def ridge_regression(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPredict
 
 
 def local_average(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction:
-    """Averages weighted by a Gaussian of the L1 distance; the arguments are those of ``predict``.
-
-    Far from all others, the nearest task decides.
-    """
+    """Averages weighted by a Gaussian of the L1 distance; far from all the nearest decides."""
     between = distances(M, M)
     width = _NEARBY * _typical(between)
     np.fill_diagonal(between, np.inf)

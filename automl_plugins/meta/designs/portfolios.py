@@ -36,16 +36,8 @@ def portfolio(
 ) -> Design:
     """The configurations that together are best on the known tasks, whatever the new one is.
 
-    Scores are mean regrets over tasks, each scaled to [0, 1].
-
-    Args:
-        space: The search space.
-        memory: Runs of earlier tasks.
-        task: Not used.
-        k: Number of configurations.
-
-    Raises:
-        ValueError: As in ``top_k``.
+    Arguments and errors are those of ``top_k``; ``task`` is not used. Scores are mean regrets
+    over tasks, each scaled to [0, 1].
     """
     memory = checked(space, memory, k)
     known = performance(memory)
@@ -55,7 +47,7 @@ def portfolio(
 def diverse(
     space: ConfigurationSpace, memory: MetaDataset, task: TaskDescription, k: int
 ) -> Design:
-    """A portfolio of what the new task may be like.
+    """A portfolio of what the new task may be like; arguments and errors of ``top_k``.
 
     Every known task is a scenario of the new one, twice: as it is, and as what is predicted from
     the meta-features plus how wrong that prediction was on the known task. So good meta-features
@@ -66,15 +58,7 @@ def diverse(
     the new task may change the difference between two regrets, the more the farther apart the two
     configurations lie, by 0.1 over the number of tasks at most. Scores are expected regrets.
 
-    Args:
-        space: The search space.
-        memory: Runs of earlier tasks.
-        task: Meta-features of the new task; without any it is the smoothed portfolio, and the
-            design's notes say so.
-        k: Number of configurations.
-
-    Raises:
-        ValueError: As in ``top_k``.
+    Without meta-features of the task it is the smoothed portfolio, and the notes say so.
     """
     memory = checked(space, memory, k)
     known = performance(memory)
@@ -180,7 +164,7 @@ def greedy(
             with that deviation from the pick nearest to it. None for none.
 
     Returns:
-        Indices, distinct: k, or as many as there are configurations.
+        Distinct indices: k, or as many as there are configurations.
     """
     n_scenarios, n = scenarios.shape
     best = np.full(n_scenarios, np.inf)
@@ -206,18 +190,12 @@ def knn(
 ) -> Design:
     """The best configuration of each of the k nearest tasks, by L1 distance of meta-features.
 
-    A configuration that a nearer task has contributed is not repeated; a farther task takes its
-    place. Scores are expected regrets.
-
-    Args:
-        space: The search space.
-        memory: Runs of earlier tasks; those without meta-features are left aside.
-        task: Meta-features of the new task; without any it is the portfolio, and the design's
-            notes say so.
-        k: Number of configurations (auto-sklearn: 25).
-
-    Raises:
-        ValueError: As in ``top_k``.
+    auto-sklearn and the thesis standardise meta-features before; here each is the rank among the
+    known tasks (``meta.tasks``), so that long tails decide nothing. A configuration that a nearer
+    task has contributed is not repeated; a farther task takes its place. Tasks without
+    meta-features are left aside. Without those of the new task it is the portfolio, and the notes
+    say so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
+    auto-sklearn.
     """
     memory = checked(space, memory, k)
     known = performance(memory)
@@ -246,16 +224,8 @@ def opt(
 ) -> Design:
     """``knn`` by the true rank correlation of losses, which only a benchmark knows.
 
-    Args:
-        space: The search space.
-        memory: Runs of earlier tasks.
-        task: Not used.
-        k: Number of configurations.
-        vectors: Configurations (n, d) of the new task, all that matter.
-        losses: Their true losses (n,).
-
-    Raises:
-        ValueError: As in ``top_k``.
+    Arguments and errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the
+    configurations of the new task, all that matter, ``losses`` (n,) their true losses.
     """
     memory = checked(space, memory, k)
     known = performance(memory)

@@ -65,15 +65,7 @@ def delta(
 
     For 0 < delta < 1 the best predicted one scores least, as the worst does: the maximum lies at
     p = 0.92 for delta 0.1. And the score never looks at the configurations, so the picks can be
-    near-copies. ``diverse`` mends both.
-
-    Args:
-        space: The search space.
-        memory: Runs of earlier tasks.
-        task: Meta-features of the new task.
-        k: Number of configurations.
-        delta: The exponent, 0 is ``top_k``; the thesis used 0.1 and 0.2.
-        learner: As in ``top_k``.
+    near-copies. ``diverse`` mends both. ``delta`` 0 is ``top_k``; the thesis used 0.1 and 0.2.
 
     Raises:
         ValueError: As in ``top_k``, and for a negative or infinite delta.

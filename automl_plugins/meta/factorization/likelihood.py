@@ -32,8 +32,7 @@ class Parameters:
 
     Attributes:
         places: X (N, Q).
-        log_noise: Log variance of an observation that the processes do not explain (N,): noise
-            and what is a pipeline's own.
+        log_noise: Log variance of an observation that the processes do not explain (N,).
         log_lengths: Log length scale of each latent dimension (Q,).
         log_amplitude: Log variance of the processes (1,).
     """
@@ -77,14 +76,10 @@ def covariance(kernel: Kernel, p: Parameters, others: FloatArray | None = None) 
 def column_of(
     kernel: Kernel, p: Parameters, scaled: AnyFloats, squares: AnyFloats, row: int
 ) -> AnyFloats:
-    """A column (N,) of K, in the precision of ``scaled``.
+    """Column ``row`` (N,) of K, in the precision of ``scaled``.
 
-    Args:
-        kernel: The kernel.
-        p: Parameters of all pipelines.
-        scaled: Their places (N, Q) in units of the length scales.
-        squares: Sums of squares (N,) of those.
-        row: The pipeline.
+    ``scaled`` are all places (N, Q) in units of the length scales, ``squares`` (N,) the sums of
+    their squares.
     """
     if kernel == "linear":
         return np.asarray(p.places @ p.places[row]).astype(scaled.dtype)
@@ -125,12 +120,13 @@ _LOG_2_PI = float(np.log(2.0 * np.pi))
 
 
 def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
-    """L and its gradient.
+    """Negative log likelihood of centred losses ``z`` (n, b; NaN = none), and its gradient.
 
-    Args:
-        kernel: The kernel.
-        p: Parameters of the pipelines (n).
-        z: Centred losses (n, b) of the pipelines on b data sets; NaN where there is none.
+        L = sum over d of 1/2 [ n_d log 2 pi + log |C_d| + z_d' C_d^-1 z_d ]   (Fusi eq. 5)
+
+    with ``C_d`` the rows and columns of C of the pipelines observed on d. (The paper prints n_d/2
+    before the determinant; the Gaussian has 1/2.) Data sets that miss the same pipelines share
+    one factorisation.
 
     Raises:
         numpy.linalg.LinAlgError: If a covariance is not positive definite.

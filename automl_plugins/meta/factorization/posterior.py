@@ -36,10 +36,9 @@ _VAGUE = 10.0  # deviation of the shift then, in stretches
 
 
 def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
-    """Shift (D,) and stretch (D,) of the losses (N, D) of each data set; NaN where there is none.
+    """Shift (D,) and stretch (D,) of the losses (N, D; NaN = none) of each data set.
 
-    A data set without losses has those of none (0 and 1), one whose losses are equal a stretch
-    of 1.
+    The stretch of equal losses, or of none, is 1.
     """
     d = y.shape[1]
     shift, stretch = np.zeros(d), np.ones(d)
@@ -91,12 +90,8 @@ class ScalePrior:
         """Posterior mean of the shift and geometric mean of the stretch of a new data set.
 
         Given the stretch b, ``y ~ N(shift + b mean, b^2 C)`` is linear in the shift, which is
-        integrated out; b is summed out on a grid.
-
-        Args:
-            y: Its observed losses (n,).
-            mean: Their prior means on the common scale (n,).
-            L: Cholesky factor (n, n) of their prior covariance C there.
+        integrated out; b is summed out on a grid. ``mean`` (n,) and the Cholesky factor ``L`` of C
+        are those of its losses ``y`` (n,) on the common scale.
         """
         n = len(y)
         if not len(self.log_stretch) or not n:
@@ -191,11 +186,7 @@ class Conditioned:
         self.rows.append(row)
 
     def posterior(self, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation (N,) of the losses of all pipelines, noise included.
-
-        Args:
-            losses: Those of ``rows`` (n,), in any unit.
-        """
+        """Mean and deviation (N,) of all losses, noise included, given those (n,) of ``rows``."""
         shift, stretch = self.scale(losses)
         mean, std = self.scaled_posterior(losses, shift, stretch)
         return shift + stretch * mean, stretch * std

@@ -91,13 +91,10 @@ class Recommender:
         pending: Sequence[int],
         allowed: BoolArray,
     ) -> Recommendation:
-        """The pipeline to evaluate.
+        """The pipeline to evaluate, among those ``allowed`` (N,), at least one.
 
-        Args:
-            rows: Pipelines evaluated, none twice (n,).
-            losses: Their losses (n,); NaN for what failed before anything succeeded.
-            pending: Pipelines that are being evaluated.
-            allowed: Mask (N,) of the pipelines to choose from; at least one.
+        ``rows`` were evaluated, none twice; their ``losses`` are NaN for what failed before
+        anything succeeded. ``pending`` are being evaluated.
         """
         losses = np.asarray(losses, dtype=np.float64)
         known = ~np.isnan(losses)
@@ -162,18 +159,11 @@ class Recommender:
 def most_improving(
     mean: FloatArray, std: FloatArray, best: float, xi: float, rows: IntArray
 ) -> int:
-    """The row with the largest expected improvement, the first of equals.
+    """The one of ``rows`` (m,), ascending, with the largest expected improvement.
 
     EI is ``std h(z)`` with h increasing in ``z = (best - mean - xi) / std``. So a row with a
     smaller z than those of the largest has at most the largest std times their smallest h: rows
     that cannot win are not computed.
-
-    Args:
-        mean: Expected losses (N,).
-        std: Their standard deviations (N,), positive.
-        best: Smallest loss so far.
-        xi: Improvement that counts as none.
-        rows: The rows to choose from (m,), ascending, m >= 1.
     """
     mu, sigma = mean[rows], std[rows]
     if len(rows) > 2 * _PROMISING:
@@ -228,10 +218,7 @@ class Pick:
 def of_nearest(z: npt.NDArray[np.floating], order: IntArray, n: int) -> list[Pick]:
     """The best pipelines of the nearest data sets, none twice (Fusi 2018, section 4.3).
 
-    Args:
-        z: Losses (N, D); NaN where there is none.
-        order: Data sets, the nearest first.
-        n: Number of pipelines.
+    ``z`` are losses (N, D), NaN where there is none; ``order`` is the data sets, nearest first.
     """
     picks: dict[int, Pick] = {}
     for column in order.tolist():
@@ -247,12 +234,9 @@ def of_nearest(z: npt.NDArray[np.floating], order: IntArray, n: int) -> list[Pic
 def by_distance(gaps: FloatArray) -> FloatArray:
     """Weights (D,) of data sets by the distance of their meta-features; they sum to 1.
 
-    A Gaussian of half the median distance. On 60 held-out training data sets of the paper's table
-    the first pipeline was better than without weights (regret 31 against 40 %), the first five
-    were about as good.
-
-    Args:
-        gaps: Distances (D,), inf where a data set has no meta-features; at least one is finite.
+    A Gaussian of half the median distance; inf = none. On 60 held-out training data sets of the
+    paper's table the first pipeline was better than without weights (regret 31 against 40 %), the
+    first five were about as good.
     """
     width = _WIDTH * float(np.median(gaps[np.isfinite(gaps)]))
     nearest = gaps - gaps.min()

@@ -1,4 +1,4 @@
-"""Mini-batched descent on the likelihood of a factorisation.
+"""Mini-batched descent on the likelihood of a factorisation, from its principal components.
 
 A mini-batch is a block of pipelines and some data sets. While all pipelines fit into one block it
 is the likelihood of the paper. Else an epoch divides the pipelines anew at random and each block
@@ -33,7 +33,7 @@ _TOLD, _ASKED = 20, 250  # entries of a held-out data set
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and in which steps to train.
+    """How long and in which steps to train; see ``MatrixFactorization``.
 
     Attributes:
         learning_rate: Of Adam, falling to a tenth by a cosine over the epochs; of plain gradient
@@ -98,17 +98,9 @@ def fitted(
 ) -> tuple[Parameters, list[float]]:
     """Parameters trained for as long as it helps, then on all data sets for as long.
 
-    Args:
-        begin: Gives the start for centred scaled losses of some data sets.
-        kernel: The kernel.
-        z: Centred scaled losses (N, D).
-        schedule: How long at most, and in which steps.
-        validation: Share of the data sets held out to find how long helps.
-        seed: Seed.
-        report: Told the epoch and its validation score.
-
-    Returns:
-        The parameters, and the validation score before and after each epoch, smaller is better.
+    ``begin`` gives the start for centred scaled losses of some data sets, ``validation`` is the
+    share of them held out to find how long helps, and ``report`` is called with the epoch and its
+    validation score. Also returns the score before and after each epoch, smaller is better.
     """
     rng = np.random.default_rng(seed)
     n_held_out = int(validation * z.shape[1]) if schedule.epochs else 0
@@ -132,19 +124,9 @@ def train(
     rng: np.random.Generator,
     report: Callable[[int, float], None],
 ) -> tuple[Parameters, list[float]]:
-    """The parameters of the best epoch, epoch 0 being the start.
+    """The parameters of the best epoch, epoch 0 being the start, and the score after each.
 
-    Args:
-        kernel: The kernel.
-        start: Where to begin; it is not changed.
-        z: Centred scaled losses (N, D) to train on; NaN where there is none.
-        held_out: Those of held-out data sets (N, V); with V = 0 the last epoch is returned.
-        schedule: How long and in which steps.
-        rng: Source of the mini-batches.
-        report: Told the epoch and its validation score.
-
-    Returns:
-        The parameters, and the validation score after each epoch, smaller is better.
+    ``held_out`` are losses (N, V) of held-out data sets; with V = 0 the last epoch is returned.
     """
     p = _copied(start)
     adam, plain = _Adam(p), schedule.optimizer == "sgd"
@@ -211,8 +193,7 @@ def _batches(
 class _Judge:
     """Mean negative log predictive density of held-out entries of held-out data sets.
 
-    On each held-out data set the model is told some of its losses and predicts others: what it is
-    made for. The same entries are told and asked every time.
+    The model is given some losses of each and predicts others, always the same ones.
     """
 
     def __init__(self, kernel: Kernel, z: FloatArray, rng: np.random.Generator) -> None:
@@ -263,13 +244,10 @@ def principal_components(
 ) -> Parameters:
     """Parameters with which C is about the covariance of the pipelines.
 
-    Args:
-        kernel: The kernel.
-        z: Centred scaled losses (N, D); NaN where there is none.
-        q: Latent dimensions; those beyond the rank of the losses are 0.
-        own_share: Share of every pipeline's variance that is its own, besides what the
-            components leave.
-        rounds: How often what is missing is predicted from the components, and these found again.
+    What is missing is first the mean of its pipeline, as in the paper, then ``rounds`` times what
+    the components predict. They come from the smaller of the two Gram matrices, so 38 000 x 400
+    entries take seconds; those beyond the rank of the losses are 0. ``own_share`` is the share of
+    every pipeline's variance that is its own besides what they leave.
     """
     seen = ~np.isnan(z)
     counts = seen.sum(axis=1)

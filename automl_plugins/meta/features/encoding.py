@@ -1,4 +1,4 @@
-"""The landmarkers' view of a table: columns in [0, 1], indicators, and codes."""
+"""The landmarkers' view of a table: columns in [0, 1], indicators, codes; subsamples and folds."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def stratified_order(y: IntArray | FloatArray, rng: np.random.Generator) -> IntA
 def subsample(y: IntArray | FloatArray, size: int, rng: np.random.Generator) -> IntArray:
     """At most ``size`` rows with the target's own distribution, in ascending order.
 
-    Evenly spaced in ``stratified_order``, from a random start: each class keeps its share to
-    within one row, so a class with less than n / size rows may be left out.
+    Each class keeps its share to within one row, so a class with less than n / size rows may be
+    left out.
     """
     n = len(y)
     if n <= size:
@@ -135,10 +135,9 @@ def subsample(y: IntArray | FloatArray, size: int, rng: np.random.Generator) -> 
 
 
 def folds(y: IntArray | FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """The fold in [0, k) of each row (n,): dealt in ``stratified_order``.
+    """The fold in [0, k) of each row (n,), by classes or by the rank of a number.
 
-    Folds differ by at most one row in size, and by at most one row in each class; no class is
-    too small.
+    Folds differ by at most one row in size, and by at most one row in each class.
     """
     fold = np.empty(len(y), dtype=np.int64)
     fold[stratified_order(y, rng)] = np.arange(len(y)) % k

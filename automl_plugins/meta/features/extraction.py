@@ -76,9 +76,8 @@ def meta_feature_names(
 ) -> tuple[str, ...]:
     """The names ``meta_features`` will give, in its order.
 
-    Args:
-        groups: Names of groups, of features, or both.
-        task: ``"classification"`` or ``"regression"``.
+    ``groups`` are names of groups, of features, or both; ``task`` is ``"classification"`` or
+    ``"regression"``.
 
     Raises:
         ValueError: For an unknown task, group or feature.
@@ -233,7 +232,6 @@ def _check_caps(caps: dict[str, int]) -> None:
 def _cut(
     columns: list[Column], target: Target, rows: int, most: int, streams: Streams
 ) -> tuple[list[Column], Target]:
-    """At most ``rows`` rows, by the target's distribution, and ``most`` columns at random."""
     if len(columns) > most:
         keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
         columns = [columns[j] for j in sorted(keep)]

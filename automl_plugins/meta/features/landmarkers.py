@@ -78,12 +78,8 @@ class NoLandmarkError(Exception):
 class Sample:
     """The rows and columns that every landmarker sees, encoded on first use.
 
-    Args:
-        columns: The table.
-        target: Its target.
-        max_rows: Rows of the stratified subsample, see ``landmark_rows``.
-        max_columns: Columns that vary, drawn at random where there are more.
-        streams: Source of the draws.
+    ``max_rows`` is for ``landmark_rows``; of more columns that vary than ``max_columns`` some are
+    drawn at random.
     """
 
     def __init__(
@@ -102,12 +98,7 @@ class Sample:
         self._cfs: dict[int, list[int]] = {}
 
     def prepared(self, clock: Clock) -> tuple[Encoded, Labels, IntArray]:
-        """Columns, target (m,) and fold (m,) of the sample.
-
-        Raises:
-            NoLandmarkError: If rows, classes or columns are too few.
-            TimeUpError: If the clock says so.
-        """
+        """Columns, target (m,) and fold (m,); NoLandmarkError where too few."""
         if self._prepared is None:
             self._prepared = self._prepare(clock)
         return self._prepared
@@ -205,13 +196,9 @@ REGRESSION = ("R2", "RAE", "Spearman")
 
 
 def classification_scores(y: IntArray, scores: FloatArray) -> tuple[float, float, float]:
-    """AUC, error rate and Cohen's kappa.
+    """AUC, error rate and Cohen's kappa of class scores (n, K); the largest is the prediction.
 
     The AUC is the mean over the classes, each against the rest, weighted by their frequency.
-
-    Args:
-        y: Class codes (n,), at least two distinct.
-        scores: Class scores (n, K); the largest is the prediction, the first where several are.
     """
     n, k = scores.shape
     positives = np.bincount(y, minlength=k).astype(np.float64)
@@ -228,10 +215,7 @@ def classification_scores(y: IntArray, scores: FloatArray) -> tuple[float, float
 
 
 def regression_scores(y: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:
-    """R2, relative absolute error and Spearman's correlation (0 for constant predictions).
-
-    The relative absolute error is the mean absolute error over that of predicting the mean.
-    """
+    """R2, absolute error relative to that of the mean, Spearman's correlation (0 if constant)."""
     absolute = float(np.abs(y - predicted).mean() / np.abs(y - y.mean()).mean())
     varies = predicted.min() < predicted.max()
     rank = float(spearmanr(y, predicted).statistic) if varies else 0.0

@@ -1,4 +1,4 @@
-"""The landmarkers' learners: scikit-learn's nearest equivalents of Weka's.
+"""The landmarkers' learners: scikit-learn's nearest equivalents of Weka's, and pruning of trees.
 
 Each takes training rows, their target, test rows and a seed, and returns one array of predictions
 per variant: class scores (m, K) for classification, K known beforehand, or numbers (m,).
@@ -166,15 +166,10 @@ def nearest_neighbour(
 
 
 def extra_errors(n: FloatArray, e: FloatArray, confidence: float) -> FloatArray:
-    """C4.5's pessimistic allowance: errors to add to e observed ones among n rows.
+    """C4.5's pessimistic allowance: errors to add to e (m,) observed ones among n (m,) rows.
 
     The upper limit of a binomial proportion at this confidence by the normal approximation with
     continuity correction; exact for e = 0, interpolated up to e = 1 (Quinlan 1993, chapter 4).
-
-    Args:
-        n: Rows (m,), > 0.
-        e: Errors (m,), 0 <= e <= n.
-        confidence: In (0, 0.5]; the smaller, the more is added, the more is pruned.
     """
     none = n * -np.expm1(np.log(confidence) / n)
     z = float(norm.isf(confidence))
@@ -187,14 +182,9 @@ def extra_errors(n: FloatArray, e: FloatArray, confidence: float) -> FloatArray:
 
 
 def ends(tree: Any, leaf_cost: npt.ArrayLike, *, tolerance: float = 0.0) -> IntArray:
-    """Where the path to each node (m,) ends once the tree is pruned.
+    """Where the path to each node (m,) of a fitted ``tree_`` ends once it is pruned, bottom-up.
 
-    A subtree becomes a leaf if that costs at most ``tolerance`` more than the (pruned) subtree.
-
-    Args:
-        tree: ``tree_`` of a fitted tree: children come after their parents.
-        leaf_cost: Cost of each node (m,) were it a leaf.
-        tolerance: See above.
+    A subtree becomes a leaf if that costs (``leaf_cost``) at most ``tolerance`` more than it does.
     """
     left, right = tree.children_left, tree.children_right
     own = np.asarray(leaf_cost, dtype=np.float64)

@@ -102,10 +102,9 @@ def _about(target: Target) -> Outcome:
 
 
 def class_facts(target: Target) -> Outcome:
-    """The class distribution, and how often consecutive rows differ in class.
+    """The class distribution, and how often consecutive rows differ (``Autocorrelation``).
 
-    ``Autocorrelation`` is the mean class difference of consecutive rows: the fraction of the
-    n - 1 pairs whose classes differ. OpenML's ``AutoCorrelation`` is one minus this.
+    OpenML's ``AutoCorrelation`` is one minus this.
     """
     codes = target.values
     probabilities = np.bincount(codes.astype(np.int64)) / len(codes)

@@ -1,4 +1,7 @@
-"""A user's table as typed columns: numbers with NaN, categories as codes with -1 for missing."""
+"""A user's table and its target, read once.
+
+Numbers are floats with NaN for missing; categories are codes with -1 for missing.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,7 @@ class Column:
     Attributes:
         name: Its name in the frame, or its number as a string.
         nominal: Whether the values are categories.
-        values: float64 (n,) with NaN for missing, or int64 codes (n,) with -1 for missing. Codes
-            count the categories by their first appearance, without gaps until rows are taken.
+        values: Numbers (n,) or codes (n,), which count the categories by their first appearance.
     """
 
     name: str
@@ -46,15 +48,12 @@ class Column:
 
 
 def read_table(X: Any, nominal: Sequence[Any] | npt.NDArray[Any] | None = None) -> list[Column]:
-    """The columns of a data frame or of an array.
+    """The columns of a data frame, of an array (n, p), or of n rows of p values.
 
     A column is nominal if its type is category, bool or str, or if it holds objects that are not
     all numbers. Times count as numbers; infinite numbers count as missing. Frames are used
-    through ``frame.columns`` and ``frame[name]``, so any library's will do.
-
-    Args:
-        X: A frame, an array (n, p), or n rows of p values.
-        nominal: Which columns are nominal, by name (frames), number or mask (p,); None detects.
+    through ``frame.columns`` and ``frame[name]``, so any library's will do. ``nominal`` names the
+    nominal columns instead: by name, number or mask (p,).
 
     Raises:
         TypeError: For a sparse matrix, complex numbers or values without a hash.
@@ -215,13 +214,7 @@ _MOST_CLASSES = 100  # integers with more distinct values are taken for numbers
 
 @dataclass(frozen=True)
 class Target:
-    """The target of n rows.
-
-    Attributes:
-        task: What is to be predicted.
-        values: Class codes int64 (n,), counted by first appearance (so that new labels for the
-            same classes change nothing), or numbers float64 (n,).
-    """
+    """The target: class codes (n,), counted by first appearance, or numbers (n,)."""
 
     task: Task
     values: IntArray | FloatArray

@@ -1,4 +1,4 @@
-"""The clock of an extraction: limits that are asked for between steps, never inside one."""
+"""Units of work of an extraction, with a clock that is asked between steps, never inside one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ class TimeUpError(Exception):
 
 
 class Clock:
-    """Seconds left for one unit of work.
-
-    Args:
-        limit: Seconds for this unit; None for no limit.
-        end: ``time.perf_counter()`` at which the whole budget ends; None for no budget.
-    """
+    """Seconds left for one unit: its own ``limit``, and the ``end`` (``perf_counter``) of all."""
 
     def __init__(self, *, limit: float | None = None, end: float | None = None) -> None:
         self._limit = limit
@@ -35,11 +30,7 @@ class Clock:
         self.start = time.perf_counter()
 
     def check(self) -> None:
-        """Go on.
-
-        Raises:
-            TimeUpError: If the limit or the budget has passed.
-        """
+        """Raise TimeUpError if the limit or the budget has passed."""
         now = time.perf_counter()
         if self._end is not None and now > self._end:
             raise TimeUpError("the total budget ran out")
@@ -79,13 +70,9 @@ def run(
     time_limit: float | None,
     end: float | None,
 ) -> Extraction:
-    """Run every unit with a wanted feature; none can stop the others.
+    """Run every unit with a wanted feature, in order; none can stop the others.
 
-    Args:
-        units: The work, in order.
-        wanted: Names of the features to report.
-        time_limit: Seconds for each unit.
-        end: When the budget ends, see ``Clock``.
+    ``time_limit`` is for each unit, ``end`` as in ``Clock``.
     """
     result = Extraction()
     asked = set(wanted)
@@ -142,10 +129,7 @@ def prefixed(stem: str) -> dict[str, str]:
 def summarise(
     names: dict[str, str], per_column: Sequence[float] | FloatArray, why_empty: str
 ) -> dict[str, float | str]:
-    """The summaries of the values that are not NaN, or the reason why there are none.
-
-    The standard deviation is the population's (divisor n).
-    """
+    """The summaries of the values that are not NaN, or the reason why there are none."""
     values = np.asarray(per_column, dtype=np.float64)
     values = values[~np.isnan(values)]
     if not len(values):

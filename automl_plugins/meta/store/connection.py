@@ -72,9 +72,9 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
 class Database:
     """Connections to one database, for all threads of a process.
 
-    Connections are opened when they are needed. Those that are not in use are closed before the
-    process is forked: a child that inherited one would share its locks. Do not fork while another
-    thread is in a transaction.
+    They are opened when they are needed. Those that are not in use are closed before the process
+    is forked: a child that inherited one would share its locks. Do not fork while another thread
+    is in a transaction.
 
     Args:
         url: Its address, from ``parse_url``.
@@ -97,17 +97,13 @@ class Database:
         return self.url.render_as_string(hide_password=True)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """``work`` in a transaction that sees one state of the database.
-
-        Raises:
-            StoreError: If the database cannot be read.
-        """
+        """``work`` in a transaction that sees one state; StoreError if it cannot be read."""
         if self.is_sqlite:
             return self._transact(work, {"sqlite_begin": ""})
         return self._transact(work, {"isolation_level": "REPEATABLE READ"})
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """``work`` in a transaction; run again from the start where others were in its way.
+        """``work`` in a transaction, run again from the start where others were in its way.
 
         Raises:
             StoreError: If the database cannot be written; then nothing was.
@@ -115,10 +111,7 @@ class Database:
         return self._transact(work, {"sqlite_begin": "IMMEDIATE"} if self.is_sqlite else {})
 
     def checkpoint(self) -> None:
-        """Move what was written into an SQLite file itself and empty its journal, if it can be.
-
-        Where others are reading, the last of them to close does it.
-        """
+        """Move what was written into an SQLite file itself and empty its journal, if it can be."""
         if self.is_sqlite:
             with contextlib.suppress(DBAPIError), self._connected() as connection:
                 raw = connection.connection.driver_connection
@@ -262,11 +255,7 @@ def open_store(database: Database) -> None:
 
 
 def recognise_file(path: Path) -> None:
-    """Look at an SQLite file without changing it.
-
-    Raises:
-        StoreError: If it is neither a store nor empty nor new.
-    """
+    """Look at an SQLite file; StoreError unless it is a store, empty or new."""
     if not path.parent.is_dir():
         raise StoreError(f"{path} cannot be made: there is no folder {path.parent}.")
     if path.is_dir():
@@ -310,11 +299,7 @@ def recognise_file(path: Path) -> None:
 
 
 def _version(connection: Connection) -> int | None:
-    """Version of the store, None where there is none yet.
-
-    Raises:
-        StoreError: If it is newer than this code, or older than all migrations.
-    """
+    """Version of the store, None where there is none yet; StoreError if it is unknown."""
     inspector = sa.inspect(connection)
     if not inspector.has_table(schema.schema.name):
         taken = [table for table in schema.metadata.tables if inspector.has_table(table)]

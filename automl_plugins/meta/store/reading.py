@@ -49,11 +49,6 @@ class SearchInfo:
 
 
 def _parsed(text: str) -> Any:
-    """Stored JSON.
-
-    Raises:
-        StoreError: If it is none: somebody else has written to the database.
-    """
     try:
         return json.loads(text)
     except ValueError as error:

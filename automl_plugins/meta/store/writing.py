@@ -69,18 +69,7 @@ class Rows:
     def of(
         cls, record: TaskRecord, *, search: str | None, keys: Sequence[str | int] | None
     ) -> Rows:
-        """Encoded runs.
-
-        Args:
-            record: The runs.
-            search: Name of their search; None takes that of all unnamed ones of equal space,
-                framework and seed.
-            keys: Name of each run (n), unique in the search; None takes their content.
-
-        Raises:
-            TypeError: For values that cannot be stored.
-            ValueError: The same, and for keys that do not fit.
-        """
+        """Encoded runs; the arguments and errors of ``MetaStore.add``."""
         space = None if record.space is None else encode(plain_space(record.space))
         seed = None if record.seed is None else str(int(record.seed))
         framework = checked_text(record.framework, "framework")
@@ -219,11 +208,7 @@ def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays by name as the content of an npz file.
-
-    Raises:
-        TypeError: For an array of objects, which only pickle can write.
-    """
+    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
     plain = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in plain.items():
         if array.dtype.hasobject:
