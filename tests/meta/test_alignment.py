@@ -23,7 +23,7 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.alignment import align
 from automl_plugins.meta.conversion import conform
 from automl_plugins.meta.known_meanings import DataSize
-from automl_plugins.spaces.values import as_configuration, to_values
+from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -182,18 +182,6 @@ def test_integers_are_rounded() -> None:
     vectors, _, coverage = aligned(space, {"n": 3.0}, {"n": 3.4}, {"n": np.int64(3)}, {"n": True})
     assert [v["n"] for v in values(space, vectors[:3])] == [3, 3, 3]
     assert coverage.n_dropped == 1  # True is no number
-
-
-def test_no_run_at_all() -> None:
-    vectors, keep, coverage = aligned(svm())
-    assert vectors.shape == (0, 3) and not len(keep) and coverage.n_runs == 0
-
-
-def test_equal_configurations_hash_equally() -> None:
-    space = svm()
-    (vector,), _, _ = aligned(space, {"kernel": "rbf", "C": 2.0, "gamma": 0.5})
-    assert hash(as_configuration(space, vector)) == hash(as_configuration(space, vector.copy()))
-    as_configuration(space, vector).check_valid_configuration()
 
 
 def leaves(lower: float, upper: float, **options: Any) -> ConfigurationSpace:

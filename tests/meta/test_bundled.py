@@ -9,7 +9,7 @@ import pytest
 from ConfigSpace import Configuration
 
 import automl_plugins
-from automl_plugins.meta import bundled, diverse
+from automl_plugins.meta import bundled
 from automl_plugins.meta.files import read_records, write_records
 from automl_plugins.meta.memories import LEARNERS, METRICS
 from automl_plugins.records.trial import Status
@@ -71,20 +71,6 @@ def test_they_are_small() -> None:
     files = sorted(DATA.glob("*.json.xz"))
     assert {file.name.removesuffix(".json.xz") for file in files} == set(LEARNERS)
     assert sum(file.stat().st_size for file in files) < 3e6
-
-
-def test_configurations_matter() -> None:
-    for learner in LEARNERS:
-        data = bundled(learner)
-        spread = [np.nanstd(data.losses[rows]) for rows in data.rows]
-        assert np.median(spread) > 0.005
-
-
-def test_it_advises() -> None:
-    data = bundled("svm")
-    task = data.tasks[0]
-    design = diverse(data.space, data.without(task.name), task.meta_features, 5)
-    assert len(design) == 5 and not design.notes
 
 
 def test_unknown_names() -> None:

@@ -13,13 +13,9 @@ import pytest
 from automl_plugins.adapters import hyperopt as in_hyperopt
 from automl_plugins.adapters import optuna as in_optuna
 from automl_plugins.adapters import smac as in_smac
-from automl_plugins.adapters.hyperopt._expression import configuration, expression
-from automl_plugins.adapters.optuna.space import distributions_of
-from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import (
     AndConjunction,
     Categorical,
-    Configuration,
     ConfigurationSpace,
     Constant,
     EqualsCondition,
@@ -29,12 +25,11 @@ from ConfigSpace import (
     Integer,
     OrdinalHyperparameter,
 )
-from hyperopt import Domain, Trials, fmin, hp, space_eval, tpe
+from hyperopt import Trials, fmin, hp, space_eval, tpe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
-from smac.runhistory import StatusType, TrialInfo, TrialValue
+from smac.runhistory import StatusType
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.conversion import conform, convert, dataset_of
@@ -132,20 +127,6 @@ def assert_same_runs(one: TaskRecord, other: TaskRecord) -> None:
 def test_there_and_back(to: str, seed: int) -> None:
     record = random_record(np.random.default_rng(seed))
     assert_same_runs(record, read(convert(record, to), to, record.space))
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 10**6))
-def test_around_all_three(seed: int) -> None:
-    record = random_record(np.random.default_rng(seed))
-    space = record.space
-    study = convert(record, "optuna")
-    trials = convert(study, "hyperopt", space=space)
-    history = convert(trials, "smac", space=space, name="the task")
-    again = convert(history, "optuna", space=space, name="the task")
-    assert isinstance(study, optuna.Study) and isinstance(trials, Trials)
-    assert isinstance(history, RunHistory)
-    assert_same_runs(record, read(again, "optuna", space))
 
 
 PYLL = hp.choice(
@@ -266,23 +247,6 @@ def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
 # --- a search goes on ------------------------------------------------------------------------
 
 
-@settings(max_examples=10)
-@given(seed=st.integers(0, 10**6))
-def test_models_are_fitted_to_any_history(seed: int) -> None:
-    record = random_record(np.random.default_rng(seed))
-    space = record.space
-    assert space is not None
-    trials = convert(record, "hyperopt")
-    domain = Domain(None, expression(space), pass_expr_memo_ctrl=False)
-    (document,) = tpe.suggest([99], domain, trials, seed, n_startup_jobs=1, verbose=False)
-    assert configuration(space, document["misc"]["vals"]).keys() <= set(space)
-    study = convert(record, "optuna")
-    study.sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=1)
-    trial = study.ask(distributions_of(space))
-    assert trial.params.keys() == set(space)
-    study.tell(trial, 1.0)
-
-
 def mixed_space() -> ConfigurationSpace:
     space = ConfigurationSpace(seed=0)
     model, c = Categorical("model", ["svm", "forest"]), Float("C", (1e-3, 1e3), log=True)
@@ -346,31 +310,6 @@ def test_tpe_of_hyperopt_goes_on() -> None:
     )
     assert len(trials) == 45 and trials.tids == list(range(45))
     assert trials.best_trial["result"]["loss"] < before
-
-
-def test_smac_goes_on(tmp_path: Path) -> None:
-    history = convert(mixed_record(), "smac")
-    scenario = Scenario(
-        mixed_space(), n_trials=100, deterministic=True, output_directory=tmp_path, seed=0
-    )
-    with quiet():
-        facade = HyperparameterOptimizationFacade(
-            scenario,
-            initial_design=HyperparameterOptimizationFacade.get_initial_design(
-                scenario, n_configs=0, additional_configs=history.get_configs()[:1]
-            ),
-            logging_level=False,
-            overwrite=True,
-        )
-        for key, value in history.items():
-            config = history.get_config(key.config_id)
-            facade.tell(TrialInfo(config, seed=key.seed), value, save=False)
-        known = {tuple(dict(c).items()) for c in history.get_configs()}
-        for _ in range(5):
-            info = facade.ask()
-            assert tuple(dict(info.config).items()) not in known
-            facade.tell(info, TrialValue(of_config(info.config)), save=False)
-    assert facade.runhistory.finished == 30
 
 
 # --- what does not fit -----------------------------------------------------------------------
@@ -465,14 +404,6 @@ def test_names_that_mean_nothing_together_are_refused() -> None:
         convert(record, "optuna", space={"y": FloatDistribution(0, 1)})
 
 
-def test_values_of_numpy_and_of_files_are_recognised() -> None:
-    space = ConfigurationSpace({"n": (1, 9), "x": (0.0, 1.0), "b": [True, False]})
-    given = {"n": np.float64(3.0), "x": np.int64(1), "b": np.bool_(True)}
-    values = conform(TaskRecord("t", [given], np.array([1.0])), space).configurations[0]
-    assert values == {"n": 3, "x": 1.0, "b": True}
-    assert [type(values[k]) for k in ("n", "x", "b")] == [int, float, bool]
-
-
 def test_distributions_by_name_are_a_space_for_optuna() -> None:
     record = TaskRecord(
         "t", [{"x": 0.5, "b": 1, "z": 3}, {"x": 2.0, "b": True}], np.array([1.0, 2.0])
@@ -520,13 +451,6 @@ def test_bad_input_is_explained() -> None:
         convert(Trials(), "optuna", name="t")
 
 
-def test_empty_histories_stay_empty() -> None:
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
-    record = TaskRecord("t", [], np.empty(0), space=space)
-    for to in FRAMEWORKS:
-        assert len(read(convert(record, to), to, space)) == 0
-
-
 def test_records_with_their_meta_features_are_a_data_set() -> None:
     space = ConfigurationSpace({"x": (0.0, 1.0)})
     records = [TaskRecord(n, [{"x": 0.5}], np.array([1.0]), space=space) for n in "ab"]
@@ -534,12 +458,3 @@ def test_records_with_their_meta_features_are_a_data_set() -> None:
     assert data.tasks[0].meta_features == {"n": 3.0} and data.tasks[1].tags == {"k": "v"}
     with pytest.raises(ValueError, match="meta_features names 'c'; the tasks are 'a', 'b'"):
         dataset_of(records, None, meta_features={"c": {"n": 3.0}})
-
-
-def test_configurations_of_equal_values_have_one_id() -> None:
-    space = mixed_space()
-    record = mixed_record(4)
-    history = convert(record, "smac", space=space)
-    for config in history.get_configs():
-        assert Configuration(space, vector=np.array(config.get_array())) == config
-        assert hash(Configuration(space, vector=np.array(config.get_array()))) == hash(config)

@@ -139,19 +139,6 @@ def test_an_undescribed_task_is_told(design: InitialDesign, task: dict[str, floa
     assert len(made) == 3 and "all of them count alike" in made.notes[0]
 
 
-def test_a_memory_without_meta_features() -> None:
-    bare = memory(described=False)
-    for design in ALL:
-        assert len(design(SPACE, bare, {"where": 0.5}, 3)) == 3
-    assert (
-        diverse(SPACE, bare, {"where": 0.5}, 3).configurations
-        == diverse(SPACE, bare, None, 3).configurations
-    )
-    assert (
-        knn(SPACE, bare, None, 3).configurations == portfolio(SPACE, bare, None, 3).configurations
-    )
-
-
 def test_the_portfolio_by_hand() -> None:
     rows = [{"x": 0.1, "y": 0.0}, {"x": 0.5, "y": 0.0}, {"x": 0.9, "y": 0.0}]
     losses = {"a": [0.0, 4.0, 10.0], "b": [10.0, 3.0, 0.0]}
@@ -180,11 +167,25 @@ def test_knn_takes_the_best_of_the_nearest() -> None:
     assert (made.scores >= 0).all() and (made.scores <= 1).all()
 
 
-def test_knn_leaves_tasks_without_meta_features_aside() -> None:
-    described = memory(6).records()
-    described[2] = described[2].described(meta_features={})
-    made = knn(SPACE, MetaDataset.from_records(described), {"where": 0.5}, 6)
-    assert not any("t2" in s.reason for s in made)
+def test_knn_ranks_meta_features_where_its_sources_standardise_them() -> None:
+    """As it says: a task of a million rows would hide that 100 rows are not 200."""
+    assert knn.__doc__ is not None
+    said = " ".join(knn.__doc__.split())
+    assert "the thesis standardise meta-features before; here each is the rank among" in said
+    sizes = [100.0, 200.0, 1e6, 1e6]
+    data = MetaDataset.from_records(
+        TaskRecord(
+            f"t{i}",
+            [{"x": i / 10, "y": 0.0}],
+            np.zeros(1),
+            space=SPACE,
+            meta_features={"rows": rows, "columns": [10.0, 11.0, 10.0, 30.0][i]},
+        )
+        for i, rows in enumerate(sizes)
+    )
+    # Standardised, 100 and 1 are one and the columns decide for t1; ranked, the rows do not.
+    made = knn(SPACE, data, {"rows": 1.0, "columns": 10.9}, 1)
+    assert made[0].reason.startswith("the best on t0")
 
 
 def test_opt_knows_the_true_ranking() -> None:
@@ -244,12 +245,6 @@ def test_bad_input(design: InitialDesign) -> None:
         design(SPACE, memory(), None, 0)
     with pytest.raises(ValueError, match="share no hyperparameter"):
         design(ConfigurationSpace({"z": (0.0, 1.0)}), memory(), None, 3)
-
-
-def test_more_than_there_is() -> None:
-    for design in ALL:
-        made = design(SPACE, memory(3), {"where": 0.2}, 100)
-        assert len(made) <= 3 if design is knn else len(made) == 60
 
 
 @pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, 2.0]])

@@ -138,23 +138,6 @@ def test_what_repeats_is_written_once(tmp_path: Path) -> None:
     assert places == [[0, 1, 0, 2]] * 3
 
 
-def test_size_of_a_memory(tmp_path: Path) -> None:
-    """65 tasks x 64 configurations in seven learners and three metrics must fit into 3 MB."""
-    rng = np.random.default_rng(0)
-    rows = [dict(zip("abcdef", row, strict=True)) for row in rng.random((64, 6)).tolist()]
-    records = [
-        TaskRecord(
-            f"task {i}",
-            rows,
-            np.array([float(f"{loss:.6g}") for loss in rng.random(64)]),
-            seconds=np.array([float(f"{s:.3g}") for s in rng.random(64)]),
-        )
-        for i in range(65)
-    ]
-    write_records(tmp_path / "a.json.xz", records)
-    assert (tmp_path / "a.json.xz").stat().st_size < 3_000_000 / 21
-
-
 def test_numpy_scalars_become_builtins_and_nan_is_inactive(tmp_path: Path) -> None:
     given = {
         "a": np.float64(0.1),
@@ -232,11 +215,6 @@ def test_a_failing_disk_leaves_no_half_file(
         write_records(path, [record("wine")])
     assert read_records(path)[0].name == "iris"
     assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
-
-
-def test_suffix(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.json\.xz"):
-        write_records(tmp_path / "runs.pkl", [record()])
 
 
 def test_a_cut_or_changed_file_is_refused(tmp_path: Path) -> None:

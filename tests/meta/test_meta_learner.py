@@ -9,7 +9,7 @@ from scipy.stats import kendalltau
 from sklearn.exceptions import NotFittedError
 
 from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
-from automl_plugins.meta.meta_learner import leave_out, rank_correlation
+from automl_plugins.meta.meta_learner import leave_out
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -100,15 +100,6 @@ def test_it_repeats_itself_and_pickles() -> None:
     )
 
 
-def test_many_runs_are_thinned() -> None:
-    data = optimum_moves(5, 40)
-    thin = MetaLearner(n_trees=10, max_rows=60).fit(data)
-    assert thin.booster_ is not None and thin.booster_.num_trees() == 10
-    other = MetaLearner(n_trees=10, max_rows=60, random_state=1).fit(data)
-    task = {"where": 0.1}
-    assert (thin.predict(data.vectors, task) != other.predict(data.vectors, task)).any()
-
-
 def test_constant_losses_and_few_runs() -> None:
     rows = [{"x": 0.1, "y": 0.5}, {"x": 0.9, "y": 0.5}]
     for losses in ([1.0, 1.0], [np.nan, np.nan]):
@@ -138,13 +129,6 @@ def test_families_are_left_out_together() -> None:
         names = {t.tags["family"] for t in left.tasks}
         assert names.isdisjoint(data.tasks[t].tags["family"] for t in out)
     assert sorted(t for _, out in leave_out(data, folds=4) for t in out) == list(range(6))
-
-
-def test_rank_correlation() -> None:
-    a = np.array([1.0, 2.0, 2.0, 3.0])
-    assert rank_correlation(a, a) == pytest.approx(1.0)
-    assert rank_correlation(a, -a) == pytest.approx(-1.0)
-    assert np.isnan(rank_correlation(a, np.ones(4))) and np.isnan(rank_correlation(a[:1], a[:1]))
 
 
 def test_a_memory_of_a_few_runs_is_learnt_from() -> None:

@@ -30,24 +30,12 @@ def test_measured_regrets_by_hand() -> None:
     assert known.smoothed[0, 3] == known.estimated[0, 3]
 
 
-def test_a_repeated_configuration_counts_with_its_mean() -> None:
-    data = MetaDataset.from_records(
-        [TaskRecord("a", [{"x": 0.1}, {"x": 0.1}, {"x": 0.9}], np.array([0, 1, 2.0]), space=SPACE)]
-    )
-    np.testing.assert_allclose(performance(data).measured, [[0.25, 1.0]])
-
-
 def test_kernel_means_by_hand() -> None:
     runs, values = np.array([[0.0], [0.2]]), np.array([0.0, 1.0])
     weight = np.exp(-0.5)  # one width away
     expected = [weight / (1 + weight), 1 / (1 + weight), 0.5]
     got = kernel_means(np.array([[0.0], [0.2], [0.1]]), runs, values)
     np.testing.assert_allclose(got, expected)
-
-
-def test_far_away_the_nearest_run_decides() -> None:
-    runs, values = np.array([[0.0], [0.2]]), np.array([0.25, 1.0])
-    np.testing.assert_allclose(kernel_means(np.array([[-1e4], [1e4]]), runs, values), [0.25, 1.0])
 
 
 def test_of_many_configurations_the_best_of_each_task() -> None:

@@ -8,11 +8,9 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -180,22 +178,6 @@ def test_a_run_is_stored_once(store: MetaStore) -> None:
     assert store.record("u", {"x": 2}, 0.1, search="a", key=7)
     (first,) = store.records(["t"], search="a")
     assert first.losses.tolist() == [0.5] and first.configurations[0] == {"x": 1}
-
-
-def test_the_same_runs_twice_add_nothing_and_more_runs_add_the_rest(store: MetaStore) -> None:
-    whole = record(n=6)
-    start = TaskRecord(
-        "iris",
-        whole.configurations[:4],
-        whole.losses[:4],
-        **{c: getattr(whole, c)[:4] for c in ("seconds", "status", "budget", "times")},
-        space=whole.space,
-        framework="optuna",
-        seed=3,
-    )
-    assert [store.add(start), store.add(start), store.add(whole), store.add(whole)] == [4, 0, 2, 0]
-    (found,) = store.records()
-    assert_same(whole, found)
 
 
 def test_repeated_measurements_are_runs_of_their_own(store: MetaStore) -> None:
@@ -462,27 +444,6 @@ def test_artifacts(store: MetaStore) -> None:
 
 
 # --- many hands ---------------------------------------------------------------------------
-
-
-def test_threads_share_a_store_that_they_make_together(url: str) -> None:
-    barrier = threading.Barrier(6)
-
-    def work(worker: int) -> None:
-        barrier.wait()
-        with MetaStore(url) as own:
-            for i in range(10):
-                own.record(f"task {i}", {"worker": worker}, 0.1, space=space(), search="s")
-                own.describe(f"task {i}", meta_features={f"f{worker}": float(i)})
-
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(work, range(6)))
-    with MetaStore(url) as store:
-        found = store.records()
-        assert sorted(r.name for r in found) == sorted(f"task {i}" for i in range(10))
-        for r in found:
-            assert sorted(c["worker"] for c in r.configurations) == list(range(6))
-            assert len(r.meta_features) == 6
-        assert len(contents(store)["meta_spaces"]) == 1
 
 
 @pytest.fixture

@@ -8,14 +8,16 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
+import sqlalchemy as sa
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.store import MetaStore, StoreError
+from automl_plugins.meta.store import MetaStore, StoreError, connection
 
 
 @pytest.fixture
@@ -29,10 +31,10 @@ def path(tmp_path: Path) -> Path:
 
 
 def execute(path: Path, *statements: str) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as plain:
         for statement in statements:
-            connection.execute(statement)
-        connection.commit()
+            plain.execute(statement)
+        plain.commit()
 
 
 def assert_refused(path: Path, told: str) -> None:
@@ -64,12 +66,6 @@ def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [found.name for found in tmp_path.iterdir()] == ["runs.db"]
 
 
-def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    (tmp_path / "runs.db").touch()
-    with MetaStore(tmp_path / "runs.db") as store:
-        assert store.record("t", {"x": 1}, 0.5)
-
-
 @pytest.mark.parametrize(
     ("url", "told"),
     [
@@ -83,11 +79,6 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
 def test_wrong_addresses(url: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         MetaStore(url)
-
-
-def test_wrong_timeout(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="positive number of seconds, got 0"):
-        MetaStore(tmp_path / "runs.db", timeout=0)
 
 
 def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +114,40 @@ def test_without_sqlalchemy() -> None:
 # --- what is no store ---------------------------------------------------------------------
 
 
-def test_a_file_of_something_else(tmp_path: Path) -> None:
-    (tmp_path / "a.db").write_text("kernel,loss\nrbf,0.1\n")
-    assert_refused(tmp_path / "a.db", "no SQLite file, or it is damaged")
+def overwrite(path: Path, start: int, content: bytes) -> None:
+    data = path.read_bytes()
+    assert len(data) > 100_000
+    path.write_bytes(data[:start] + content + data[start + len(content) :])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda p: p.write_text("kernel,loss\nrbf,0.1\n"), "no SQLite file, or it is damaged"),
+        (lambda p: overwrite(p, 0, b"\0" * 16), "no SQLite file, or it is damaged"),
+        (lambda p: overwrite(p, 100, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
+        (lambda p: overwrite(p, 4096, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
+        (lambda p: overwrite(p, 40_960, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
+        (lambda p: p.write_bytes(p.read_bytes()[:40_960]), "is damaged"),
+        (
+            lambda p: execute(p, "UPDATE meta_schema SET version = 2"),
+            "version 2, this automl_plugins knows 1; it was left as it is",
+        ),
+        (lambda p: execute(p, "UPDATE meta_schema SET version = -1"), "unknown version -1"),
+    ],
+)
+def test_what_is_no_store_or_damaged_or_newer(
+    path: Path, spoil: Callable[[Path], object], told: str
+) -> None:
+    spoil(path)
+    assert_refused(path, told)
+
+
+@pytest.mark.parametrize("tables", [("a", "b"), ("meta_runs",)])
+def test_a_database_of_another_program(tmp_path: Path, tables: tuple[str, ...]) -> None:
+    execute(tmp_path / "a.db", *(f"CREATE TABLE {table} (id)" for table in tables))
+    told = f"SQLite file of something else, with the tables {', '.join(tables)};"
+    assert_refused(tmp_path / "a.db", told)
 
 
 def test_a_database_of_something_else(tmp_path: Path) -> None:
@@ -134,38 +156,6 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     optuna.create_study(storage=storage)
     storage.engine.dispose()
     assert_refused(path, "holds studies of Optuna, it is no store; .* Did you mean 'sqlite:///")
-
-
-def test_a_database_of_another_program(tmp_path: Path) -> None:
-    execute(tmp_path / "a.db", "CREATE TABLE b (id)", "CREATE TABLE a (id)")
-    assert_refused(tmp_path / "a.db", "SQLite file of something else, with the tables a, b;")
-
-
-def test_tables_of_the_same_name(tmp_path: Path) -> None:
-    execute(tmp_path / "a.db", "CREATE TABLE meta_runs (id)")
-    assert_refused(tmp_path / "a.db", "of something else, with the tables meta_runs;")
-
-
-# --- what is damaged ----------------------------------------------------------------------
-
-
-def test_a_damaged_header(path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(b"\0" * 16 + data[16:])
-    assert_refused(path, "no SQLite file, or it is damaged")
-
-
-@pytest.mark.parametrize("start", [100, 4096, 40_960])
-def test_damaged_pages(path: Path, start: int) -> None:
-    data = path.read_bytes()
-    assert len(data) > 100_000
-    path.write_bytes(data[:start] + b"\xa5" * 4000 + data[start + 4000 :])
-    assert_refused(path, r"is damaged .* it was left as it is")
-
-
-def test_a_cut_file(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:40_960])
-    assert_refused(path, "is damaged")
 
 
 def test_damage_while_it_is_open(path: Path) -> None:
@@ -179,53 +169,27 @@ def test_damage_while_it_is_open(path: Path) -> None:
             store.record("t", {"x": 1}, 0.5)
 
 
-# --- versions -----------------------------------------------------------------------------
-
-
-def test_a_newer_version(path: Path) -> None:
-    execute(path, "UPDATE meta_schema SET version = 2")
-    assert_refused(path, "version 2, this automl_plugins knows 1; it was left as it is")
-
-
-def test_an_unknown_version(path: Path) -> None:
-    execute(path, "UPDATE meta_schema SET version = -1")
-    assert_refused(path, "unknown version -1")
-
-
-def test_an_old_version_is_brought_up_to_date(path: Path) -> None:
-    """Version 0 had no budget."""
-    with MetaStore(path) as store:
-        before = store.records()
-    execute(path, "ALTER TABLE meta_runs DROP COLUMN budget", "UPDATE meta_schema SET version = 0")
-    for _ in range(2):
-        with MetaStore(path) as store:
-            (after,) = store.records(["iris"])
-            assert after.configurations == before[0].configurations
-            np.testing.assert_array_equal(after.losses, before[0].losses)
-            assert np.isnan(after.budget[:2000]).all()
-            store.record("wine", {"x": 1}, 0.5, budget=3.0)
-            assert store.records(["wine"])[0].budget[-1] == 3
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version FROM meta_schema").fetchall() == [(1,)]
-
-
-def test_a_migration_that_fails_changes_nothing(
+def test_an_old_version_is_brought_up_to_date_in_full_or_not_at_all(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from automl_plugins.meta.store import connection as opening
+    calls = []
 
-    execute(path, "ALTER TABLE meta_runs DROP COLUMN budget", "UPDATE meta_schema SET version = 0")
+    def migrate(engine: sa.Connection) -> None:
+        engine.execute(sa.text("CREATE TABLE meta_new (id INTEGER)"))
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
 
-    def half(connection: object) -> None:
-        opening._from_0(connection)  # type: ignore[arg-type]
-        raise KeyboardInterrupt
-
-    monkeypatch.setitem(opening.MIGRATIONS, 0, half)
+    execute(path, "UPDATE meta_schema SET version = 0")
+    monkeypatch.setitem(connection.MIGRATIONS, 0, migrate)
     with pytest.raises(KeyboardInterrupt):
         MetaStore(path)
-    monkeypatch.undo()
-    with MetaStore(path) as store:
-        assert len(store.records()[0]) == 2000
+    for _ in range(2):
+        with MetaStore(path) as store:
+            assert len(store.records()[0]) == 2000
+    assert len(calls) == 2
+    with contextlib.closing(sqlite3.connect(path)) as plain:
+        assert plain.execute("SELECT version FROM meta_schema").fetchall() == [(1,)]
 
 
 # --- others at work -----------------------------------------------------------------------
@@ -273,11 +237,3 @@ def test_text_that_something_else_has_changed(path: Path) -> None:
     execute(path, "UPDATE meta_runs SET configuration = '{\"x\": ' WHERE id = 7")
     with MetaStore(path) as store, pytest.raises(StoreError, match="text that is no JSON"):
         store.records()
-
-
-def test_what_is_deleted_is_gone_at_once(path: Path) -> None:
-    with MetaStore(path) as store:
-        store.record("secret", {"word": "xyzzy plugh"}, 0.5)
-        store.delete_task("secret")
-        files = [path, path.with_name(f"{path.name}-wal")]
-        assert not any(b"xyzzy plugh" in file.read_bytes() for file in files if file.exists())

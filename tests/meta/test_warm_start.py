@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from automl_plugins.meta.warm_start import (
     fit_design,
     n_remaining,
     n_suggestions,
-    name_of,
 )
 from automl_plugins.proposers.design import space_filling
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -42,23 +40,6 @@ def memory() -> MetaDataset:
 # --- modes ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mode", "k", "suggested", "rest"),
-    [
-        ("add", None, 5, 10),
-        ("add", 3, 3, 10),
-        ("part", None, 5, 5),
-        ("part", 3, 3, 7),
-        ("part", 12, 12, 0),
-        ("replace", None, 10, 0),
-        ("replace", 3, 3, 0),
-    ],
-)
-def test_modes_with_a_start_up_of_ten(mode: str, k: int | None, suggested: int, rest: int) -> None:
-    assert n_suggestions(mode, 10, k) == suggested
-    assert n_remaining(mode, suggested, 10) == rest
-
-
 @given(st.sampled_from(MODES), st.integers(0, 100), st.none() | st.integers(1, 100))
 def test_modes_keep_their_promise_for_any_start_up(mode: str, n: int, k: int | None) -> None:
     suggested = n_suggestions(mode, n, k)
@@ -66,10 +47,6 @@ def test_modes_keep_their_promise_for_any_start_up(mode: str, n: int, k: int | N
     assert suggested >= 1 and rest >= 0
     total = suggested + rest
     assert total == {"add": n + suggested, "part": max(n, suggested), "replace": suggested}[mode]
-
-
-def test_what_memory_cannot_fill_the_start_up_does() -> None:
-    assert n_remaining("part", 2, 10) == 8  # though more had been asked for
 
 
 def test_bad_modes_and_numbers() -> None:
@@ -227,11 +204,6 @@ def test_designs_by_name_are_the_functions(name: str, memory: MetaDataset) -> No
     assert found.configurations == expected.configurations
 
 
-def test_names_of_designs() -> None:
-    assert name_of("knn") == name_of(designs.knn) == name_of(partial(designs.knn)) == "knn"
-    assert name_of(Design("mine", ())) == "mine"
-
-
 def test_what_is_no_design(memory: MetaDataset) -> None:
     with pytest.raises(ValueError, match=r"one of diverse, .*bad_start, got 'best'"):
         advise(model_space(), memory, k=1, design="best")
@@ -276,13 +248,6 @@ def test_a_ready_design_is_fitted_to_the_space() -> None:
         np.testing.assert_array_equal(
             space.canonical(space.activate(suggestion.vector[None]))[0], suggestion.vector
         )
-
-
-def test_a_ready_design_that_fits_is_left_alone(memory: MetaDataset) -> None:
-    first = advise(model_space(), memory, k=4)
-    again = advise(model_space(), None, k=4, design=first)
-    assert str(first) == str(again)
-    assert len(advise(model_space(), None, k=2, design=first)) == 2
 
 
 def test_a_ready_design_for_something_else() -> None:

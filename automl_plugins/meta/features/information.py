@@ -120,24 +120,13 @@ _STALE = 5
 _EPSILON = 1e-5  # a better set is better by more than this, as in Weka
 
 
-def symmetrical_uncertainty(a: IntArray, b: IntArray) -> float:
-    """2 I(a; b) / (H(a) + H(b)) of codes (n,), in [0, 1]; 0 if both are constant."""
-    return float(_uncertainties(a[:, None], np.array([entropy(a)]), b)[0])
-
-
 def _uncertainties(codes: IntArray, entropies: FloatArray, b: IntArray) -> FloatArray:
+    """2 I(f; b) / (H(f) + H(b)) (p,) of columns (n, p), 0 for two constants."""
     base = int(b.max()) + 1
     joint = np.array([entropy(column * base + b) for column in codes.T])
     total = entropies + entropy(b)
     gain = np.maximum(0.0, total - joint)
     return np.asarray(np.divide(2.0 * gain, total, out=np.zeros_like(total), where=total > 0))
-
-
-def merit(with_class: FloatArray, among: FloatArray) -> float:
-    """M(S) from U(f, class) (k,) and the matrix U(f, g) (k, k), whose diagonal is not read."""
-    k = len(with_class)
-    off = float(among.sum() - np.trace(among))
-    return float(with_class.sum() / np.sqrt(k + off))
 
 
 def select(

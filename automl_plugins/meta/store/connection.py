@@ -228,12 +228,7 @@ if hasattr(os, "register_at_fork"):
 # --- a store in it ----------------------------------------------------------------------------
 
 
-def _from_0(connection: Connection) -> None:
-    """Version 0, which was never released, had no budget in its runs."""
-    connection.execute(sa.text("ALTER TABLE meta_runs ADD COLUMN budget DOUBLE PRECISION"))
-
-
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {0: _from_0}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """What turns a store of each earlier version into one of the next."""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 import zipfile
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +23,6 @@ from automl_plugins.meta.factorization.likelihood import (
     Parameters,
     covariance,
     objective,
-    patterns,
 )
 from automl_plugins.meta.factorization.posterior import ScalePrior, scales
 from automl_plugins.meta.factorization.training import _Adam
@@ -95,24 +92,6 @@ def test_gradients_are_those_of_finite_differences(
     assert error < 1e-5
 
 
-def test_the_linear_kernel_has_the_same_gradient_with_small_and_large_solves() -> None:
-    p, z = _parameters(6, 6), _losses(6, 4, 0.2)
-    large, g_large = objective("linear", p, z)  # n = Q: n x n
-    padded = Parameters(p.places[:, :5], p.log_noise, p.log_lengths[:5], p.log_amplitude)
-    p.places[:, 5] = 0.0
-    large, g_large = objective("linear", p, z)
-    small, g_small = objective("linear", padded, z)  # n > Q: Q x Q
-    assert small == pytest.approx(large)
-    np.testing.assert_allclose(g_small.places, g_large.places[:, :5], atol=1e-9)
-    np.testing.assert_allclose(g_small.log_noise, g_large.log_noise, atol=1e-9)
-
-
-def test_patterns_divide_what_is_observed() -> None:
-    z = np.array([[1.0, 2.0, np.nan, 3.0, np.nan], [1.0, np.nan, np.nan, 3.0, 4.0]])
-    found = {tuple(columns): tuple(rows) for rows, columns in patterns(z)}
-    assert found == {(0, 3): (0, 1), (1,): (0,), (4,): (1,)}
-
-
 # --- the posterior ----------------------------------------------------------------------------
 
 
@@ -170,13 +149,6 @@ def test_of_a_repeated_pipeline_the_mean_counts() -> None:
     twice = model.posterior([3, 5, 3], [0.2, 0.5, 0.4])
     once = model.posterior([3, 5], [0.3, 0.5])
     np.testing.assert_allclose(twice[0], once[0])
-
-
-def test_without_observations_the_posterior_is_the_prior() -> None:
-    model = MatrixFactorization(3, epochs=0).fit(_low_rank())
-    mean, std = model.posterior([], [])
-    np.testing.assert_allclose(mean, model.mean_)
-    np.testing.assert_allclose(std, np.sqrt(model.prior_variance))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -268,16 +240,6 @@ def test_the_same_seed_is_the_same_model() -> None:
     assert not np.array_equal(other.embedding_, a.embedding_)
 
 
-def test_blocks_of_pipelines_train_the_same_model_roughly() -> None:
-    Y = _low_rank(60, 40)
-    rows = np.arange(0, 60, 5)
-    others = np.setdiff1d(np.arange(60), rows)
-    for block in (60, 15):
-        model = MatrixFactorization(3, epochs=15, block=block, batch=8).fit(Y[:, :30])
-        mean, _ = model.posterior(rows, Y[rows, 35])
-        assert np.corrcoef(mean[others], Y[others, 35])[0, 1] > 0.95
-
-
 def test_early_stopping_keeps_the_best_epoch() -> None:
     Y = _low_rank()
     model = MatrixFactorization(3, epochs=60, learning_rate=0.1, patience=3).fit(Y)
@@ -297,11 +259,6 @@ def test_a_progress_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm")
     MatrixFactorization(2, epochs=2, progress=True).fit(_low_rank())
     assert "factorisation" in capsys.readouterr().err
-
-
-def test_nothing_is_shown_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    MatrixFactorization(2, epochs=2).fit(_low_rank())
-    assert capsys.readouterr() == ("", "")
 
 
 # --- bad input --------------------------------------------------------------------------------
@@ -413,12 +370,6 @@ def test_a_saved_model_comes_back(tmp_path: Path, kernel: Kernel) -> None:
         back.posterior([1, 2], [0.5, 0.1]), model.posterior([1, 2], [0.5, 0.1]), strict=True
     ):
         np.testing.assert_array_equal(a, b)
-
-
-def test_models_are_copied_and_pickled() -> None:
-    model = MatrixFactorization(4, epochs=2).fit(_low_rank())
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(other.embedding_, model.embedding_)
 
 
 def _header(path: Path, **changes: object) -> None:
