@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.ranges import count_floats
 
-from ._arms import ArmMemory
+from ._arms import Arms
 from ._memory import View
 from ._steps import steps_of
 from .space import UnionSpace, infer_rules
@@ -90,55 +90,68 @@ class Grid:
         return {n: self.union.internal(n, v) for n, v in named.items() if not np.isnan(v)}
 
 
+class Parameters(Protocol):
+    """Knows the parameters of each arm, see ``ArmMemory``."""
+
+    parameters: dict[int, dict[str, BaseDistribution]]
+    endless: set[int]
+
+
 class Grids:
     """Cache of the grids of all arms: only the arms with new trials are looked at.
 
     Args:
-        arm: Name of the arm parameter.
+        key: Key of the arms.
         memory: Knows the parameters of each arm.
     """
 
-    def __init__(self, arm: str, memory: ArmMemory) -> None:
-        self._arm = arm
+    def __init__(self, key: str, memory: Parameters) -> None:
+        self._key = key
         self._memory = memory
         self._unions: dict[int, tuple[Any, UnionSpace]] = {}
         self._grids: dict[int, tuple[Any, Grid | None]] = {}
 
-    def grid(self, view: View, index: int) -> Grid | None:
+    def grid(self, view: View, arms: Arms, index: int) -> Grid | None:
         """The grid of an arm, None if it has too many configurations or is not known yet."""
         if index not in self._memory.parameters or index in self._memory.endless:
             return None
-        rows = np.flatnonzero(view.values(self._arm) == index)
-        running = [row for row in view.running if row.values.get(self._arm) == index]
+        rows = np.flatnonzero(view.values(self._key) == index)
+        running = [row for row in view.running if row.values.get(self._key) == index]
         key = (len(rows), [(row.number, dict(row.values)) for row in running])
         known = self._grids.get(index)
         if known is None or known[0] != key:
-            known = (key, self._count(view, index, rows))
+            known = (key, self._count(view, arms, index, rows))
             self._grids[index] = known
         return known[1]
 
-    def exhausted(self, view: View, index: int) -> bool:
+    def is_exhausted(self, view: View, arms: Arms, index: int) -> bool:
         """Whether every configuration of an arm has been tried."""
-        grid = self.grid(view, index)
+        grid = self.grid(view, arms, index)
         return grid is not None and not len(grid.untried)
 
-    def _count(self, view: View, index: int, rows: IntArray) -> Grid | None:
+    def _count(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
         parameters = dict(sorted(self._memory.parameters[index].items()))
         values = {name: view.values(name)[rows] for name in parameters}
         full = view.facts("status")[rows] == Status.COMPLETE
         always = [name for name, column in values.items() if not np.isnan(column[full]).any()]
-        if math.prod(_size(parameters[name]) for name in always) > _MOST:
+        if math.prod(_size(arms.narrow(index, n, parameters[n])) for n in always) > _MOST:
             return None
         complete = {name: column[full] for name, column in values.items()}
         union = self._union(index, parameters, infer_rules(complete, parameters))
         space = union.vectors
-        everything = space.enumerate(_MOST)
+        everything = space.enumerate(_MOST * len(arms) if arms.whole else _MOST)
         if everything is None:
+            return None
+        for name in arms.whole.keys() & union.column.keys():
+            entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
+            internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
+            everything = everything[arms.contains(index, name, np.array(internal))[place]]
+        if len(everything) > _MOST:
             return None
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():
             tried[:, column] = union.encode(name, values[name])
-        tried = tried[_explained(view, rows, {self._arm, *parameters})]
+        tried = tried[_explained(view, rows, {self._key, *parameters})]
         seen = space.seen(everything, np.unique(space.keys(tried)))
         return Grid(union, everything[~seen])
 

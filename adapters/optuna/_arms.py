@@ -1,181 +1,327 @@
-"""The arms of a study: which trials are whose, with which rewards."""
+"""Arms of a study: the choices of one categorical parameter, or cells of the search space."""
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
-from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState, create_trial
+import numpy.typing as npt
+from ConfigSpace import Categorical, ConfigurationSpace, Integer
+from ConfigSpace.hyperparameters import Hyperparameter
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial
 
-from automl_plugins.bandits.records import Pulls
-from automl_plugins.bandits.successive_filtering import Round
-from automl_plugins.proposers.explanation import ArmFacts
+from automl_plugins.spaces.cells import Partition, describe_cell, partition
+from automl_plugins.spaces.ranges import float_range, integer_range
+from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
-from ._memory import Memory, View
-from .trials import Cost, StudyTrial
+from ._steps import steps_of
 
-_FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Distributions = Mapping[str, BaseDistribution]
 
-
-def arm_of(trial: FrozenTrial, arm: str) -> int | None:
-    """Index of the choice that a trial has for the parameter ``arm``, or was promised.
-
-    A finished trial that never asked for it, and a waiting one, has none.
-    """
-    distribution = trial.distributions.get(arm)
-    if distribution is not None:
-        refuse_other(arm, distribution)
-        return int(distribution.to_internal_repr(trial.params[arm]))
-    return None if trial.state.is_finished() else _private.read_arm(trial, arm)
+_LONGEST = 100  # characters of a key
 
 
-def continuous(distribution: BaseDistribution) -> bool:
-    """Whether a parameter has more values than can be counted."""
-    return isinstance(distribution, FloatDistribution) and distribution.step is None
-
-
-def refuse_other(arm: str, distribution: BaseDistribution) -> None:
-    """Arms are the choices of a categorical parameter.
-
-    Raises:
-        ValueError: For a parameter of another kind.
-    """
-    if not isinstance(distribution, CategoricalDistribution):
-        raise ValueError(
-            f"arm={arm!r} names a parameter with {distribution}; arms are the choices of a"
-            " categorical parameter. Give the name that your objective passes to"
-            " suggest_categorical."
-        )
-
-
-class ArmMemory(Memory):
-    """Cache of one study that knows whose each trial is.
-
-    Args:
-        study: The whole study.
-        arm: Name of the parameter whose choices are the arms.
-        cost: How seconds are read from a trial.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Arms(ABC):
+    """The arms of a study.
 
     Attributes:
-        maximize: Whether larger objective values are better.
-        owner: Arm of each finished trial, by its number; None where it did not ask.
-        parameters: By arm, the newest distribution of each other parameter that its complete and
-            pruned trials asked for, and that can vary.
-        endless: Arms that have, or had, a continuous parameter.
-        rounds: Stored rounds, by index and number of the trial that opened them.
-        distribution: Of the arm parameter, once a trial has asked for it.
-        categories: Names of all categorical parameters that were asked for.
-        has_complete: Whether any trial is complete.
-        armless: Numbers of the complete trials that a sampler of this arm has served, and that
-            did not ask for it.
+        key: Under which the arm of a trial is published and rounds are stored.
+        names: What the arms are called in reports.
+        notes: What a report should say of them.
     """
 
-    def __init__(self, study: Study, arm: str, cost: Cost) -> None:
-        super().__init__(study, cost, {}, {})
-        self._arm = arm
-        self.maximize = self._maximize
-        self.owner: dict[int, int | None] = {}
-        self.parameters: dict[int, dict[str, BaseDistribution]] = {}
-        self.endless: set[int] = set()
-        self.rounds: dict[tuple[int, int], Round] = {}
-        self.distribution: CategoricalDistribution | None = None
-        self.categories: set[str] = set()
-        self.has_complete = False
-        self.armless: list[int] = []
-
-    def _read(self, trial: FrozenTrial) -> StudyTrial:
-        row = super()._read(trial)
-        index = arm_of(trial, self._arm)
-        asked = trial.distributions.get(self._arm)
-        if isinstance(asked, CategoricalDistribution):
-            self.distribution = asked
-        if trial.state.is_finished():
-            self.owner[trial.number] = index
-        if trial.state in _FULL:
-            self.has_complete |= trial.state == TrialState.COMPLETE
-            if trial.state == TrialState.COMPLETE and asked is None:
-                facts = ArmFacts.from_dict(_private.read_arm_facts(trial))
-                if facts is not None and facts.parameter == self._arm:
-                    self.armless.append(trial.number)
-            self.categories |= {
-                name
-                for name, distribution in trial.distributions.items()
-                if isinstance(distribution, CategoricalDistribution)
-            }
-            if index is not None:
-                seen = self.parameters.setdefault(index, {})
-                seen.update((n, d) for n, d in row.distributions.items() if n != self._arm)
-                if any(continuous(distribution) for distribution in list(seen.values())):
-                    self.endless.add(index)
-        if index is not None:
-            row.values.setdefault(self._arm, float(index))
-        for data in _private.read_rounds(trial, self._arm):
-            opened = Round.from_dict(data)
-            self.rounds[opened.index, trial.number] = opened
-        return row
-
-    def everything(self, study: Study) -> View:
-        """All trials, nobody's own left out."""
-        return self.view(study, create_trial(state=TrialState.WAITING))
-
-    def with_finished(self, view: View, trial: FrozenTrial) -> View:
-        """The view with one trial more."""
-        columns = view.columns.extended([self._read(trial)])
-        return View(columns, view.running, view.distributions | columns.distributions)
+    key: str
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
-    def stored_rounds(self) -> tuple[Round, ...]:
-        """The rounds that count, in their order.
+    def whole(self) -> Distributions:
+        """Distributions of the parameters that ``narrow`` changes."""
+        return {}
 
-        Of two workers that opened the same round, the one with the earlier trial counts.
-        """
-        first: dict[int, Round] = {}
-        for (index, _), opened in sorted(self.rounds.copy().items(), key=lambda item: item[0]):
-            first.setdefault(index, opened)
-        return tuple(first.values())
+    def __len__(self) -> int:
+        return len(self.names)
 
-    def belongs(self, trial: FrozenTrial, index: int) -> bool:
-        """Whether the sampler of arm ``index`` may see a trial.
+    @abstractmethod
+    def describe(self, index: int) -> str:
+        """An arm, for messages."""
 
-        A trial that has not decided yet is seen by all: it may still turn out to be theirs.
-        """
-        if trial.number in self.owner:
-            return self.owner[trial.number] == index
-        owner = arm_of(trial, self._arm)
-        return owner == index if owner is not None else not trial.state.is_finished()
+    @abstractmethod
+    def owner(self, trial: FrozenTrial) -> int | None:
+        """The arm of a trial, None if it has none (yet)."""
+
+    @abstractmethod
+    def allowed(self, values: Mapping[str, Any]) -> list[int]:
+        """The arms that agree with values that are decided beforehand."""
+
+    def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
+        """The part of a distribution that belongs to an arm."""
+        return distribution
+
+    def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
+        """A trial of an arm as the arm's sampler sees it."""
+        return trial
+
+    def contains(self, index: int, name: str, internal: FloatArray) -> npt.NDArray[np.bool_]:
+        """Mask (n,) of the internal values of a parameter that belong to an arm."""
+        return np.ones(len(internal), dtype=bool)
 
 
-def read_pulls(view: View, arm: str, reward_range: tuple[float, float] | None) -> Pulls:
-    """The pulls among the trials of a view.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choices(Arms):
+    """The choices of a categorical parameter, ``key`` is its name.
 
-    Args:
-        view: The trials.
-        arm: Name of the arm parameter.
-        reward_range: Losses with reward 1 and 0, if known.
+    Attributes:
+        distribution: The choices.
     """
-    index = view.values(arm)
-    asked = ~np.isnan(index)
-    pulled = slice(None) if asked.all() else asked
-    violated = None
-    if view.columns.constraint_names:
-        violated = np.asarray((view.constraints()[pulled] > 0).any(axis=1))
-    return Pulls.from_losses(
-        index[pulled].astype(np.int64),
-        view.facts("loss")[pulled],
-        seconds=view.facts("seconds")[pulled],
-        status=view.facts("status")[pulled].astype(np.int64),
-        reward_range=reward_range,
-        infeasible=violated,
-    )
+
+    distribution: CategoricalDistribution
+
+    @classmethod
+    def from_distribution(cls, parameter: str, distribution: BaseDistribution) -> Choices:
+        """The choices of a parameter.
+
+        Raises:
+            ValueError: If it is not categorical.
+        """
+        if not isinstance(distribution, CategoricalDistribution):
+            raise ValueError(
+                f"arm={parameter!r} names a parameter with {distribution}; arms are the choices of"
+                " a categorical parameter. Give the name that your objective passes to"
+                " suggest_categorical."
+            )
+        names = tuple(str(choice) for choice in distribution.choices)
+        return cls(key=parameter, names=names, distribution=distribution)
+
+    def describe(self, index: int) -> str:
+        """Such as ``classifier='svm'``."""
+        return f"{self.key}={self.distribution.choices[index]!r}"
+
+    def owner(self, trial: FrozenTrial) -> int | None:
+        """See the base class. A finished trial that never asked for the parameter has none."""
+        if self.key in trial.distributions:
+            return int(self.distribution.to_internal_repr(trial.params[self.key]))
+        return None if trial.state.is_finished() else _private.read_arm(trial, self.key)
+
+    def allowed(self, values: Mapping[str, Any]) -> list[int]:
+        """See the base class."""
+        if self.key in values:
+            return [int(self.distribution.to_internal_repr(values[self.key]))]
+        return list(range(len(self)))
 
 
-def declared_arm(
-    search_space: Mapping[str, BaseDistribution] | None, arm: str
-) -> CategoricalDistribution | None:
-    """The distribution of the arm in a declared search space.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cells(Arms):
+    """The cells of a grid over some parameters.
+
+    A trial belongs to the cell in which its values lie. One that has not asked for all parameters
+    that are split belongs to the cell that it was given, if its values agree.
+
+    Attributes:
+        distributions: Of the parameters that are split.
+        parts: The parts of each of them, ascending.
+        cuts: Where the second part begins, the third and so on.
+        places: Number of the part in which each cell (K, m) has each of these parameters.
+    """
+
+    distributions: dict[str, BaseDistribution]
+    parts: Mapping[str, tuple[BaseDistribution, ...]]
+    cuts: Mapping[str, FloatArray]
+    places: IntArray
+
+    @classmethod
+    def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
+        """The cells of a partition of ``space_of(distributions)``."""
+        split = list(cells[0].domains)
+        domains: dict[str, list[Domain]] = {name: [] for name in split}
+        for cell in cells:
+            for name, domain in cell.domains.items():
+                if domain not in domains[name]:
+                    domains[name].append(domain)
+        values = {
+            name: [_values_of(distributions[name], d) for d in found]
+            for name, found in domains.items()
+        }
+        places = [[domains[n].index(d) for n, d in cell.domains.items()] for cell in cells]
+        named = [{n: values[n][i] for n, i in zip(split, row, strict=True)} for row in places]
+        return cls(
+            key=key,
+            names=tuple(describe_cell(cell) for cell in named),
+            distributions={name: distributions[name] for name in split},
+            parts={
+                n: tuple(_distribution_of(distributions[n], d) for d in values[n]) for n in split
+            },
+            places=np.array(places, dtype=np.int64),
+            notes=cells.notes,
+            cuts={
+                name: np.array([d[0] if isinstance(d, tuple) else d.low for d in found[1:]])
+                for name, found in domains.items()
+            },
+        )
+
+    @property
+    def whole(self) -> Distributions:
+        """See the base class."""
+        return self.distributions
+
+    def describe(self, index: int) -> str:
+        """Such as ``the cell lr in [0.001, 0.03162)``."""
+        return f"the cell {self.names[index]}"
+
+    def owner(self, trial: FrozenTrial) -> int | None:
+        """See the base class."""
+        allowed = self.allowed(trial.params)
+        promised = _private.read_arm(trial, self.key)
+        if promised in allowed:
+            return promised
+        return allowed[0] if len(allowed) == 1 else None
+
+    def allowed(self, values: Mapping[str, Any]) -> list[int]:
+        """See the base class."""
+        agree = np.ones(len(self), dtype=bool)
+        for column, (name, distribution) in enumerate(self.distributions.items()):
+            if name in values:
+                try:
+                    internal = float(distribution.to_internal_repr(values[name]))
+                except ValueError:  # a choice that there is not
+                    continue
+                agree &= self.places[:, column] == self._part(name, np.array([internal]))
+        return np.flatnonzero(agree).tolist()
+
+    def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
+        """See the base class; a parameter whose range has changed is left as it is."""
+        if self.distributions.get(name) != distribution:
+            return distribution
+        column = list(self.distributions).index(name)
+        return self.parts[name][int(self.places[index, column])]
+
+    def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
+        """See the base class."""
+        own = copy.copy(trial)
+        own.distributions = {n: self.narrow(index, n, d) for n, d in trial.distributions.items()}
+        return own
+
+    def contains(self, index: int, name: str, internal: FloatArray) -> npt.NDArray[np.bool_]:
+        """See the base class; missing values belong to every cell."""
+        if name not in self.distributions:
+            return np.ones(len(internal), dtype=bool)
+        place = self.places[index, list(self.distributions).index(name)]
+        return np.asarray(np.isnan(internal) | (self._part(name, internal) == place))
+
+    def _part(self, name: str, internal: FloatArray) -> IntArray:
+        """Number of the part in which internal values (n,) lie."""
+        steps = steps_of(self.distributions[name])
+        place = internal if steps is None else np.rint(steps.steps.index(internal))
+        return np.searchsorted(self.cuts[name], place, side="right")
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a search space is split into cells.
+
+    Attributes:
+        parts: Number of parts of each parameter, or numbers by name of those to be split.
+        max_arms: Largest number of cells.
+
+    Raises:
+        ValueError: For numbers less than 2.
+    """
+
+    parts: int | Mapping[str, int]
+    max_arms: int = 32
+
+    def __post_init__(self) -> None:
+        numbers = self.parts.values() if isinstance(self.parts, Mapping) else [self.parts]
+        if not all(isinstance(n, int | np.integer) and n >= 2 for n in numbers) or not numbers:
+            raise ValueError(
+                "split must be a whole number >= 2, the parts of each parameter's range, or such"
+                f" numbers by name, got {self.parts!r}."
+            )
+        if not self.max_arms >= 2:
+            raise ValueError(f"max_arms must be at least 2, got {self.max_arms!r}.")
+
+    @property
+    def key(self) -> str:
+        """Name of the split: rounds of one do not fit another."""
+        named = self.parts.items() if isinstance(self.parts, Mapping) else [("", self.parts)]
+        text = "split=" + ",".join(f"{name}:{n}" if name else str(n) for name, n in named)
+        text += f",max_arms={self.max_arms}" if self.max_arms != 32 else ""
+        return text if len(text) <= _LONGEST else f"split={crc32(text.encode()):08x}"
+
+    def cells(self, distributions: Distributions) -> Cells:
+        """The cells of a search space.
+
+        Raises:
+            ValueError: For a name that it has not, or if nothing can be split.
+        """
+        space = ConfigurationSpace()
+        space.add([_axis(n, d) for n, d in distributions.items() if not d.single()])
+        parts = self.parts if isinstance(self.parts, int) else dict(self.parts)
+        try:
+            found = partition(space, parts, max_arms=self.max_arms)
+        except ValueError as error:
+            raise ValueError(f"split={self.parts!r}: {error}") from error
+        if len(found) == 1:
+            raise ValueError(f"split={self.parts!r} makes one cell. {' '.join(found.notes)}")
+        return Cells.from_partition(self.key, found, distributions)
+
+
+def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    """What is split: places of choices and of steps, else numbers."""
+    if isinstance(distribution, CategoricalDistribution):
+        return Categorical(name, list(range(len(distribution.choices))))
+    steps = steps_of(distribution)
+    if steps is not None:
+        return Integer(name, (0, steps.n - 1))
+    if isinstance(distribution, IntDistribution):
+        return integer_range(name, distribution.low, distribution.high, log=distribution.log)
+    assert isinstance(distribution, FloatDistribution)
+    return float_range(name, distribution.low, distribution.high, log=distribution.log)
+
+
+def _values_of(distribution: BaseDistribution, domain: Domain) -> Domain:
+    """Parameter values of a part of an axis."""
+    if isinstance(domain, tuple):
+        assert isinstance(distribution, CategoricalDistribution)
+        return tuple(distribution.choices[i] for i in domain)
+    steps = steps_of(distribution)
+    if steps is not None:
+        return Range(steps.value(int(domain.low)), steps.value(int(domain.high)))
+    return domain
+
+
+def _distribution_of(whole: BaseDistribution, domain: Domain) -> BaseDistribution:
+    """The distribution of a part."""
+    if isinstance(domain, tuple):
+        return CategoricalDistribution(domain)
+    if isinstance(whole, IntDistribution):
+        first, last = int(domain.low), int(domain.high)
+        return IntDistribution(first, last, log=whole.log, step=whole.step)
+    assert isinstance(whole, FloatDistribution)
+    low, high = float(domain.low), float(domain.high)
+    if whole.step is not None:
+        # 0.1 + 2 * 0.1 is 0.30000000000000004, which Optuna does not take for a multiple.
+        low, high = (float(f"{number:.15g}") for number in (low, high))
+    return FloatDistribution(low, high, log=whole.log, step=whole.step)
+
+
+def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:
+    """The arms in a declared search space.
 
     Raises:
         ValueError: If the space has no such parameter, or one of another kind.
@@ -183,16 +329,22 @@ def declared_arm(
     if not search_space:
         return None
     if arm not in search_space:
+        names = sorted(n for n, d in search_space.items() if is_categorical(d))
         raise ValueError(
             f"search_space has no parameter {arm!r}: arm= must name one of its categorical"
-            f" parameters {categorical_names(search_space)}."
+            f" parameters {names}."
         )
-    distribution = search_space[arm]
-    refuse_other(arm, distribution)
-    assert isinstance(distribution, CategoricalDistribution)
-    return distribution
+    return Choices.from_distribution(arm, search_space[arm])
 
 
-def categorical_names(space: Mapping[str, BaseDistribution]) -> list[str]:
-    """Names of the categorical parameters, sorted."""
-    return sorted(n for n, d in space.items() if isinstance(d, CategoricalDistribution))
+def single_value(distribution: BaseDistribution) -> Any:
+    """The value of a distribution that has only one."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[0]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    return distribution.low
+
+
+def is_categorical(distribution: BaseDistribution) -> bool:
+    """Whether a parameter is categorical."""
+    return isinstance(distribution, CategoricalDistribution)

@@ -1,24 +1,32 @@
-"""The samplers inside the arms: one for each arm, or a fresh one for each trial."""
+"""The samplers inside the arms, and what one proposes for a trial of its arm."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from zlib import crc32
 
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
 
 from automl_plugins.streams import Streams
+
+from . import _private
+from ._arm_grids import Grid
+from ._arms import Arms, Choices, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
 Key = tuple[int, int, int | None]  # storage, study, arm
 
 START_UP = 40  # random trials of the default inner samplers of all arms together
+_REDRAWS = 3  # of a configuration that the arm has tried already
 
 
 def startup_trials(n_arms: int) -> int:
@@ -123,3 +131,139 @@ def _takes_keyword(factory: Any) -> bool:
     except (TypeError, ValueError):  # no callable, or one that cannot be looked into
         return False
     return "seed" in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+
+
+class Pull:
+    """A running trial with its arm; without an arm, the sampler decides everything.
+
+    Args:
+        arms: All arms; None if they are not known.
+        arm: Index of the trial's; None if it is not known.
+        sampler: The arm's.
+        study: As that sampler sees it.
+        grid: The arm's configurations, if they are few.
+        samplers: Where the sampler comes from.
+        streams: Source of randomness.
+
+    Attributes:
+        joint: What the sampler proposes jointly, as it sees it.
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: Arms | None,
+        arm: int | None,
+        sampler: BaseSampler,
+        study: Study,
+        grid: Grid | None,
+        samplers: InnerSamplers,
+        streams: Streams,
+    ) -> None:
+        self.arms = arms
+        self.arm = arm
+        self.sampler = sampler
+        self.study = study
+        self.joint: dict[str, BaseDistribution] = {}
+        self._grid = grid
+        self._samplers = samplers
+        self._streams = streams
+
+    @property
+    def parameter(self) -> Choices | None:
+        """The arms, if they are choices."""
+        return self.arms if isinstance(self.arms, Choices) else None
+
+    @property
+    def choice(self) -> Any:
+        """The arm, as the objective calls it."""
+        assert self.parameter is not None and self.arm is not None
+        return self.parameter.distribution.choices[self.arm]
+
+    def space(self, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """What can be proposed before the objective asks, the arm included."""
+        self.joint = dict(
+            self.sampler.infer_relative_search_space(self.study, self._decided(trial))
+        )
+        space: dict[str, BaseDistribution] = {}
+        if self.parameter is not None:
+            self.joint.pop(self.parameter.key, None)
+            if not self.parameter.distribution.single():
+                space[self.parameter.key] = self.parameter.distribution
+        if self._grid is not None:
+            space |= self._grid.union.distributions
+        whole = {} if self.arms is None else self.arms.whole
+        space |= {name: whole.get(name, d) for name, d in self.joint.items()}
+        return dict(sorted(space.items()))
+
+    def propose(
+        self, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The joint proposal for ``space``, the arm included.
+
+        Args:
+            study: As Optuna gave it to us.
+            trial: The trial.
+            space: What was inferred, or less of it.
+        """
+        key = "" if self.parameter is None else self.parameter.key
+        others = {name: d for name, d in space.items() if name != key}
+        if self._grid is None:
+            values = self._jointly(trial, others)
+        else:
+            values = self._distinct(self._grid, study, trial, others)
+        if self.parameter is not None and key in space and self.arm is not None:
+            values[key] = self.choice
+        return values
+
+    def ask(
+        self, trial: FrozenTrial, name: str, distribution: BaseDistribution, attempt: int = 0
+    ) -> Any:
+        """The arm's sampler on one parameter alone."""
+        n_arms = 1 if self.arms is None else len(self.arms)
+        own = distribution
+        if self.arms is not None and self.arm is not None:
+            own = self.arms.narrow(self.arm, name, distribution)
+            if own.single() and not distribution.single():
+                return single_value(own)
+        sampler = self._samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
+        return sampler.sample_independent(self.study, self._decided(trial), name, own)
+
+    def _jointly(
+        self, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        own = {name: self.joint.get(name, d) for name, d in space.items()}
+        values = self.sampler.sample_relative(self.study, self._decided(trial), own)
+        if not values:  # it is still in its start-up
+            self.joint = {}
+        return dict(values)
+
+    def _distinct(
+        self, grid: Grid, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """A proposal that the arm has not tried: another draw, else the nearest one left."""
+        held = _private.held_values(study, trial)
+        joint = {name: d for name, d in space.items() if name in self.joint}
+        for attempt in range(_REDRAWS + 1):
+            values = self._jointly(trial, joint)
+            for name in sorted(space.keys() - values.keys()):
+                values[name] = self.ask(trial, name, space[name], attempt)
+            vector = grid.vector(values | held)
+            if not len(grid.untried) or grid.is_untried(vector):
+                break
+        else:
+            rng = self._streams.generator("untried", trial.number)
+            nearest = grid.nearest(vector, held, rng)
+            if nearest is not None:
+                values, vector = grid.values(nearest, rng), nearest
+        _private.write_proposal(study, trial, grid.internal(vector))
+        return {name: values[name] for name in space}
+
+    def _decided(self, trial: FrozenTrial) -> FrozenTrial:
+        """The trial as if it had asked for its arm already."""
+        if self.parameter is None or self.arm is None or self.parameter.key in trial.params:
+            return trial
+        own = copy.copy(trial)
+        own.params = trial.params | {self.parameter.key: self.choice}
+        own.distributions = trial.distributions | {self.parameter.key: self.parameter.distribution}
+        return own

@@ -22,7 +22,8 @@ from automl_plugins.representation import preset
 from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner
-from ._arm_situation import Situation
+from ._arm_memory import Situation
+from ._arms import Choices
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
 
@@ -76,8 +77,8 @@ class WeightedModelSampler(ArmSampler):
         super().__init__(arm, inner=inner, default_inner=_inner.random, **options)
         if isinstance(weights, Mapping):
             weights_from_numbers(list(weights.values()))  # bad input fails here, not later
-            if self._declared is not None:
-                _given(weights, self._declared.choices)
+            if isinstance(self.declared, Choices):
+                _given(weights, self.declared.distribution.choices)
         elif weights not in ("2^N", "volume"):
             raise ValueError(
                 "weights must be '2^N', 'volume' or a mapping from choices to weights, got"
@@ -117,13 +118,14 @@ class WeightedModelSampler(ArmSampler):
 
     def _choose(self, situation: Situation) -> ArmChoice:
         records = situation.pulls.records
-        statistics = ArmStatistics.from_records(records, len(situation.choices))
-        arms = np.array(situation.arms)
+        statistics = ArmStatistics.from_records(records, len(situation.arms))
+        arms = np.array(situation.left)
         if self._gives_up:
             arms = statistics.working(arms)
         rng = self._streams.generator("weights", situation.k)
         if isinstance(self.weights, dict):
-            weights = _given(self.weights, situation.choices)[arms]
+            assert isinstance(situation.arms, Choices)
+            weights = _given(self.weights, situation.arms.distribution.choices)[arms]
             p = weights / weights.sum() if weights.any() else np.full(len(arms), 1 / len(arms))
             return _drawn(arms, p, rng)
         sized = np.isin(arms, list(situation.parameters))
@@ -208,5 +210,5 @@ class BanditSampler(ArmSampler):
 
     def _choose(self, situation: Situation) -> ArmChoice:
         return self.policy.decide(
-            situation.arms, situation.pulls.records, self._streams, situation.k
+            situation.left, situation.pulls.records, self._streams, situation.k
         )

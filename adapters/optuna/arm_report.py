@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from optuna.study import Study
 
 from automl_plugins.bandits.report import ArmReport
 
 from . import _private
-from ._arm_situation import KnownStudy
+from ._arm_memory import KnownStudy
+from ._arms import Split
 from .arm_sampler import ArmSampler
 from .boasf_sampler import BOASFSampler
 from .trials import Cost
@@ -17,6 +20,8 @@ def arm_report(
     study: Study,
     arm: str | None = None,
     *,
+    split: int | Mapping[str, int] | None = None,
+    max_arms: int = 32,
     reward_range: tuple[float, float] | None = None,
     cost: Cost = None,
 ) -> ArmReport:
@@ -26,8 +31,10 @@ def arm_report(
 
     Args:
         study: A study with one objective.
-        arm: Name of the categorical parameter whose choices are the arms; None takes that of the
-            study's sampler.
+        arm: Name of the categorical parameter whose choices are the arms; None takes the arms of
+            the study's sampler.
+        split: Makes cells of the search space the arms, see ``BOASFSampler``.
+        max_arms: See ``BOASFSampler``.
         reward_range: As in the samplers; None takes that of the study's sampler.
         cost: The same.
 
@@ -38,30 +45,38 @@ def arm_report(
     if len(study.directions) > 1:
         raise ValueError(f"A report needs one objective, the study has {len(study.directions)}.")
     sampler = _private.base_sampler(study.sampler)
+    cells = None if split is None else Split(split, max_arms)
+    declared = None
     if isinstance(sampler, ArmSampler):
-        arm = arm or sampler.arm
         reward_range = reward_range or sampler.reward_range
         cost = cost or sampler.cost
-    if arm is None:
+        if arm is None and cells is None:
+            arm, cells, declared = sampler.arm, sampler.split, sampler.declared
+    if arm is None and cells is None:
         raise ValueError(
             f"{type(sampler).__name__} has no arms: give the name of the categorical parameter"
-            " whose choices they are, arm='algorithm' for example."
+            " whose choices they are, arm='algorithm' for example, or split=2 for cells of the"
+            " search space."
         )
-    known = KnownStudy(study, arm, cost, reward_range)
+    key = cells.key if cells is not None else str(arm)
+    known = KnownStudy(study, key, cost, reward_range, cells, declared)
     view = known.memory.everything(study)
-    distribution = known.memory.distribution
-    if distribution is None:
+    arms = known.memory.arms
+    if arms is None:
+        if cells is not None:
+            raise ValueError("No trial of the study is complete: its cells are not known yet.")
         raise ValueError(
             f"No trial of the study has asked for {arm!r}. Its categorical parameters:"
             f" {sorted(known.memory.categories)}."
         )
-    situation = known.situation(view, distribution, len(view))
+    situation = known.situation(view, arms, len(view))
     opened = [r.finished for r in situation.rounds if r.finished is not None]
     return ArmReport.from_pulls(
-        [str(choice) for choice in distribution.choices],
+        arms.names,
         situation.pulls,
-        situation.arms,
+        situation.left,
         rounds=situation.rounds,
+        notes=arms.notes,
         maximize=known.memory.maximize,
         unit=sampler.unit if isinstance(sampler, BOASFSampler) else "trials",
         opened=opened if len(opened) == len(situation.rounds) else (),

@@ -16,19 +16,19 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.records import loss_range
+from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.pending import MOST_ASKING
 from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
 from . import _private
-from ._arm_situation import KnownStudy, Situation
-from ._arms import arm_of, declared_arm, refuse_other
+from ._arm_memory import KnownStudy, Situation
+from ._arms import Arms, Choices, Split, declared_arm
 from ._cache import Cache
 from ._clock import Clock, Key
-from ._inner import Factory, Inner, InnerSamplers
+from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._memory import View
-from ._pull import Pull
 from .trials import Cost, StudyColumns, checked_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -53,6 +53,9 @@ class ArmSampler(ShowsArguments, BaseSampler):
     there are. An objective whose trials ask for it only now and then declares it in
     ``search_space``; as long as no trial asks, one such sampler proposes everything.
 
+    With ``split`` the arms are cells of the search space: the ranges of its parameters are cut.
+    The arm's sampler sees the trials of its cell alone and proposes within it.
+
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
     few configurations (a grid) is not asked for one twice, and leaves when it has none left.
 
@@ -63,8 +66,10 @@ class ArmSampler(ShowsArguments, BaseSampler):
             sampler, or a sampler class: called for every trial with a seed of its own, so that a
             resumed study goes on as if it had never stopped. None takes the default.
         default_inner: Factory for a number of arms, in place of None.
-        search_space: Distributions known up front; only that of ``arm`` is used. Without it the
-            arms are known once a trial has asked for them.
+        split: How the search space is split, if cells are the arms.
+        search_space: Distributions known up front: only that of ``arm`` is used, or all of them
+            with ``split``. Without it the arms are known once a trial has asked for them, and
+            cells are made of what the first complete trial has asked for.
         warn_independent_sampling: Log a warning, once for each name, when a parameter that its
             arm is known to have is not part of the joint proposal of the ``inner`` that was given.
         reward_range: Values of the objective that are worth 0 and 1, in either order; None
@@ -85,6 +90,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         *,
         inner: Inner,
         default_inner: Callable[[int], Factory],
+        split: Split | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
         warn_independent_sampling: bool = True,
         reward_range: tuple[float, float] | None = None,
@@ -93,10 +99,15 @@ class ArmSampler(ShowsArguments, BaseSampler):
     ) -> None:
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
-        self.arm = arm
+        self.arm = arm if split is None else split.key
+        self.split = split
         self.reward_range = loss_range(reward_range)
         self.cost = checked_cost(cost)
-        self._declared = declared_arm(search_space, arm)
+        self.declared: Arms | None = None
+        if split is None:
+            self.declared = declared_arm(search_space, arm)
+        elif search_space:
+            self.declared = split.cells(search_space)
         self._warn_independent_sampling = warn_independent_sampling
         self._streams = Streams(seed)
         self._samplers = InnerSamplers(inner, default_inner, self._streams)
@@ -136,7 +147,8 @@ class ArmSampler(ShowsArguments, BaseSampler):
             return
         pull = self._pulls.pop(_key(study, trial), None)
         if pull is None:  # all its values were given, or another process asked for them
-            pull = self._pull(study, trial, self._asked(trial), arm_of(trial, self.arm))
+            arms = self._asked(trial) or self._arms(self._known(_private.whole_study(study)))
+            pull = self._pull(study, trial, arms, None if arms is None else arms.owner(trial))
         pull.sampler.after_trial(pull.study, trial, state, values)
         overhead = self._overheads.pop(_key(study, trial), None)
         if overhead is not None:  # of the arm's sampler too: what it stored is overwritten
@@ -176,23 +188,19 @@ class ArmSampler(ShowsArguments, BaseSampler):
         self._raise_error_if_multi_objective(study)
         with self._clocked(study, trial):
             asked = self._asked(trial)
-            if param_name == self.arm:
-                refuse_other(self.arm, param_distribution)
-                assert isinstance(param_distribution, CategoricalDistribution)
-                asked = param_distribution
+            if param_name == self.arm and self.split is None:
+                asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
                 pull = self._begin(study, trial, asked)
-            if param_name == self.arm:
+            if param_name == self.arm and pull.parameter is not None:
                 return pull.choice
             self._warn_of_independent(study, trial, pull, param_name)
             return pull.ask(trial, param_name, param_distribution)
 
     # --- the arm --------------------------------------------------------------------------
 
-    def _begin(
-        self, study: Study, trial: FrozenTrial, asked: CategoricalDistribution | None = None
-    ) -> Pull:
+    def _begin(self, study: Study, trial: FrozenTrial, asked: Arms | None = None) -> Pull:
         """Choose the arm of a trial, if the arms are known, and publish it.
 
         Only now the sampler is known that ``before_trial`` is for.
@@ -201,15 +209,16 @@ class ArmSampler(ShowsArguments, BaseSampler):
         known = self._known(whole)
         view = known.memory.view(whole, trial)
         self._check_name(known)
-        distribution = asked or self._asked(trial) or self._arms(known)
+        arms = asked or self._asked(trial) or self._arms(known)
         arm = None
-        facts = ArmFacts(self.arm, sampler=self._samplers.name)
-        if distribution is not None:
-            chosen = self._decide(study, trial, known, view, distribution)
+        parameter = self.arm if self.split is None else ""
+        facts = ArmFacts(parameter, sampler=self._samplers.name)
+        if arms is not None:
+            chosen = self._decide(study, trial, known, view, arms)
             arm = chosen.arm
             facts = ArmFacts(
-                self.arm,
-                str(distribution.choices[arm]),
+                parameter,
+                arms.names[arm],
                 chosen.reason,
                 chosen.score,
                 chosen.round,
@@ -217,7 +226,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
             )
             _private.write_arm(study, trial, self.arm, arm)
         _private.write_arm_facts(study, trial, facts.to_dict())
-        pull = self._pull(study, trial, distribution, arm, view)
+        pull = self._pull(study, trial, arms, arm, view)
         pull.sampler.before_trial(pull.study, trial)
         self._pulls[_key(study, trial)] = pull
         return pull
@@ -226,36 +235,40 @@ class ArmSampler(ShowsArguments, BaseSampler):
         self,
         study: Study,
         trial: FrozenTrial,
-        distribution: CategoricalDistribution | None,
+        arms: Arms | None,
         arm: int | None,
         view: View | None = None,
     ) -> Pull:
         whole = _private.whole_study(study)
         known = self._known(whole)
-        n_arms = 1 if distribution is None else len(distribution.choices)
+        seen, grid = study, None
+        if arms is not None and arm is not None:
+            seen = known.study_of(study, arms, arm)
+            grid = None if view is None else known.grids.grid(view, arms, arm)
         own = (*_private.study_key(whole)[:2], arm)
         return Pull(
-            name=self.arm,
-            distribution=distribution,
+            arms=arms,
             arm=arm,
-            sampler=self._samplers.of_trial(own, n_arms, trial.number),
-            study=study if arm is None else known.study_of(study, arm),
-            grid=None if arm is None or view is None else known.grids.grid(view, arm),
+            sampler=self._samplers.of_trial(own, 1 if arms is None else len(arms), trial.number),
+            study=seen,
+            grid=grid,
             samplers=self._samplers,
             streams=self._streams,
         )
 
-    def _asked(self, trial: FrozenTrial) -> CategoricalDistribution | None:
+    def _asked(self, trial: FrozenTrial) -> Arms | None:
         """The arms, if the trial has asked for them already."""
         distribution = trial.distributions.get(self.arm)
-        return distribution if isinstance(distribution, CategoricalDistribution) else None
+        if self.split is not None or not isinstance(distribution, CategoricalDistribution):
+            return None
+        return Choices.from_distribution(self.arm, distribution)
 
-    def _arms(self, known: KnownStudy) -> CategoricalDistribution | None:
+    def _arms(self, known: KnownStudy) -> Arms | None:
         """The arms, None as long as no trial says what they are."""
         memory = known.memory
-        if memory.distribution is not None or not memory.has_complete:
-            return memory.distribution or self._declared
-        if self._declared is not None and known.first_time("not asked"):
+        if memory.arms is not None or not memory.has_complete:
+            return memory.arms or self.declared
+        if self.declared is not None and known.first_time("not asked"):
             _logger.warning(
                 f"arm={self.arm!r}: no complete trial has asked for this parameter. There are no"
                 f" arms to choose from, so {self._samplers.name} samples everything. Categorical"
@@ -266,7 +279,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
     def _check_name(self, known: KnownStudy) -> None:
         """Raise a ValueError if a complete trial that this sampler served has no arm."""
         memory = known.memory
-        if memory.distribution is not None or not memory.armless or self._declared is not None:
+        if memory.arms is not None or not memory.armless or self.declared is not None:
             return
         names = sorted(memory.categories)
         near = get_close_matches(self.arm, names, n=1, cutoff=0.4) or names[:1]
@@ -284,62 +297,64 @@ class ArmSampler(ShowsArguments, BaseSampler):
         trial: FrozenTrial,
         known: KnownStudy,
         view: View,
-        distribution: CategoricalDistribution,
+        arms: Arms,
     ) -> ArmChoice:
-        held = _private.held_values(study, trial)
-        if self.arm in held:
-            index = int(distribution.to_internal_repr(held[self.arm]))
-            return ArmChoice(index, "decided beforehand")
+        allowed = arms.allowed(_private.held_values(study, trial))
+        if len(allowed) == 1 < len(arms):
+            return ArmChoice(allowed[0], "decided beforehand")
         promised = _private.read_arm(trial, self.arm)
         if promised is not None:
             return ArmChoice(promised, "decided by another worker")
-        if distribution.single():
+        if len(arms) == 1:
             return ArmChoice(0, "the only arm")
-        view = self._foreseen(known, view, distribution, trial.number)
-        situation = known.situation(view, distribution, trial.number)
+        view = self._foreseen(known, view, arms, trial.number)
+        situation = known.situation(view, arms, trial.number)
         self._announce(known, situation)
+        if len(allowed) < len(arms):  # rounds are for choices among all arms
+            chosen = MaxUCB().decide(allowed, situation.pulls.records, self._streams, trial.number)
+            return replace(chosen, reason="among those that agree with the values held")
         self._record(study, trial, situation)
         return self._choose(situation)
 
-    def _foreseen(
-        self, known: KnownStudy, view: View, distribution: CategoricalDistribution, k: int
-    ) -> View:
+    def _foreseen(self, known: KnownStudy, view: View, arms: Arms, k: int) -> View:
         """The view with the arms that running trials of lower numbers are just being given."""
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
             if self.arm not in row.values and k - MOST_ASKING <= row.number < k:
                 earlier = replace(view, running=StudyColumns(running[:i]))
-                arm = self._choose(known.situation(earlier, distribution, row.number)).arm
+                arm = self._choose(known.situation(earlier, arms, row.number)).arm
                 running[i] = replace(row, values=row.values | {self.arm: float(arm)})
         return replace(view, running=StudyColumns(running))
 
     # --- what is said ---------------------------------------------------------------------
 
     def _announce(self, known: KnownStudy, situation: Situation) -> None:
-        choices, pulls = situation.choices, situation.pulls
+        arms, pulls = situation.arms, situation.pulls
         if self.reward_range is None and pulls.rescaled and known.first_time("rescaled"):
             _logger.info(f"Rewards of the arms of {self.arm!r}: {pulls.scale.reason}.")
         for arm in pulls.given_up():
             if known.first_time(("failed", arm)):
                 _logger.warning(
-                    f"{self.arm}={choices[arm]!r} has failed in all of its trials and gets no"
-                    " more, unless all arms do."
+                    f"{arms.describe(arm)} has failed in all of its trials and gets no more,"
+                    " unless all arms do."
                 )
-        for arm in set(range(len(choices))) - set(situation.arms):
+        for arm in set(range(len(arms))) - set(situation.left):
             if known.first_time(("exhausted", arm)):
-                _logger.info(f"{self.arm}={choices[arm]!r} has no configuration left to try.")
+                _logger.info(f"{arms.describe(arm)} has no configuration left to try.")
 
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str
     ) -> None:
         if self._samplers.default:  # what it does is our choice, not the user's
             return
-        if pull.arm is None or not pull.joint or not self._warn_independent_sampling:
+        if pull.arms is None or pull.arm is None or not pull.joint:
+            return
+        if not self._warn_independent_sampling:
             return
         known = self._known(_private.whole_study(study))
         if name in known.memory.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
             _logger.warning(
-                f"Parameter {name!r} of trial {trial.number} ({self.arm}={pull.choice!r}) is"
+                f"Parameter {name!r} of trial {trial.number} ({pull.arms.describe(pull.arm)}) is"
                 f" sampled independently: {self._samplers.name} left it out of its joint proposal."
                 " Pass warn_independent_sampling=False to silence this."
             )
@@ -348,7 +363,10 @@ class ArmSampler(ShowsArguments, BaseSampler):
 
     def _known(self, whole: Study) -> KnownStudy:
         key, scale = _private.study_key(whole), self.reward_range
-        return self._studies.of(key, lambda: KnownStudy(whole, self.arm, self.cost, scale))
+        return self._studies.of(
+            key,
+            lambda: KnownStudy(whole, self.arm, self.cost, scale, self.split, self.declared),
+        )
 
     def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
         return Clock(self._overheads, _key(study, trial))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -25,7 +25,8 @@ from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.representation import preset
 
 from . import _inner, _private
-from ._arm_situation import Situation
+from ._arm_memory import Situation
+from ._arms import Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
 
@@ -46,9 +47,15 @@ class BOASFSampler(ArmSampler):
     it may, else it goes on: ``MaxUCB`` chooses among the arms of the last round.
 
     Args:
-        arm: Name of the categorical parameter whose choices are the arms.
+        arm: Name of the categorical parameter whose choices are the arms. Not with ``split``.
         n_trials: Budget in trials. Give this or ``seconds``.
         seconds: Budget in seconds of ``cost``.
+        split: Makes cells of the search space the arms: number of parts of each parameter's range
+            on its own scale, or numbers by name, the most important first. Without
+            ``search_space`` the cells are made of what the first complete trial has asked for;
+            parameters that only some trials ask for are best left out.
+        max_arms: Most cells; parameters that would make more are left whole. The paper has up to
+            32.
         rounds: Rounds of equal budget; >= 1.
         score: ``"maximum"``, an arm's best reward: the arm of the best trial always advances. Or
             ``"mean"``, the paper's bound of the mean reward: it may drop that arm, with a warning.
@@ -68,7 +75,8 @@ class BOASFSampler(ArmSampler):
             failed ones and those of earlier runs too.
 
     Raises:
-        ValueError: For an argument outside its range; for both budgets, or none.
+        ValueError: For an argument outside its range; for both budgets, or none; if nothing can
+            be split.
         TypeError: For an argument of another kind.
 
     Example::
@@ -76,6 +84,11 @@ class BOASFSampler(ArmSampler):
         sampler = BOASFSampler(arm="classifier", seconds=600, stop_when_spent=True)
         study = optuna.create_study(sampler=sampler)
         study.optimize(objective)
+
+        # one algorithm: 2^5 = 32 cells of five hyperparameters, TPE inside each
+        study = optuna.create_study(sampler=BOASFSampler(split=2, n_trials=300, seed=1))
+        study.optimize(objective, n_trials=300)
+        print(arm_report(study))
     """
 
     def __init__(
@@ -84,6 +97,8 @@ class BOASFSampler(ArmSampler):
         *,
         n_trials: int | None = None,
         seconds: float | None = None,
+        split: int | Mapping[str, int] | None = None,
+        max_arms: int = 32,
         rounds: int = 3,
         score: Score = "maximum",
         c: float | None = None,
@@ -103,7 +118,18 @@ class BOASFSampler(ArmSampler):
             isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer)
         ):
             raise ValueError(f"n_trials must be a whole number, got {n_trials!r}.")
-        super().__init__(arm, inner=inner, default_inner=_inner.tpe, **options)
+        if split is not None and arm != "algorithm":
+            raise ValueError(
+                f"arm={arm!r} names a parameter whose choices are the arms, split={split!r} makes"
+                " cells of the search space the arms: give one of them."
+            )
+        super().__init__(
+            arm,
+            inner=inner,
+            default_inner=_inner.tpe,
+            split=None if split is None else Split(split, max_arms),
+            **options,
+        )
         self.unit: Unit = "seconds" if n_trials is None else "trials"
         budget = seconds if n_trials is None else n_trials
         assert budget is not None
@@ -129,6 +155,8 @@ class BOASFSampler(ArmSampler):
         *,
         n_trials: int | None = None,
         seconds: float | None = None,
+        split: int | Mapping[str, int] | None = None,
+        max_arms: int = 32,
         rounds: int = 3,
         **options: Unpack[ArmOptions],
     ) -> Self:
@@ -143,6 +171,8 @@ class BOASFSampler(ArmSampler):
             arm,
             n_trials=n_trials,
             seconds=seconds,
+            split=split,
+            max_arms=max_arms,
             rounds=rounds,
             stop_when_spent=True,
             **PAPER,
@@ -169,13 +199,13 @@ class BOASFSampler(ArmSampler):
         last = (*situation.rounds, *turn.opened)[-1]
         if turn.arm is not None:
             return ArmChoice(turn.arm, "share of BOASF", last.score_of(turn.arm), last.index + 1)
-        arms = [a for a in last.arms if a in situation.arms] or situation.arms
+        arms = [a for a in last.arms if a in situation.left] or situation.left
         records = situation.pulls.records
         return self._afterwards.decide(arms, records, self._streams, situation.k)
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
-        n_arms = len(situation.choices)
+        n_arms = len(situation.arms)
         if self.unit == "trials" and n_arms > self.filtering.budget and not self._said_few:
             self._said_few = True
             _logger.warning(
@@ -187,9 +217,9 @@ class BOASFSampler(ArmSampler):
             stored = [r.to_dict() for r in opened]
             _private.write_rounds(study, trial, self.arm, stored)
         for outcome in opened:
-            lost = lost_incumbent(outcome, situation.pulls.records, situation.arms)
+            lost = lost_incumbent(outcome, situation.pulls.records, situation.left)
             if lost is not None:
-                _logger.warning(describe_lost_incumbent(outcome, str(situation.choices[lost])))
+                _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
 
     def _after(
         self,
@@ -204,14 +234,12 @@ class BOASFSampler(ArmSampler):
         view = known.memory.view(whole, trial)
         done = _private.as_finished(study, trial, state, values)
         view = known.memory.with_finished(view, done)
-        distribution = self._asked(trial) or self._arms(known)
-        if distribution is None:
-            return None
-        return known.situation(view, distribution, trial.number + 1)
+        arms = self._asked(trial) or self._arms(known)
+        return None if arms is None else known.situation(view, arms, trial.number + 1)
 
     def _next(self, situation: Situation) -> Turn:
         return self.filtering.next(
-            situation.arms,
+            situation.left,
             situation.pulls.records,
             situation.rounds,
             self._streams,

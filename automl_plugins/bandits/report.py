@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ _HEADERS = (
     *("Arm", "Pulls", "Running", "Failed", "Pulls (%)", "Seconds", "Seconds (%)"),
     *("Best", "Mean reward", "Left"),
 )
+_LISTED = 16  # arms that the line of a round names
 
 
 @dataclass(frozen=True)
@@ -290,12 +291,12 @@ def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
     line = f"Round {outcome.index + 1} ({amount}): "
     if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
         each = " each" if len(stays) > 1 else ""
-        line += f"{', '.join(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"
+        line += f"{_list(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"
     else:
-        line += ", ".join(f"{names[d.arm]} ({_terms(d, total)})" for d in stays)
+        line += _list(f"{names[d.arm]} ({_terms(d, total)})" for d in stays)
     if leaves:
         line += "; left: "
-        line += ", ".join(f"{names[d.arm]} ({_terms(d, None)}: {d.reason})" for d in leaves)
+        line += _list(f"{names[d.arm]} ({_terms(d, None)}: {d.reason})" for d in leaves)
     return one_line(line)
 
 
@@ -305,6 +306,12 @@ def describe_lost_incumbent(outcome: Round, name: str) -> str:
         f"Round {outcome.index + 1} drops {name}, the arm of the best trial so far: score='mean'"
         " compares mean rewards. score='maximum' would keep it."
     )
+
+
+def _list(arms: Iterable[str]) -> str:
+    listed = list(arms)
+    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return ", ".join(listed[:_LISTED]) + more
 
 
 def _terms(decision: Decision, total: float | None) -> str:

@@ -152,7 +152,7 @@ def partition(
         )
     spaces = [restricted(space, domains) for domains in grid]
     cells = [
-        Cell(", ".join(_text(*item) for item in domains.items()), domains, sub)
+        Cell(describe_cell(domains), domains, sub)
         for domains, sub in zip(grid, spaces, strict=True)
         if sub is not None
     ]
@@ -230,7 +230,13 @@ def _rounded(x: float) -> float:
     return float(np.round(x, _PLACES))
 
 
-def _text(name: str, domain: Domain) -> str:
+def describe_cell(domains: Mapping[str, Domain]) -> str:
+    """Name of a cell that holds these parts."""
+    return ", ".join(describe_part(name, domain) for name, domain in domains.items())
+
+
+def describe_part(name: str, domain: Domain) -> str:
+    """Such as ``"lr in [0.001, 0.03162)"`` or ``"booster = a"``."""
     if isinstance(domain, tuple):
         values = ", ".join(map(str, domain))
         return f"{name} = {values}" if len(domain) == 1 else f"{name} in {{{values}}}"

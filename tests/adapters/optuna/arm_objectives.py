@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from automl_plugins.adapters.optuna._arm_study import ArmStudy
+from automl_plugins.adapters.optuna._private import ArmStudy
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study

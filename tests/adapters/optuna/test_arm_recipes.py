@@ -93,8 +93,8 @@ def test_volume_counts_the_configurations_of_a_grid() -> None:
     sampler = WeightedModelSampler(weights="volume", seed=0)
     study = run(sampler, 17, grid)
     known = sampler._known(study)
-    assert known.memory.distribution is not None
-    situation = known.situation(known.memory.everything(study), known.memory.distribution, 17)
+    assert known.memory.arms is not None
+    situation = known.situation(known.memory.everything(study), known.memory.arms, 17)
     weights = sampler._weights(np.array([0, 1, 2]), situation)
     np.testing.assert_allclose(weights, np.array([1, 4, 12]) / 17)
 

@@ -426,8 +426,8 @@ def test_infinite_pruned_and_infeasible_trials(log: Any) -> None:
     study = run(sampler, 40, objective)
     known = sampler._known(study)
     view = known.memory.everything(study)
-    assert known.memory.distribution is not None
-    pulls = known.situation(view, known.memory.distribution, 40).pulls
+    assert known.memory.arms is not None
+    pulls = known.situation(view, known.memory.arms, 40).pulls
     arm = pulls.records.arm
     assert set(pulls.records.status[arm == 0]) == {Status.FAILED}
     assert set(pulls.records.reward[arm == 2]) == {0.0}
@@ -460,8 +460,8 @@ def test_costs_are_read_as_everywhere() -> None:
     study = run(sampler, 6, objective)
     known = sampler._known(study)
     view = known.memory.everything(study)
-    assert known.memory.distribution is not None
-    records = known.situation(view, known.memory.distribution, 6).pulls.records
+    assert known.memory.arms is not None
+    records = known.situation(view, known.memory.arms, 6).pulls.records
     assert records.seconds.tolist() == [3.0] * 6  # the failing trial too
     with pytest.raises(ValueError, match="no complete trial has a user attribute"):
         run(even(cost="minutes"), 6, alike)

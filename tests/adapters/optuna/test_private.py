@@ -7,9 +7,9 @@ import warnings
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import _private
-from automl_plugins.adapters.optuna._arm_study import ArmStorage, ArmStudy
+from automl_plugins.adapters.optuna._private import ArmStorage, ArmStudy
 from optuna.distributions import FloatDistribution
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 
 def test_attributes_written_by_a_sampler_come_back() -> None:
@@ -77,6 +77,10 @@ def test_a_distribution_tells_what_it_contains() -> None:
     assert not _private.contains(FloatDistribution(0, 1), 1.5)
 
 
+def same(trial: FrozenTrial) -> FrozenTrial:
+    return trial
+
+
 # --- arms -----------------------------------------------------------------------------------
 
 
@@ -139,7 +143,7 @@ def test_optunas_samplers_read_a_study_as_the_arms_filter_it() -> None:
     """All that an arm's study must offer: nothing else of Study is used by the samplers."""
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=6)
-    storage = ArmStorage(study._storage, "model:0", lambda t: t.number % 2 == 0)
+    storage = ArmStorage(study._storage, "model:0", lambda t: t.number % 2 == 0, same)
     own = ArmStudy(study, storage)
     assert set(vars(own)) - {"_base", "_bracket_id"} == set(vars(study))
     for trials in (
@@ -156,7 +160,7 @@ def test_optunas_samplers_read_a_study_as_the_arms_filter_it() -> None:
     assert own.get_trials(states=(TrialState.FAIL,)) == []
     own.get_trials()[0].params["x"] = 7.0  # a deep copy
     assert study.trials[0].params["x"] != 7.0
-    empty = ArmStudy(study, ArmStorage(study._storage, "model:1", lambda t: False))
+    empty = ArmStudy(study, ArmStorage(study._storage, "model:1", lambda t: False, same))
     with pytest.raises(ValueError, match="No trials are completed"):
         empty.best_trial  # noqa: B018
     own.stop()  # ends nothing, raises nothing
@@ -167,7 +171,9 @@ def test_what_an_arms_sampler_stores_for_the_study_is_its_own() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.set_metric_names(["loss"])
-    first, second = (ArmStorage(study._storage, f"model:{i}", lambda t: True) for i in range(2))
+    first, second = (
+        ArmStorage(study._storage, f"model:{i}", lambda t: True, same) for i in range(2)
+    )
     first.set_study_system_attr(study._study_id, "qmc:1", 5)
     assert first.get_study_system_attrs(study._study_id)["qmc:1"] == 5
     assert "qmc:1" not in second.get_study_system_attrs(study._study_id)
