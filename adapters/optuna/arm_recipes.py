@@ -142,7 +142,7 @@ class WeightedModelSampler(ArmSampler):
         """Probabilities of arms whose parameters are known."""
         if self.weights == "2^N":
             return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
-        volumes = log_volumes(situation.union().vectors.space, self.arm)
+        volumes = list(log_volumes(situation.union().vectors.space, self.arm).values())
         return weights_from_logs([volumes[a] for a in arms.tolist()])
 
 

@@ -1,0 +1,351 @@
+"""Cells of the search space as arms: ``BOASFSampler(split=...)``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from arm_objectives import params
+from automl_plugins.adapters.optuna import BOASFSampler, _private, arm_report, explain
+from automl_plugins.adapters.optuna._arms import Split
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import PartialFixedSampler, RandomSampler, TPESampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.visualization import plot_arm_allocation
+
+SPACE: dict[str, BaseDistribution] = {
+    "x": FloatDistribution(0, 1),
+    "rate": FloatDistribution(1e-3, 1, log=True),
+    "depth": IntDistribution(1, 9),
+    "part": FloatDistribution(0.1, 0.9, step=0.1),
+    "kind": CategoricalDistribution(["p", None, True]),
+}
+
+
+def five(trial: optuna.Trial) -> float:
+    """A number of each sort; the best values are in one cell."""
+    x, rate = trial.suggest_float("x", 0, 1), trial.suggest_float("rate", 1e-3, 1, log=True)
+    depth, part = trial.suggest_int("depth", 1, 9), trial.suggest_float("part", 0.1, 0.9, step=0.1)
+    kind = trial.suggest_categorical("kind", ["p", None, True])
+    return (
+        (x - 0.3) ** 2 + (rate - 0.1) ** 2 + abs(depth - 3) / 9 + abs(part - 0.3) + (kind != "p")
+    )
+
+
+def grid(trial: optuna.Trial) -> float:
+    """Twelve configurations."""
+    return 0.1 * trial.suggest_int("i", 1, 4) + 0.05 * trial.suggest_categorical("j", [0, 1, 2])
+
+
+boasf = partial(BOASFSampler, split=2, inner=RandomSampler, seed=1)
+
+
+def run(sampler: Any, n: int, objective: Any = five, **options: Any) -> Study:
+    study = optuna.create_study(sampler=sampler, **options)
+    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
+    return study
+
+
+def given(study: Study) -> list[str | None]:
+    """The cell that each trial was given."""
+    return [t.user_attrs.get("automl_plugins:arm", {}).get("arm") for t in study.trials]
+
+
+def cell_by_hand(values: dict[str, Any]) -> tuple[bool, ...]:
+    """Halves of five parameters: geometric middle on a log scale, 4 of 9 steps, 1 of 3 choices."""
+    return (
+        values["kind"] != "p",
+        values["depth"] > 4,
+        values["part"] > 0.45,
+        values["rate"] >= math.sqrt(1e-3),
+        values["x"] >= 0.5,
+    )
+
+
+# --- cells ----------------------------------------------------------------------------------
+
+
+def test_five_parameters_make_the_papers_32_cells() -> None:
+    cells = Split(2).cells(SPACE)
+    assert len(cells) == 32 == len(set(cells.names))
+    assert cells.names[0] == (
+        "depth in [1, 4], kind = p, part in [0.1, 0.4], rate in [0.001, 0.03162), x in [0, 0.5)"
+    )
+    for name, parts in cells.parts.items():
+        whole: Any = SPACE[name]
+        first, last = parts
+        if isinstance(whole, CategoricalDistribution):
+            assert (*first.choices, *last.choices) == whole.choices
+        else:
+            assert (first.low, last.high) == (whole.low, whole.high)
+    assert [len(parts) for parts in cells.parts.values()] == [2] * 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_configuration_lies_in_one_cell(seed: int) -> None:
+    cells = Split({"x": 3, "part": 2, "depth": 4, "kind": 2}, max_arms=99).cells(SPACE)
+    assert len(cells) == 48
+    study = run(RandomSampler(seed=seed), 50)
+    for trial in study.trials:
+        (owner,) = cells.allowed(trial.params)
+        for name, value in trial.params.items():
+            part = cells.narrow(owner, name, SPACE[name])
+            assert _private.contains(part, part.to_internal_repr(value))
+        others = [i for i in range(48) if i != owner]
+        for other in others:
+            assert any(
+                not cells.contains(other, n, np.array([SPACE[n].to_internal_repr(v)]))[0]
+                for n, v in trial.params.items()
+            )
+
+
+@pytest.mark.parametrize(
+    ("distribution", "firsts"),
+    [
+        (FloatDistribution(0.0, 0.7, step=0.1), [0.0, 0.2, 0.5]),
+        (IntDistribution(0, 10, step=5), [0, 5, 10]),
+        (IntDistribution(1, 1000, log=True), [1, 7, 80]),
+        (IntDistribution(5, 6), [5, 6]),
+        (CategoricalDistribution(list("abcdefg")), ["a", "c", "e"]),
+    ],
+)
+def test_parts_by_hand(distribution: BaseDistribution, firsts: list[Any]) -> None:
+    parts = Split(3).cells({"a": distribution}).parts["a"]
+    found = [p.choices[0] if isinstance(p, CategoricalDistribution) else p.low for p in parts]
+    assert found == pytest.approx(firsts) if isinstance(firsts[0], float) else found == firsts
+    steps = [value for p in parts for value in _values(p)]
+    assert steps == pytest.approx(_values(distribution)) or isinstance(steps[0], str)
+
+
+def _values(d: Any) -> list[Any]:
+    if isinstance(d, CategoricalDistribution):
+        return list(d.choices)
+    step = d.step if d.step else 1
+    return [d.low + i * step for i in range(round((d.high - d.low) / step) + 1)]
+
+
+# --- the search -----------------------------------------------------------------------------
+
+
+def test_proposals_lie_in_the_cell_that_was_chosen() -> None:
+    study = run(BOASFSampler(split=2, n_trials=90, seed=0), 90)  # TPE inside
+    report = arm_report(study)
+    assert len(report.names) == 32 and len(report.records) == 90
+    assert given(study)[0] is None  # before a trial is complete no cell is known
+    by_name: dict[str | None, tuple[bool, ...]] = {}
+    for trial, name in zip(study.trials[1:], given(study)[1:], strict=True):
+        assert by_name.setdefault(name, cell_by_hand(trial.params)) == cell_by_hand(trial.params)
+    first = cell_by_hand(study.trials[0].params)  # counts in its cell, found by its values
+    assert len(set(by_name.values())) == len(by_name) and len({first, *by_name.values()}) == 32
+    best = Counter(given(study)).most_common(1)[0][0]
+    assert by_name[best][:3] == (False, False, False)  # where the best values are
+    assert "arm depth in [1, 4], kind" in str(explain(study.best_trial))
+
+
+class Watch(RandomSampler):
+    """Notes which trials and distributions it is shown."""
+
+    seen: list[tuple[int, list[FrozenTrial]]]
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any
+    ) -> Any:
+        done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        self.seen.append((trial.number, done))
+        assert all(t.distributions[param_name] == param_distribution for t in done)
+        return super().sample_independent(study, trial, param_name, param_distribution)
+
+
+def test_the_sampler_inside_sees_the_cell_as_the_search_space() -> None:
+    seen: list[tuple[int, list[FrozenTrial]]] = []
+
+    def inner(seed: int) -> Watch:
+        watch = Watch(seed)
+        watch.seen = seen
+        return watch
+
+    study = run(boasf(n_trials=80, inner=inner, search_space=SPACE), 80)
+    cells = [cell_by_hand(t.params) for t in study.trials]
+    assert sum(len(done) for _, done in seen) > 80
+    for number, done in seen:
+        own = [i for i in range(number) if cells[i] == cells[number]]
+        assert [t.number for t in done] == own
+
+
+def test_rounds_are_stored_followed_and_plotted() -> None:
+    study = run(boasf(n_trials=80, search_space=SPACE, temperature=0.1), 80)
+    report = arm_report(study)
+    assert len(report.rounds[0].arms) == 32 and len(report.rounds) == 3
+    assert report.opened[0] == 0 and len(set(given(study)[:32])) == 32
+    for number, outcome in enumerate(report.rounds):
+        first, last = (*report.opened, 80)[number : number + 2]
+        pulled = {report.names.index(str(name)) for name in given(study)[first:last]}
+        assert pulled <= set(outcome.arms)
+    figure = plot_arm_allocation(study)
+    assert any("kind = p" in str(trace.name) for trace in figure.data)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_search_goes_on_as_if_it_had_never_stopped(declared: bool) -> None:
+    def sampler() -> BOASFSampler:
+        space = {"search_space": SPACE} if declared else {}
+        inner = partial(TPESampler, n_startup_trials=3)
+        return BOASFSampler(split=2, n_trials=60, inner=inner, seed=4, **space)
+
+    whole, rest = run(sampler(), 50), run(sampler(), 20)
+    rest.sampler = sampler()
+    rest.optimize(five, n_trials=30)
+    assert params(rest) == params(whole)
+    assert [r.to_dict() for r in arm_report(rest).rounds] == [
+        r.to_dict() for r in arm_report(whole).rounds
+    ]
+
+
+def test_workers_get_different_cells_and_share_the_rounds() -> None:
+    study = optuna.create_study(sampler=boasf(n_trials=200, search_space=SPACE))
+    other = optuna.load_study(
+        study_name=study.study_name,
+        storage=study._storage,
+        sampler=boasf(n_trials=200, search_space=SPACE),
+    )
+    trials = [worker.ask() for _ in range(16) for worker in (study, other)]
+    for trial in trials:
+        trial.suggest_float("x", 0, 1)
+    assert len(set(given(study))) == 32
+    for trial in trials:
+        study.tell(trial, five(trial))
+    study.optimize(five, n_trials=60)
+    other.optimize(five, n_trials=60)
+    assert arm_report(study).rounds == arm_report(other).rounds
+    assert len({r.index for r in arm_report(study).rounds}) == len(arm_report(study).rounds)
+
+
+def test_cells_that_have_nothing_left_leave() -> None:
+    study = run(boasf(n_trials=40, max_arms=4), 11, grid)
+    report = arm_report(study)
+    assert report.names == (
+        "i in [1, 2], j = 0", "i in [1, 2], j in {1, 2}",
+        "i in [3, 4], j = 0", "i in [3, 4], j in {1, 2}",
+    )  # fmt: skip
+    assert sum("has no configuration left to try" in note for note in report.notes) == 3
+    study.optimize(grid, n_trials=1)
+    assert len({json.dumps(p, sort_keys=True) for p in params(study)}) == 12
+    assert [row.pulls for row in arm_report(study).table()] == [2, 4, 2, 4]
+
+
+# --- values that are decided beforehand -------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_held_values_decide_the_cell_as_far_as_they_go() -> None:
+    study = run(boasf(n_trials=100, search_space=SPACE), 40)
+    rounds = arm_report(study).rounds
+    whole = {"x": 0.9, "rate": 0.5, "depth": 9, "part": 0.9, "kind": True}
+    study.enqueue_trial(whole)
+    study.enqueue_trial({"x": 0.75, "kind": None})
+    study.optimize(five, n_trials=2)
+    first, second = study.trials[-2:]
+    assert first.params == whole and second.params["x"] == 0.75 and second.params["kind"] is None
+    cells = Split(2).cells(SPACE)
+    assert given(study)[-1] == cells.names[cells.allowed(second.params)[0]]
+    assert arm_report(study).rounds == rounds  # nobody's round was opened for them
+    study.sampler = PartialFixedSampler({"x": 0.2}, study.sampler)
+    study.optimize(five, n_trials=20)
+    assert {p["x"] for p in params(study)[42:]} == {0.2}
+    assert len(set(given(study)[42:])) > 4
+
+
+def test_a_trial_that_asks_for_less_belongs_to_the_cell_that_it_was_given() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.number and trial.suggest_categorical("skip", [False, True]):
+            return 0.5
+        return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+
+    study = run(boasf(n_trials=60), 40, objective)
+    report = arm_report(study)
+    assert len(report.names) == 4 and len(report.records) == 40
+    assert any("x" not in p for p in params(study))
+    for row, cell in zip(report.table(), report.names, strict=True):
+        assert row.pulls == given(study).count(cell) + (cell == _first(study, report.names))
+
+
+def _first(study: Study, names: tuple[str, ...]) -> str:
+    """The cell of the trial that was drawn before there were cells."""
+    x, y = (study.trials[0].params[n] >= 0.5 for n in "xy")
+    return str(names[2 * x + y])
+
+
+def test_cells_that_always_fail_are_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return 1 / 0 if x >= 0.5 else x
+
+    optuna.logging.enable_propagation()
+    study = run(
+        boasf(n_trials=40, search_space={"x": SPACE["x"]}), 40, objective, study_name="fails"
+    )
+    optuna.logging.disable_propagation()
+    assert "the cell x in [0.5, 1] has failed in all of its trials" in caplog.text
+    assert sum(t.state == TrialState.FAIL for t in study.trials) == 3
+    assert "x in [0.5, 1] failed in all of its trials." in arm_report(study).notes
+
+
+# --- arguments ------------------------------------------------------------------------------
+
+
+def test_a_report_needs_no_sampler_and_other_splits_do_not_mix() -> None:
+    study = run(boasf(n_trials=40), 40)
+    rounds = arm_report(study).rounds
+    study.sampler = RandomSampler(seed=0)
+    assert arm_report(study, split=2).rounds == rounds
+    assert arm_report(study, split={"x": 3}).rounds == ()
+    study.sampler = boasf(n_trials=60, split={"x": 4})
+    study.optimize(five, n_trials=20)
+    assert len(arm_report(study).names) == 4 and len(arm_report(study).rounds) >= 1
+    assert arm_report(study, split=2).rounds == rounds
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"split": 1}, "split must be a whole number >= 2"),
+        ({"split": {"x": 1}}, "split must be a whole number >= 2"),
+        ({"split": {}}, "split must be a whole number >= 2"),
+        ({"split": 2, "max_arms": 1}, "max_arms must be at least 2"),
+        ({"split": 2, "arm": "kind"}, "give one of them"),
+        ({"split": {"z": 2}, "search_space": SPACE}, "'z' is no parameter"),
+        ({"split": 64, "search_space": {"x": SPACE["x"]}}, "max_arms is 32"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        BOASFSampler(n_trials=9, **options)
+
+
+def test_what_cannot_be_split_is_said_in_the_first_trial_that_would_have_a_cell() -> None:
+    study = run(boasf(n_trials=9), 1, lambda t: t.suggest_float("x", 0, 1))
+    study.sampler = boasf(n_trials=9, split={"y": 2})
+    with pytest.raises(ValueError, match="'y' is no parameter of the space"):
+        study.optimize(five, n_trials=1)
+    with pytest.raises(ValueError, match="its cells are not known yet"):
+        arm_report(optuna.create_study(), split=2)
+
+
+def test_parameters_that_make_too_many_cells_are_named() -> None:
+    study = run(boasf(n_trials=20, max_arms=8), 3)
+    report = arm_report(study)
+    assert len(report.names) == 8
+    assert any("max_arms is 8: rate, x." in note for note in report.notes)
