@@ -150,7 +150,7 @@ def _signature(recipe: Recipe) -> Signature:
     own = signature(recipe).parameters
     options = [p for p in own.values() if p.kind != p.VAR_KEYWORD]
     if len(options) < len(own):  # it takes the shared ones too
-        shared = signature(recipes.made).parameters
+        shared = signature(recipes.make_proposer).parameters
         options += [shared[name] for name in recipes.Options.__annotations__]
     options.append(Parameter("seed", Parameter.KEYWORD_ONLY, default=None))
     return Signature([*passed, *(p.replace(kind=Parameter.KEYWORD_ONLY) for p in options)])

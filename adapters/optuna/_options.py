@@ -10,7 +10,7 @@ from optuna.samplers import BaseSampler
 
 from automl_plugins._arguments import at_least, one_of
 from automl_plugins.proposers.models import FailedTrials
-from automl_plugins.recipes import Options
+from automl_plugins.recipes.without_memory import Options
 
 from .trials import Cost
 

@@ -13,7 +13,7 @@ from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
-from automl_plugins.recipes import AcquisitionName
+from automl_plugins.recipes.without_memory import AcquisitionName
 
 from ._options import of_proposer
 from .proposer_sampler import ProposerSampler

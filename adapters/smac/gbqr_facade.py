@@ -19,7 +19,7 @@ from smac.multi_objective.abstract_multi_objective_algorithm import (
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
-from automl_plugins.recipes import Options, boosted, gbqr
+from automl_plugins.recipes import Options, gbqr, gbqr_surrogate
 
 from .acquisition import EIPerSecond, QuantileBound
 from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
@@ -139,7 +139,7 @@ class GBQRFacade(HyperparameterOptimizationFacade):
         """GBQR's surrogate; ``per_second`` for use with ``EIPerSecond``."""
         return SurrogateModel(
             scenario.configspace,
-            boosted(per_second=per_second),
+            gbqr_surrogate(per_second=per_second),
             instance_features=scenario.instance_features,
             seed=scenario.seed,
         )

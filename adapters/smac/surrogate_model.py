@@ -10,11 +10,11 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from smac.model.abstract_model import AbstractModel
 
-from automl_plugins.proposers.models import seeded
-from automl_plugins.recipes import boosted
+from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
+from automl_plugins.surrogates.base import Surrogate, check_surrogate, seeded
 
 from ._meta import described
 
@@ -54,20 +54,14 @@ class SurrogateModel(AbstractModel):
     def __init__(
         self,
         configspace: ConfigurationSpace,
-        surrogate: Any = None,
+        surrogate: Surrogate | None = None,
         *,
         instance_features: dict[str, list[int | float]] | None = None,
         pca_components: int | None = 7,
         seed: int = 0,
     ) -> None:
-        surrogate = boosted() if surrogate is None else surrogate
-        if isinstance(surrogate, type) or not all(
-            callable(getattr(surrogate, method, None)) for method in ("fit", "predict")
-        ):
-            raise TypeError(
-                "surrogate must be an object with fit(X, y) and predict(X), such as"
-                f" automl_plugins.surrogates.RandomForest(), got {surrogate!r}."
-            )
+        surrogate = gbqr_surrogate() if surrogate is None else surrogate
+        check_surrogate(surrogate)
         super().__init__(
             configspace,
             instance_features=instance_features,

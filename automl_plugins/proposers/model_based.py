@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins._arguments import at_least, one_of
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
     lower_confidence_bound,
@@ -34,6 +35,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import PendingAware, Promising, RecordedTemplate
 
 FloatArray = npt.NDArray[np.float64]
 Acquisition = Literal["ei", "bound"]
@@ -49,6 +51,17 @@ _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving
 _PROMISE = 0.05  # of the range of the earlier tasks' losses, from the best of each
 
 _PLATEAU_ROWS = 64  # the best rows, among which plateaus are looked for
+
+_LEAST = {  # of the settings that are numbers
+    "xi": 0,
+    "beta": 0,
+    "cost_budget": 1,
+    "interleave": 2,
+    "balance": 1,
+    "n_startup": 0,
+    "n_candidates": 1,
+    "n_recorded": 0,
+}
 
 _RADIUS = 0.02  # around what the model does not know, see ``pending_distance``
 _SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
@@ -80,10 +93,12 @@ class ProposerSettings:
             then asked at once, after ``n_startup`` rows (0 unless set).
         n_recorded: First evaluations for which the best recorded configurations of the earlier
             tasks are chosen among where the tasks promise nearly their best, or better, of
-            another one. The surrogate knows them, ``best_recorded(space)`` (n, d), and the loss
-            that is promised, ``promised(features)`` (m,), where each task had [0, 1].
+            another one; for a ``RecordedTemplate`` of ``Promising`` surrogates.
         leave_plateaus: Whether a candidate beside evaluations of equal losses gains nothing, see
             ``plateau_radii``.
+
+    Raises:
+        ValueError: For a setting outside its range.
     """
 
     models: ModelSettings
@@ -102,6 +117,14 @@ class ProposerSettings:
     informed: bool = False
     n_recorded: int = 0
     leave_plateaus: bool = True
+
+    def __post_init__(self) -> None:
+        one_of("acquisition", self.acquisition, get_args(Acquisition))
+        one_of("refit", self.refit, get_args(Refit))
+        for name, low in _LEAST.items():
+            at_least(name, getattr(self, name), low)
+        if not 0.0 <= self.cost_exponent <= 1.0:
+            raise ValueError(f"cost_exponent must lie in [0, 1], got {self.cost_exponent!r}.")
 
 
 def refit_point(n: int) -> int:
@@ -229,7 +252,7 @@ class ModelBasedProposer:
         unknown = space.features(earlier.vectors[models.n_rows :])
         running = earlier.status[models.n_rows :] == Status.RUNNING
         radius = np.full(len(unknown), _RADIUS)
-        if running.any() and hasattr(models.surrogate, "beside"):
+        if running.any() and isinstance(models.surrogate, PendingAware):
             # Those no longer look promising by themselves: only copies must be kept away.
             known = unknown[running]
             surrogate = models.surrogate.beside(known[~np.isnan(known).all(axis=1)])
@@ -303,14 +326,18 @@ class ModelBasedProposer:
         vector: FloatArray,
     ) -> Candidates | None:
         """The best of earlier tasks that were not observed here; None where another may come."""
-        voting = models.shares is not None and sum(models.shares.values()) > 0.0
-        if len(history.before(k)) >= self.settings.n_recorded or not voting:
+        surrogate, template = models.surrogate, self.settings.models.surrogate
+        if len(history.before(k)) >= self.settings.n_recorded:
+            return None
+        if not isinstance(surrogate, Promising) or not isinstance(template, RecordedTemplate):
+            return None
+        if sum(surrogate.shares_.values()) <= 0.0:
             return None
         # Nearly the best that all of them had, or better: processes extrapolate, and what was
         # recorded keeps the promise.
-        if models.surrogate.promised(space.features(vector[None]))[0] >= _PROMISE:
+        if surrogate.promised(space.features(vector[None]))[0] >= _PROMISE:
             return None
-        vectors = self.settings.models.surrogate.best_recorded(space)
+        vectors = template.best_recorded(space)
         seen = np.sort(space.keys(history.vectors))
         repeated = repeats(space, vectors, seen, taken(space, history, k))
         fresh = vectors[~repeated & space.agrees(vectors, fixed)]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins._arguments import at_least, one_of
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.proposers.proposal import SurrogateFailure
-from automl_plugins.proposers.targets import Target, Targets, effective_losses, transform
+from automl_plugins.proposers.targets import TARGETS, Target, Targets, effective_losses, transform
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import Feasibility, QuantileBoosting, RunningTime
+from automl_plugins.surrogates.base import (
+    Surrogate,
+    SurrogateTemplate,
+    Voting,
+    check_surrogate,
+    seeded,
+)
 
 FloatArray = npt.NDArray[np.float64]
 FailedTrials = Literal["avoid", "ignore"]
@@ -31,19 +38,29 @@ class ModelSettings:
     """What is fitted on a history.
 
     Attributes:
-        surrogate: Template of the loss model; copied, never fitted itself. One that depends on
-            the search space has a method ``for_space(space)`` that returns the template.
+        surrogate: Template of the loss model; copied, never fitted itself.
         target: Transform of the losses.
         max_rows: Rows the models see at most: the best half, and others at random; None for all.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
         timed: Whether to model the running time.
+
+    Raises:
+        ValueError: For a setting outside its range.
+        TypeError: For a surrogate without ``fit`` and ``predict``.
     """
 
-    surrogate: Any = field(default_factory=QuantileBoosting)
+    surrogate: Surrogate | SurrogateTemplate = field(default_factory=QuantileBoosting)
     target: Target = "log_regret"
     max_rows: int | None = 500
     failed_trials: FailedTrials = "avoid"
     timed: bool = False
+
+    def __post_init__(self) -> None:
+        at_least("max_rows", self.max_rows, 2)
+        one_of("target", self.target, TARGETS)
+        one_of("failed_trials", self.failed_trials, get_args(FailedTrials))
+        if not isinstance(self.surrogate, SurrogateTemplate):
+            check_surrogate(self.surrogate)
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ class FittedModels:
         n_rows: Finished rows that were known.
     """
 
-    surrogate: Any
+    surrogate: Surrogate
     targets: Targets
     best: float
     best_rows: npt.NDArray[np.int64]
@@ -103,7 +120,7 @@ class FittedModels:
     @property
     def shares(self) -> Mapping[str, float] | None:
         """Share of each earlier task in the predictions, where the surrogate tells them."""
-        return getattr(self.surrogate, "shares_", None)
+        return self.surrogate.shares_ if isinstance(self.surrogate, Voting) else None
 
 
 def fit_models(
@@ -128,7 +145,7 @@ def fit_models(
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
     try:
         template = settings.surrogate
-        if hasattr(template, "for_space"):
+        if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)
         surrogate = seeded(template, streams.integer("surrogate", n))
         surrogate.fit(features[known[rows]], targets.values[rows])
@@ -149,14 +166,6 @@ def fit_models(
         feasibility=feasibility,
         n_rows=n,
     )
-
-
-def seeded(surrogate: Any, seed: int) -> Any:
-    """A copy of ``surrogate`` with its random state set, if it has one."""
-    fresh = copy.deepcopy(surrogate)
-    if hasattr(fresh, "random_state"):
-        fresh.random_state = seed
-    return fresh
 
 
 def thin_out(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
-    from automl_plugins.surrogates.base import Surrogate
+    from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate
     from automl_plugins.surrogates.blended import Blended
     from automl_plugins.surrogates.distance_aware import DistanceAware
     from automl_plugins.surrogates.feasibility import Feasibility
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
-        "base": ["Surrogate"],
+        "base": ["Surrogate", "SurrogateTemplate"],
         "blended": ["Blended"],
         "distance_aware": ["DistanceAware"],
         "feasibility": ["Feasibility"],
@@ -43,5 +43,6 @@ __all__ = [
     "RunningTime",
     "Sources",
     "Surrogate",
+    "SurrogateTemplate",
     "TwoStageTransfer",
 ]

@@ -11,13 +11,19 @@ Notation of this package::
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from automl_plugins.spaces.vector_space import VectorSpace
+
 FloatArray = npt.NDArray[np.float64]
+S = TypeVar("S")
 Seed = int | np.random.Generator | None
 
 
@@ -25,13 +31,87 @@ Seed = int | np.random.Generator | None
 class Surrogate(Protocol):
     """A model of the loss: scikit-learn manners, and an uncertainty beside each prediction."""
 
-    def fit(self, X: FloatArray, y: FloatArray) -> Self:
+    def fit(self, X: FloatArray, y: FloatArray) -> Any:
         """Learn from ``X`` (n, f) and ``y`` (n,); one row and constant targets are legal."""
         ...
 
     def predict(self, X: FloatArray) -> Any:
         """Return ``(mean, std)``, each (m,), or one array (m,) that is itself a bound."""
         ...
+
+
+@runtime_checkable
+class Seeded(Protocol):
+    """A surrogate whose fit draws: ``random_state`` is set before each fit."""
+
+    random_state: Any
+
+
+@runtime_checkable
+class PendingAware(Surrogate, Protocol):
+    """A surrogate that knows what evaluations under way will tell."""
+
+    def beside(self, pending: FloatArray) -> Surrogate:
+        """A copy for which configurations with features ``pending`` (p, f) are observed."""
+        ...
+
+
+@runtime_checkable
+class Voting(Protocol):
+    """A fitted surrogate in which earlier tasks vote."""
+
+    shares_: Mapping[str, float]
+
+
+@runtime_checkable
+class Promising(Voting, Protocol):
+    """One that knows what the earlier tasks promise, in [0, 1] where each had its losses."""
+
+    def promised(self, X: FloatArray) -> FloatArray:
+        """Promised losses (m,) at features ``X`` (m, f)."""
+        ...
+
+
+@runtime_checkable
+class SurrogateTemplate(Protocol):
+    """What makes the surrogates of different search spaces."""
+
+    def for_space(self, space: VectorSpace) -> Surrogate:
+        """An unfitted surrogate for features of ``space``."""
+        ...
+
+
+@runtime_checkable
+class RecordedTemplate(SurrogateTemplate, Protocol):
+    """One that knows the best recorded configurations of earlier tasks."""
+
+    def best_recorded(self, space: VectorSpace) -> FloatArray:
+        """Their vectors (n, d) in ``space``, distinct."""
+        ...
+
+
+def check_surrogate(surrogate: Any, allowed: str = "") -> None:
+    """Raise TypeError unless ``surrogate`` is an object with ``fit`` and ``predict``.
+
+    Args:
+        surrogate: What was given.
+        allowed: What else could have been given.
+    """
+    for method in ("fit", "predict"):
+        if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):
+            raise TypeError(
+                f"surrogate must be {allowed}an object with fit(X, y) and predict(X), such as"
+                " automl_plugins.surrogates.RandomForest(),"
+                f" got {surrogate!r} without a usable {method}."
+            )
+
+
+def seeded(surrogate: S, seed: Any) -> S:
+    """A copy of ``surrogate`` with its random state set, if it has one."""
+    fresh = copy.deepcopy(surrogate)
+    if isinstance(fresh, Seeded):
+        fresh.random_state = seed
+    return fresh
 
 
 def validated(X: Any, y: Any = None) -> tuple[FloatArray, FloatArray]:

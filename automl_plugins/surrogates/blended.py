@@ -12,15 +12,14 @@ Notation of this module::
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, validated
+from automl_plugins.surrogates.base import FloatArray, Surrogate, seeded, validated
 from automl_plugins.surrogates.distance_aware import DistanceAware, squared_distances
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 
@@ -71,7 +70,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         earlier: Earlier | None = None,
-        surrogate: Any = None,
+        surrogate: Surrogate | None = None,
         *,
         patience: float = 4.0,
         caution: float = 2.0,
@@ -102,7 +101,8 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             X, y = validated(X, y)
             p = self._predicted(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
-            self.surrogate_ = self._fresh().fit(X, y - self.vote_ * p)
+            own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
+            self.surrogate_ = seeded(own, self.random_state).fit(X, y - self.vote_ * p)
             self._points = np.nan_to_num(X, nan=_INACTIVE)
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
             self._scale = 1.0
@@ -135,15 +135,6 @@ class Blended(BaseEstimator):  # type: ignore[misc]
 
     def _predicted(self, X: FloatArray) -> FloatArray:
         return np.zeros(len(X)) if self.earlier is None else np.asarray(self.earlier(X))
-
-    def _fresh(self) -> Any:
-        if self.surrogate is None:
-            made: Any = DistanceAware(QuantileBoosting())
-        else:
-            made = copy.deepcopy(self.surrogate)
-        if hasattr(made, "random_state"):
-            made.random_state = self.random_state
-        return made
 
 
 def vote(y: FloatArray, p: FloatArray, patience: float, caution: float) -> float:

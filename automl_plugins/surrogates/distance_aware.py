@@ -7,15 +7,13 @@ firmly as it does on the observations. This wrapper adds what a Gaussian process
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from automl_plugins.surrogates.base import validated
-
-FloatArray = npt.NDArray[np.float64]
+from automl_plugins.surrogates.base import FloatArray, Surrogate, seeded, validated
 
 _INACTIVE = 0.5  # stands in for the value of an inactive feature, whose flag is what differs
 _MANY_ROWS = 256  # observations from which a fit for one proposal is too dear
@@ -39,7 +37,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        surrogate: Any,
+        surrogate: Surrogate,
         *,
         strength: float = 0.6,
         floor: float = 0.0,
@@ -94,9 +92,8 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
             seen.surrogate_ = self._fitted(np.vstack([X, pending]), np.append(y, supposed))
         return seen
 
-    def _fitted(self, X: FloatArray, y: FloatArray) -> Any:
-        surrogate = copy.deepcopy(self.surrogate)
-        surrogate.random_state = self.random_state
+    def _fitted(self, X: FloatArray, y: FloatArray) -> Surrogate:
+        surrogate = seeded(self.surrogate, self.random_state)
         surrogate.fit(X, y)
         return surrogate
 

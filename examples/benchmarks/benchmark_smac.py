@@ -38,7 +38,7 @@ from smac.initial_design import RandomInitialDesign
 from smac.model.random_forest.random_forest import RandomForest
 from smac.runhistory import TrialInfo, TrialValue
 
-from automl_plugins.recipes import boosted, ei_per_second
+from automl_plugins.recipes import ei_per_second, gbqr_surrogate
 from automl_plugins.replay import Method, Table, replay
 
 RETRAINED = partial(HyperparameterOptimizationFacade.get_config_selector, retrain_after=1)
@@ -71,7 +71,9 @@ def per_second(scenario: Scenario) -> ProposerConfigSelector:
 
 
 def two_outputs(scenario: Scenario) -> SurrogateModel:
-    return SurrogateModel(scenario.configspace, boosted(per_second=True), seed=scenario.seed)
+    return SurrogateModel(
+        scenario.configspace, gbqr_surrogate(per_second=True), seed=scenario.seed
+    )
 
 
 QUALITY: dict[str, Method] = {

@@ -81,7 +81,7 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
         "tst": partial(recipes.tst, left),
         "tst_m": partial(recipes.tst, left, distance="meta_features", meta_features=task),
         "tst_paper": partial(recipes.tst, left, paper=True),
-        "tst_alone": partial(recipes.made, TwoStageTransfer(), target="raw"),
+        "tst_alone": partial(recipes.make_proposer, TwoStageTransfer(), target="raw"),
         "blended": partial(recipes.blended, left, meta_features=task),
         "blended_mean": partial(recipes.blended, left),
         "gbqr_diverse": partial(_after_diverse, left, task),

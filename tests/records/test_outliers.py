@@ -85,9 +85,9 @@ RECIPES: dict[str, Callable[[], Proposer]] = {
     "gbqr per second": lambda: recipes.gbqr(per_second=True),
     "thesis": recipes.gbqr_thesis,
     "ei per second": recipes.ei_per_second,
-    "gp": lambda: recipes.made(GaussianProcess(), target="standardize"),
-    "gp log": lambda: recipes.made(GaussianProcess(), target="log_regret"),
-    "extra trees": lambda: recipes.made(ExtraTrees(n_trees=10), target="log_regret"),
+    "gp": lambda: recipes.make_proposer(GaussianProcess(), target="standardize"),
+    "gp log": lambda: recipes.make_proposer(GaussianProcess(), target="log_regret"),
+    "extra trees": lambda: recipes.make_proposer(ExtraTrees(n_trees=10), target="log_regret"),
     "tst": lambda: recipes.tst(memory(np.array([LARGEST, 0.1, 0.5, 0.3, -LARGEST, 1e308]))),
     "blended": lambda: recipes.blended(
         memory(np.array([LARGEST, 0.1, 0.5, 0.3, 0.2, 1e308])), n_suggested=2
@@ -125,7 +125,7 @@ def test_every_recipe_continues(name: str, losses: list[float], data: st.DataObj
 
 @pytest.mark.parametrize("target", ["standardize", "log_regret"])
 def test_a_region_of_the_largest_losses_is_left(target: Target) -> None:
-    proposer = recipes.made(GaussianProcess(), target=target)
+    proposer = recipes.make_proposer(GaussianProcess(), target=target)
     points = history(np.full(12, math.nan)).vectors
     losses = (points[:, 0] - 0.3) ** 2 + (points[:, 1] - 0.6) ** 2
     losses[points[:, 0] > 0.75] = LARGEST

@@ -81,10 +81,10 @@ def test_without_observations_the_earlier_tasks_alone() -> None:
 
 
 def test_the_default_surrogate_is_that_of_gbqr() -> None:
-    from automl_plugins.recipes import boosted
+    from automl_plugins.recipes import gbqr_surrogate
 
     default = Blended(first_column, random_state=3).fit(X, Y).predict(NEW)
-    named = Blended(first_column, boosted(), random_state=3).fit(X, Y).predict(NEW)
+    named = Blended(first_column, gbqr_surrogate(), random_state=3).fit(X, Y).predict(NEW)
     np.testing.assert_array_equal(default, named)
 
 

@@ -513,7 +513,7 @@ def test_a_model_that_fails_is_replaced_by_chance_with_one_warning(
 
 
 def recipe_of_failing(*, n_startup: int = 3) -> Proposer:
-    return recipes.made(Failing(), target="raw", n_startup=n_startup)
+    return recipes.make_proposer(Failing(), target="raw", n_startup=n_startup)
 
 
 def test_any_proposer_can_be_driven() -> None:

@@ -1,0 +1,196 @@
+"""Recipes that learn from the memory of earlier tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, Unpack
+
+from automl_plugins.meta.blending import BlendedTemplate
+from automl_plugins.meta.factorization import MatrixFactorization
+from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.task_memory import AlignedMemory, task_memory
+from automl_plugins.meta.transfer import TransferTemplate
+from automl_plugins.proposers.fallback import WithFallback
+from automl_plugins.proposers.pipelines import PipelineProposer, Start
+from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.surrogates.base import Surrogate
+from automl_plugins.surrogates.two_stage import Distance
+
+from .without_memory import Options, gbqr, gbqr_surrogate, make_proposer, preset_options
+
+_RECORDED = 3  # first evaluations of tst, chosen among the best of earlier tasks
+
+
+class TransferArguments(TypedDict, total=False):
+    """Own arguments of all recipes that learn from a memory, but for the memory."""
+
+    task: str | None
+    meta_features: Mapping[str, float] | None
+
+
+class TSTArguments(TransferArguments, total=False):
+    """Own arguments of ``tst``."""
+
+    distance: Distance
+    bandwidth: float | None
+    paper: bool
+
+
+class BlendedArguments(TransferArguments, total=False):
+    """Own arguments of ``blended``."""
+
+    surrogate: Surrogate | None
+    n_suggested: int
+    balance: int | None
+
+
+class PMFArguments(TransferArguments, total=False):
+    """Own arguments of ``pmf``."""
+
+    model: MatrixFactorization | None
+    n_start: int
+    xi: float
+    start: Start | None
+    paper: bool
+
+
+def tst(
+    memory: Memory | AlignedMemory,
+    *,
+    task: str | None = None,
+    meta_features: Mapping[str, float] | None = None,
+    distance: Distance = "ranks",
+    bandwidth: float | None = None,
+    paper: bool = False,
+    **options: Unpack[Options],
+) -> WithFallback:
+    """Two-stage transfer (Wistuba 2016): the processes of earlier tasks vote while they agree.
+
+    Where nothing was recorded a process can promise more than any task ever gave. If in the first
+    three evaluations the tasks promise nearly their best or better, the best recorded
+    configuration of each is chosen among instead. The paper chooses among all.
+
+    Args:
+        memory: The earlier tasks.
+        task: Name of this task; its own runs in the memory are left out.
+        meta_features: Those of this task, for ``distance="meta_features"``.
+        distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
+        bandwidth: See ``TwoStageTransfer``.
+        paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, which
+            says what still differs, conditioned anew on every evaluation; failures are not
+            learnt (``failed_trials="ignore"``). Where the authors predict a whole grid, spaces of
+            more than ``n_candidates=1000`` configurations are searched by random configurations
+            and local search.
+        **options: See above.
+
+    Raises:
+        TypeError: For what is no memory.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
+    """
+    settings: dict[str, Any] = {"n_recorded": _RECORDED}
+    plain = gbqr(**options)
+    if paper:
+        options = preset_options(options, n_candidates=1000, max_rows=None, failed="ignore")
+        settings = {"refit": "always", "leave_plateaus": False}
+    known = task_memory(memory, task=task)
+    template = TransferTemplate(
+        known,
+        paper=paper,
+        distance=distance,
+        bandwidth=bandwidth,
+        meta_features=meta_features,
+    )
+    proposer = make_proposer(template, target="raw", informed=True, **settings, **options)
+    return WithFallback(proposer, plain, memory=known)
+
+
+def blended(
+    memory: Memory | AlignedMemory,
+    *,
+    task: str | None = None,
+    meta_features: Mapping[str, float] | None = None,
+    surrogate: Surrogate | None = None,
+    n_suggested: int = 5,
+    balance: int | None = 5,
+    **options: Unpack[Options],
+) -> WithFallback:
+    """Blended optimisation (thesis ch. 6): the memory decides first, GBQR more and more.
+
+    The design ``diverse`` suggests the first configurations; then the meta-learner and GBQR vote.
+
+    Args:
+        memory: The earlier tasks.
+        task: Name of this task; its own runs in the memory are left out.
+        meta_features: Those of this task; without them the meta-learner predicts their mean.
+        surrogate: What votes more and more; None takes that of ``gbqr``.
+        n_suggested: Evaluations before anything is voted on; 0 begins with the meta-learner.
+        balance: See ``ProposerSettings``.
+        **options: See above.
+
+    Raises:
+        TypeError: For what is no memory.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
+    """
+    known = task_memory(memory, task=task)
+    template = BlendedTemplate(
+        known, gbqr_surrogate() if surrogate is None else surrogate, meta_features=meta_features
+    )
+    voted = make_proposer(
+        template, target="normal_scores", informed=True, balance=balance, **options
+    )
+    start = SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=meta_features)
+    return WithFallback(start, gbqr(**options), memory=known)
+
+
+def pmf(
+    memory: Memory | AlignedMemory,
+    *,
+    task: str | None = None,
+    meta_features: Mapping[str, float] | None = None,
+    model: MatrixFactorization | None = None,
+    n_start: int = 5,
+    xi: float = 0.01,
+    start: Start | None = None,
+    paper: bool = False,
+    **options: Unpack[Options],
+) -> WithFallback:
+    """Probabilistic matrix factorisation (Fusi 2018) over the configurations of a memory.
+
+    Args:
+        memory: The earlier tasks.
+        task: Name of this task; its own runs in the memory are left out.
+        meta_features: Those of this task; without them the start is the same for all tasks.
+        model: Settings of the factorisation, or one fitted on this memory; None takes the default.
+        n_start: Configurations that are proposed before the model is asked.
+        xi: Improvement below which EI gains nothing.
+        start: ``"portfolio"`` or ``"nearest"``, see ``PipelineProposer``; None is the portfolio,
+            the nearest for the paper.
+        paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, which
+            says what it leaves open and what losses it expects. What still differs: a failed
+            evaluation counts as the worst instead of as missing; expected improvement divides by
+            the standard deviation where the paper prints the variance; running evaluations
+            count; after the known configurations GBQR continues.
+        **options: See above; for the search after all known configurations are evaluated.
+
+    Raises:
+        TypeError: For what is no memory.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
+    """
+    from automl_plugins.meta.factorization import MatrixFactorization
+
+    if paper and model is None:
+        model = MatrixFactorization.paper()
+    known, plain = task_memory(memory, task=task), gbqr(**options)
+    pipelines = PipelineProposer(
+        known,
+        fallback=plain,
+        model=model,
+        meta_features=meta_features,
+        n_start=n_start,
+        xi=xi,
+        start=("nearest" if paper else "portfolio") if start is None else start,
+    )
+    return WithFallback(pipelines, plain, memory=known)
