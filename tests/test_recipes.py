@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.pipelines import PipelineProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.recipes import with_memory, without_memory
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
@@ -293,3 +295,21 @@ def test_costs_outside_their_range_are_refused_at_once() -> None:
 def test_an_option_that_is_no_number_is_refused_by_name(option: str) -> None:
     with pytest.raises(TypeError, match=f"{option} must be a number >= .*got 'many'"):
         recipes.gbqr(**{option: "many"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "options", "given"),
+    [
+        (recipes.gbqr, without_memory.GBQROptions, set()),
+        (recipes.ei_per_second, without_memory.EIPerSecondOptions, set()),
+        (recipes.surrogate, without_memory.SurrogateOptions, {"surrogate"}),
+        (recipes.tst, with_memory.TSTOptions, {"memory"}),
+        (recipes.blended, with_memory.BlendedOptions, {"memory"}),
+        (recipes.pmf, with_memory.PMFOptions, {"memory"}),
+    ],
+)
+def test_adapters_offer_all_arguments_of_a_recipe(
+    recipe: Callable[..., Any], options: type, given: set[str]
+) -> None:
+    own = set(signature(recipe).parameters) - {"options"} - given
+    assert options.__annotations__.keys() == own | without_memory.Options.__annotations__.keys()

@@ -52,7 +52,7 @@ def test_shown_as_constructed(text: str) -> None:
 
 def test_arguments_are_not_held_and_mistakes_are_those_of_the_constructor() -> None:
     long = GBQRSampler(independent_sampler=RandomSampler(), ordinal={"x": ["a", "b"]})
-    assert repr(long) == "GBQRSampler(independent_sampler=<RandomSampler>, ordinal=<dict of 1>)"
+    assert repr(long) == "GBQRSampler(ordinal=<dict of 1>, independent_sampler=<RandomSampler>)"
     assert len(pickle.dumps(SuccessiveFilteringPruner())) < 2000
     with pytest.raises(TypeError, match="sed"):
         UCB1(sed=1)  # type: ignore[call-arg]

@@ -91,8 +91,8 @@ def own_name(memory: Any, trials: Trials) -> str | None:
 
 
 def in_space(
-    options: dict[str, Any], space: PyllSpace | None, own: str | None = None
-) -> dict[str, Any]:
+    options: Mapping[str, Any], space: PyllSpace | None, own: str | None = None
+) -> Mapping[str, Any]:
     """Options with trials by name as a memory of the core.
 
     Args:
@@ -105,7 +105,7 @@ def in_space(
     if own is not None:
         logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
     others = {name: trials for name, trials in named.items() if name != own}
-    return options | {"memory": TrialsMemory(others, space, task=options.get("task"))}
+    return {**options, "memory": TrialsMemory(others, space, task=options.get("task"))}
 
 
 def _named(memory: Any) -> Mapping[str, Trials] | None:

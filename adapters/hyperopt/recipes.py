@@ -20,15 +20,30 @@ it is from, what the model expects of it, and the share of each earlier task in 
 
 from __future__ import annotations
 
-from automl_plugins import recipes as core
+from typing import TYPE_CHECKING, Any, Unpack
 
-from .proposing import algorithm
+from automl_plugins import recipes as core
+from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.recipes.without_memory import (
+    EIPerSecondOptions,
+    GBQROptions,
+    SurrogateOptions,
+)
+from automl_plugins.surrogates import Surrogate
+
+from .proposing import ProposerAlgorithm
+
+if TYPE_CHECKING:
+    from automl_plugins.recipes.with_memory import BlendedOptions, PMFOptions, TSTOptions
+
+#: ``{name: its Trials}``, or what the recipes of the core take.
+AnyMemory = Any
 
 __all__ = ["blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"]
 
 
-@algorithm(core.gbqr)
-def gbqr() -> None:
+@ProposerAlgorithm
+def gbqr(*, seed: int | None = None, **options: Unpack[GBQROptions]) -> Proposer:
     """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
 
     LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, say which
@@ -52,10 +67,11 @@ def gbqr() -> None:
         fmin(objective, space, algo=gbqr, max_evals=60)
         fmin(objective, space, algo=gbqr(seed=1, alpha=0.2), max_evals=60)
     """
+    return core.gbqr(**options)
 
 
-@algorithm(core.ei_per_second)
-def ei_per_second() -> None:
+@ProposerAlgorithm
+def ei_per_second(*, seed: int | None = None, **options: Unpack[EIPerSecondOptions]) -> Proposer:
     """Expected improvement per second: what is likely to pay off, for the time it takes.
 
     A LightGBM model of ln seconds (van Hoof 2018, 5.2) divides the expected improvement of a
@@ -71,10 +87,16 @@ def ei_per_second() -> None:
 
         fmin(objective, space, algo=ei_per_second, timeout=3600)
     """
+    return core.ei_per_second(**options)
 
 
-@algorithm(core.surrogate)
-def surrogate() -> None:
+@ProposerAlgorithm
+def surrogate(
+    *,
+    surrogate: str | Surrogate = "quantile_boosting",
+    seed: int | None = None,
+    **options: Unpack[SurrogateOptions],
+) -> Proposer:
     """Bayesian optimisation with any surrogate: SMAC's forest, extra trees, a Gaussian process.
 
     Options, beside those that all take:
@@ -96,10 +118,11 @@ def surrogate() -> None:
 
         fmin(objective, space, algo=surrogate(surrogate="random_forest"), max_evals=60)
     """
+    return core.surrogate(surrogate, **options)
 
 
-@algorithm(core.tst)
-def tst() -> None:
+@ProposerAlgorithm
+def tst(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[TSTOptions]) -> Proposer:
     """Two-stage transfer surrogate (Wistuba 2016): earlier tasks vote while they agree.
 
     Useful from the first trial on.
@@ -119,10 +142,11 @@ def tst() -> None:
         earlier = {"monday": trials_1, "tuesday": trials_2}
         fmin(objective, space, algo=tst(memory=earlier), max_evals=30)
     """
+    return core.tst(memory, **options)
 
 
-@algorithm(core.pmf)
-def pmf() -> None:
+@ProposerAlgorithm
+def pmf(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[PMFOptions]) -> Proposer:
     """Probabilistic matrix factorisation (Fusi 2018) over the configurations of a memory.
 
     Options, beside those that all take:
@@ -136,10 +160,13 @@ def pmf() -> None:
             ``"nearest"``, the best ones of the tasks nearest by their meta-features.
         paper: Whether to follow the authors, see ``automl_plugins.recipes.pmf``.
     """
+    return core.pmf(memory, **options)
 
 
-@algorithm(core.blended)
-def blended() -> None:
+@ProposerAlgorithm
+def blended(
+    *, memory: AnyMemory, seed: int | None = None, **options: Unpack[BlendedOptions]
+) -> Proposer:
     """Blended optimisation (van Hoof 2018, ch. 6): a meta-learner votes first, GBQR ever more.
 
     The share of the meta-learner is in the document.
@@ -152,3 +179,4 @@ def blended() -> None:
         n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.
         balance: See ``gbqr``.
     """
+    return core.blended(memory, **options)

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
         record,
         write_history,
     )
-    from .recipes import EIPerSecondSampler, GBQRSampler
     from .replaying import optimizer
-    from .sampler import SurrogateSampler
+    from .samplers import EIPerSecondSampler, GBQRSampler, SurrogateSampler
     from .source_shares import source_shares
-    from .transfer_recipes import BlendedSampler, PMFSampler, TSTSampler
+    from .transfer_samplers import BlendedSampler, PMFSampler, TSTSampler
     from .trials import SECONDS, owns
 
 import_when_used(
@@ -52,11 +51,10 @@ import_when_used(
             "record",
             "write_history",
         ],
-        "recipes": ["EIPerSecondSampler", "GBQRSampler"],
         "replaying": ["optimizer"],
-        "sampler": ["SurrogateSampler"],
+        "samplers": ["EIPerSecondSampler", "GBQRSampler", "SurrogateSampler"],
         "source_shares": ["source_shares"],
-        "transfer_recipes": ["BlendedSampler", "PMFSampler", "TSTSampler"],
+        "transfer_samplers": ["BlendedSampler", "PMFSampler", "TSTSampler"],
         "trials": ["SECONDS", "owns"],
     },
 )

@@ -1,22 +1,26 @@
-"""What all samplers take, checked and told apart: for the proposer, for the sampler itself."""
+"""What the named samplers take: the arguments of a recipe, and those of all samplers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any, TypedDict, TypeVar
 
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
-from automl_plugins._arguments import at_least, one_of
+from automl_plugins._arguments import at_least
 from automl_plugins.proposers.models import FailedTrials
-from automl_plugins.recipes.without_memory import Options
+from automl_plugins.recipes import make_proposer
 
+from .proposer_sampler import ProposerSampler
 from .trials import Cost
 
+S = TypeVar("S", bound=type[ProposerSampler])
 
-class TransferOptions(TypedDict, total=False):
-    """Arguments that every sampler of this package takes, see ``SurrogateSampler``."""
+
+class SamplerOptions(TypedDict, total=False):
+    """What every sampler takes, see ``SurrogateSampler``."""
 
     seed: int | None
     n_startup_trials: int | None
@@ -29,34 +33,59 @@ class TransferOptions(TypedDict, total=False):
     failed_trials: FailedTrials
 
 
-class SharedOptions(TransferOptions, total=False):
+class CostOptions(SamplerOptions, total=False):
     """The same, and ``cost``."""
 
     cost: Cost
 
 
-_PROPOSER = {
-    "n_startup_trials": "n_startup",
-    "n_candidates": "n_candidates",
-    "max_rows": "max_rows",
-    "failed_trials": "failed_trials",
-}
+_STARTUP = "n_startup_trials"  # what recipes call n_startup
+_DECIDED = {"memory", "per_second"}  # arguments of recipes that no user gives
 
 
-def of_proposer(options: Mapping[str, Any]) -> Options:
-    """Those that the recipes of the core take.
+def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[[S], S]:
+    """Class decorator: the signature of a sampler, which users and ``split`` read.
+
+    It has the sampler's own arguments, those of the recipe and those of ``shared``, with the
+    defaults that they have where they are defined.
+    """
+    every = signature(make_proposer).parameters | signature(ProposerSampler).parameters
+    every = every | {_STARTUP: every["n_startup"].replace(name=_STARTUP)}
+
+    def decorated(sampler: S) -> S:
+        own = signature(sampler.__init__)
+        found = {n: p for n, p in own.parameters.items() if p.kind != p.VAR_KEYWORD}
+        del found["self"]
+        for name, parameter in signature(recipe).parameters.items():
+            if parameter.kind != parameter.VAR_KEYWORD and name not in _DECIDED:
+                found.setdefault(name, parameter)
+        for name in shared.__annotations__:
+            found.setdefault(name, every[name].replace(kind=Parameter.KEYWORD_ONLY))
+        sampler.__signature__ = own.replace(parameters=list(found.values()))  # type: ignore[attr-defined]
+        return sampler
+
+    return decorated
+
+
+def split(
+    sampler: type[ProposerSampler], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of a recipe, and those of ``ProposerSampler``.
 
     Raises:
-        ValueError: For a value outside its range.
+        TypeError: For an argument that the sampler does not take.
+        ValueError: For a negative number of start-up trials.
     """
-    at_least("n_candidates", options.get("n_candidates"), 1)
-    at_least("max_rows", options.get("max_rows"), 2)
-    at_least("n_startup_trials", options.get("n_startup_trials"), 0)
-    one_of("failed_trials", options.get("failed_trials", "avoid"), ("avoid", "ignore"))
-    kept = {_PROPOSER[name]: value for name, value in options.items() if name in _PROPOSER}
-    return cast("Options", kept)
-
-
-def of_sampler(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``ProposerSampler``."""
-    return {name: value for name, value in options.items() if name not in _PROPOSER}
+    known = signature(sampler).parameters
+    if foreign := sorted(options.keys() - known.keys()):
+        raise TypeError(
+            f"{sampler.__name__} takes no argument {', '.join(foreign)}; it takes"
+            f" {', '.join(known)}."
+        )
+    at_least(_STARTUP, options.get(_STARTUP), 0)
+    of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()
+    of_recipe = {n.replace(_STARTUP, "n_startup"): v for n, v in options.items()}
+    return (
+        {name: value for name, value in of_recipe.items() if name not in of_sampler},
+        {name: options[name] for name in of_sampler},
+    )

@@ -307,14 +307,9 @@ class ProposerSampler(ShowsArguments, BaseSampler):
             shown = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
             predicted = f", predicted {', '.join(shown)}" if shown else ""
             _logger.debug(
-                f"Trial {trial.number}: {self._model_name} fitted on {proposal.n_rows} trials in"
-                f" {proposal.fit_seconds:.3f} s{predicted}."
+                f"Trial {trial.number}: model of {type(self).__name__} fitted on"
+                f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
             )
-
-    @property
-    def _model_name(self) -> str:
-        """What is said to be fitted."""
-        return type(self._proposer).__name__
 
     def _warn_once(self, trouble: str, about: str = "proposals") -> None:
         if about not in self._warned:

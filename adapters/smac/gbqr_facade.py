@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
@@ -19,15 +19,13 @@ from smac.multi_objective.abstract_multi_objective_algorithm import (
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
-from automl_plugins.recipes import Options, gbqr, gbqr_surrogate
+from automl_plugins.recipes import gbqr, gbqr_surrogate
+from automl_plugins.recipes.without_memory import GBQROptions
 
 from .acquisition import EIPerSecond, QuantileBound
 from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
 from .proposing import ExplainCallback, ProposerConfigSelector
 from .surrogate_model import SurrogateModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class GBQRFacade(HyperparameterOptimizationFacade):
@@ -97,42 +95,17 @@ class GBQRFacade(HyperparameterOptimizationFacade):
     def get_config_selector(  # type: ignore[override]
         scenario: Scenario,
         *,
-        alpha: float = 0.3,
-        n_models: int = 5,
-        doubt: float = 0.6,
-        balance: int | None = 5,
-        per_second: bool = False,
-        cost_exponent: float = 1.0,
-        cost_budget: int | None = None,
         min_trials: int | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[GBQROptions],
     ) -> ProposerConfigSelector:
-        """GBQR as the chooser; arguments are those of ``automl_plugins.recipes.gbqr``.
+        """GBQR as the chooser.
 
         Args:
             scenario: The scenario.
-            alpha: Quantile of the loss in (0, 1) that the models predict.
-            n_models: Bootstrap models.
-            doubt: Standard deviation far from all trials, in that of the losses.
-            balance: Confine every ``balance``-th proposal to the branch of a conditional space
-                that has been served least for its size; None never does.
-            per_second: Whether the gain is divided by the predicted seconds.
-            cost_exponent: kappa in gain / seconds^kappa, in [0, 1].
-            cost_budget: Trials over which kappa falls to 0; None keeps it.
             min_trials: See ``ProposerConfigSelector``.
-            **options: ``n_startup``, ``n_candidates``, ``max_rows`` and ``failed_trials``.
+            **options: Arguments of ``automl_plugins.recipes.gbqr``.
         """
-        proposer = gbqr(
-            alpha=alpha,
-            n_models=n_models,
-            doubt=doubt,
-            balance=balance,
-            per_second=per_second,
-            cost_exponent=cost_exponent,
-            cost_budget=cost_budget,
-            **options,
-        )
-        return ProposerConfigSelector(scenario, proposer, min_trials=min_trials)
+        return ProposerConfigSelector(scenario, gbqr(**options), min_trials=min_trials)
 
     @staticmethod
     def get_model(scenario: Scenario, *, per_second: bool = False) -> SurrogateModel:  # type: ignore[override]

@@ -34,8 +34,8 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.improvement import log_expected_improvement
 from automl_plugins.surrogates.base import PendingAware, Promising, RecordedTemplate
+from automl_plugins.surrogates.improvement import log_expected_improvement
 
 FloatArray = npt.NDArray[np.float64]
 Acquisition = Literal["ei", "bound"]

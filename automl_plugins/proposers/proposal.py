@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from automl_plugins.streams import Streams
 
 FloatArray = npt.NDArray[np.float64]
 Origin = Literal["design", "random", "model"]
+
+_FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
 class SurrogateFailure(RuntimeError):
@@ -48,9 +50,29 @@ class Proposal:
     fit_seconds: float | None = None
     shares: Mapping[str, float] | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """What is known besides the vector, as builtins that JSON keeps; None is left out."""
+        known: dict[str, Any] = {"origin": self.origin}
+        for name in _FACTS:
+            if (fact := getattr(self, name)) is not None:
+                known[name] = float(fact)
+        if self.n_rows:
+            known["n_rows"] = int(self.n_rows)
+        if self.shares is not None:
+            known["shares"] = {str(name): float(share) for name, share in self.shares.items()}
+        return known
+
+    @classmethod
+    def from_dict(cls, vector: FloatArray, known: Mapping[str, Any]) -> Self:
+        """A proposal of ``vector`` with what ``to_dict`` returned.
+
+        Raises:
+            TypeError: For a name that is no attribute.
+        """
+        return cls(vector, **known)
+
     def __repr__(self) -> str:
-        known = ("loss", "bound", "seconds", "success")
-        told = [f"{name} {v:.4g}" for name in known if (v := getattr(self, name)) is not None]
+        told = [f"{name} {v:.4g}" for name in _FACTS if (v := getattr(self, name)) is not None]
         if self.n_rows:
             told.append(f"{self.n_rows} rows")
         if self.shares:

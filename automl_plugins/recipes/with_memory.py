@@ -54,6 +54,18 @@ class PMFArguments(TransferArguments, total=False):
     paper: bool
 
 
+class TSTOptions(TSTArguments, Options, total=False):
+    """All arguments of ``tst``, but for the memory."""
+
+
+class BlendedOptions(BlendedArguments, Options, total=False):
+    """All arguments of ``blended``, but for the memory."""
+
+
+class PMFOptions(PMFArguments, Options, total=False):
+    """All arguments of ``pmf``, but for the memory."""
+
+
 def tst(
     memory: Memory | AlignedMemory,
     *,

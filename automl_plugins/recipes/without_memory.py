@@ -70,6 +70,20 @@ class SurrogateArguments(CostArguments, total=False):
     startup: Startup
 
 
+class GBQROptions(GBQRArguments, Options, total=False):
+    """All arguments of ``gbqr``."""
+
+    per_second: bool
+
+
+class EIPerSecondOptions(CostArguments, Options, total=False):
+    """All arguments of ``ei_per_second``."""
+
+
+class SurrogateOptions(SurrogateArguments, Options, total=False):
+    """All arguments of ``surrogate``, but for the surrogate itself."""
+
+
 def gbqr(
     *,
     alpha: float = 0.3,

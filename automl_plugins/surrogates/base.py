@@ -100,9 +100,8 @@ def check_surrogate(surrogate: Any, allowed: str = "") -> None:
     for method in ("fit", "predict"):
         if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):
             raise TypeError(
-                f"surrogate must be {allowed}an object with fit(X, y) and predict(X), such as"
-                " automl_plugins.surrogates.RandomForest(),"
-                f" got {surrogate!r} without a usable {method}."
+                f"surrogate must be {allowed}an object with fit(X, y) and predict(X), got"
+                f" {surrogate!r} without a usable {method}."
             )
 
 

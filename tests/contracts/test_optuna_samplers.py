@@ -14,7 +14,7 @@ from automl_plugins.adapters.optuna import (
     SurrogateSampler,
     TSTSampler,
 )
-from automl_plugins.adapters.optuna._options import TransferOptions
+from automl_plugins.adapters.optuna._options import SamplerOptions
 from ConfigSpace import ConfigurationSpace
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import (
@@ -31,7 +31,7 @@ EARLIER = [
     TaskRecord("low", _GRID, np.array([0.1, 0.3, 0.2, 0.6, 0.9, 1.0]), space=_SPACE),
     TaskRecord("high", _GRID, np.array([3.0, 2.0, 2.5, 1.0, 0.0, 0.5]), space=_SPACE),
 ]
-FAST: TransferOptions = {"n_startup_trials": 0, "n_candidates": 50, "seed": 0}
+FAST: SamplerOptions = {"n_startup_trials": 0, "n_candidates": 50, "seed": 0}
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),

@@ -28,7 +28,7 @@ from automl_plugins.adapters.hyperopt import (
 )
 from automl_plugins.adapters.hyperopt._documents import values_of
 from automl_plugins.adapters.hyperopt._history import TrialReader
-from automl_plugins.adapters.hyperopt.proposing import algorithm, explanation
+from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm, explanation
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -52,6 +52,7 @@ from hyperopt.utils import coarse_utcnow
 
 from automl_plugins import recipes
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
+from automl_plugins.recipes.without_memory import Options
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
@@ -466,7 +467,7 @@ def test_what_they_are_called_and_take(name: str) -> None:
     for option in (*recipe, "n_startup", "n_candidates", "max_rows", "failed_trials", "seed"):
         if option == "options":
             continue
-        shared = option in recipes.Options.__annotations__ or option == "seed"
+        shared = option in Options.__annotations__ or option == "seed"
         described = importlib.import_module(algo.__module__).__doc__ if shared else algo.__doc__
         assert option in (described or "")
         if option in recipe:
@@ -500,9 +501,9 @@ class Failing(RandomForest):
 def test_a_model_that_fails_is_replaced_by_chance_with_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    @algorithm(recipe_of_failing)  # type: ignore[untyped-decorator]
-    def failing() -> None:
-        """Fails."""
+    @ProposerAlgorithm  # type: ignore[untyped-decorator]
+    def failing(*, n_startup: int = 3) -> Proposer:
+        return recipes.make_proposer(Failing(), target="raw", n_startup=n_startup)
 
     with caplog.at_level(logging.WARNING, logger="automl_plugins"):
         trials = minimise(failing(n_startup=3), 8)
@@ -510,10 +511,6 @@ def test_a_model_that_fails_is_replaced_by_chance_with_one_warning(
     assert [explanation(d)["origin"] for d in trials.trials[3:]] == ["random"] * 5
     (record,) = [r for r in caplog.records if "drawn at random instead" in r.message]
     assert record.message.startswith("failing: ")
-
-
-def recipe_of_failing(*, n_startup: int = 3) -> Proposer:
-    return recipes.make_proposer(Failing(), target="raw", n_startup=n_startup)
 
 
 def test_any_proposer_can_be_driven() -> None:
@@ -531,9 +528,9 @@ def test_any_proposer_can_be_driven() -> None:
             vector = space.sample(1, np.random.default_rng(k))[0]
             return Proposal(vector, "model", shares={"earlier.task": np.float64(0.25)})
 
-    @algorithm(lambda: First())  # type: ignore[untyped-decorator]
-    def first() -> None:
-        """First."""
+    @ProposerAlgorithm  # type: ignore[untyped-decorator]
+    def first() -> Proposer:
+        return First()
 
     trials = minimise(first, 4)
     assert explanation(trials.trials[3])["shares"] == {"earlier.task": 0.25}

@@ -13,8 +13,10 @@ import pytest
 from automl_plugins.adapters.hyperopt import _running, boasf_fmin
 from automl_plugins.adapters.hyperopt._arms import arms_of
 from automl_plugins.adapters.hyperopt._pulls import PullReader
-from automl_plugins.adapters.hyperopt.proposing import algorithm
+from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Domain, Trials, fmin, hp
+
+from automl_plugins.proposers.proposal import Proposer
 
 SPACE = hp.choice("model", [{"C": hp.uniform("C", 0, 1)}, {"depth": hp.uniformint("depth", 1, 9)}])
 
@@ -90,10 +92,10 @@ class Mistaken:
 
 
 def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
-    def mistaken() -> None:
-        """Fail."""
+    def mistaken() -> Proposer:
+        return Mistaken()
 
-    algo = algorithm(lambda: Mistaken())(mistaken)
+    algo = ProposerAlgorithm(mistaken)
     with pytest.raises(KeyError, match="a mistake"):
         fmin(
             loss_of,

@@ -304,7 +304,7 @@ def test_one_debug_line_for_each_refit(log: pytest.LogCaptureFixture) -> None:
     lines = [r for r in log.records if "fitted on" in r.message]
     assert len(lines) == 7
     assert {r.levelno for r in lines} == {logging.DEBUG}  # INFO has Optuna's line of each trial
-    assert "QuantileBoosting fitted on 11 trials" in lines[-1].message
+    assert "GBQRSampler fitted on 11 trials" in lines[-1].message
 
 
 class Broken:

@@ -15,7 +15,7 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import source_shares
-from automl_plugins.adapters.optuna.transfer_sampler import TransferSampler
+from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from transfer_objectives import SAMPLERS, branches, earlier

@@ -22,7 +22,7 @@ from automl_plugins.adapters.optuna import (
 from automl_plugins.adapters.optuna._sources import AnySources
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from automl_plugins.adapters.optuna.space import UnionSpace
-from automl_plugins.adapters.optuna.transfer_sampler import TransferSampler
+from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
 from ConfigSpace import ConfigurationSpace
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState

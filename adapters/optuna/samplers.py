@@ -1,0 +1,158 @@
+"""The samplers that need no memory: recipes of the core as samplers of Optuna."""
+
+from __future__ import annotations
+
+from typing import Self, Unpack
+
+from automl_plugins import recipes
+from automl_plugins.recipes.without_memory import (
+    CostArguments,
+    GBQRArguments,
+    SurrogateArguments,
+)
+from automl_plugins.representation import preset
+from automl_plugins.surrogates import Surrogate
+
+from ._options import CostOptions, split, takes
+from .proposer_sampler import ProposerSampler
+
+
+class SurrogateOptions(SurrogateArguments, CostOptions, total=False):
+    """Arguments of ``SurrogateSampler``."""
+
+
+class GBQROptions(GBQRArguments, CostOptions, total=False):
+    """Arguments of ``GBQRSampler``."""
+
+
+class EIPerSecondOptions(CostArguments, CostOptions, total=False):
+    """Arguments of ``EIPerSecondSampler``."""
+
+
+@takes(recipes.surrogate, CostOptions)
+class SurrogateSampler(ProposerSampler):
+    """Bayesian optimisation with any surrogate, on any define-by-run objective.
+
+    Conditional parameters are modelled jointly: the union of all parameters seen is one space,
+    its conditions are inferred from the trials. Failed, pruned and running trials count. A
+    proposal depends on the seed, the trial's number and the stored trials alone, so a resumed
+    study goes on as if it had never stopped.
+
+    Args:
+        surrogate: ``"quantile_boosting"``, ``"random_forest"``, ``"extra_trees"``,
+            ``"gaussian_process"``, or an object with ``fit(X, y)`` and ``predict(X)``, the latter
+            returning (mean, std) or a bound of the loss.
+        acquisition: ``"ei"``, ``"bound"`` (lower confidence bound of the loss), or either with
+            ``"_per_second"``.
+        interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
+        balance: Confine every ``balance``-th proposal to the branch of a conditional space that
+            has been served least for its size; None never does.
+        xi: Improvement below which EI gains nothing, in units of the transformed loss.
+        beta: Standard deviations between the predicted mean and the bound.
+        target: Transform of the losses: ``"log_regret"``, ``"normal_scores"`` (only their order
+            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.proposers.targets``.
+        cost_exponent: kappa in gain / seconds^kappa, in [0, 1]; used per second only.
+        cost_budget: Number of trials over which kappa falls to 0; None keeps it.
+        n_startup_trials: Trials before the model is asked. None follows the space: at least 6,
+            more with many branches or parameters.
+        startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
+        n_candidates: Random candidates for each proposal, beside the local searches. A space of
+            at most that many configurations is searched completely. None is 1 000, and 300 from
+            256 trials on.
+        max_rows: Trials the models see at most; None for all.
+        search_space: Distributions known up front; everything else is learnt from the trials.
+        ordinal: Choices, in order, of categorical parameters whose order means something.
+        independent_sampler: Sampler of parameters never seen before; None fills each parameter's
+            range evenly.
+        warn_independent_sampling: Log a warning when a known parameter has to be sampled
+            independently.
+        failed_trials: ``"avoid"`` weighs proposals by a learnt probability of success,
+            ``"ignore"`` does not.
+        cost: Where the seconds of a trial come from: ``"duration"`` (less the sampler's own
+            time), the name of a user attribute, or a function of the finished trial. None means
+            duration where costs are needed.
+        seed: Non-negative integer; None draws one and logs it.
+
+    Raises:
+        ValueError: For an argument outside its range.
+        TypeError: For a surrogate without ``fit`` and ``predict``.
+    """
+
+    def __init__(
+        self,
+        surrogate: str | Surrogate = "quantile_boosting",
+        **options: Unpack[SurrogateOptions],
+    ) -> None:
+        of_recipe, of_sampler = split(type(self), options)
+        super().__init__(recipes.surrogate(surrogate, **of_recipe), **of_sampler)
+
+
+@takes(recipes.gbqr, CostOptions)
+class GBQRSampler(ProposerSampler):
+    """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
+
+    LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, say
+    which configuration may be better than the best one; ``GBQRSampler()`` is the whole recipe.
+    ``GBQRSampler.thesis()`` has the settings of the thesis. What was changed, and what each
+    change bought, is in the README.
+
+    Args:
+        alpha: Quantile of the loss in (0, 1) that the models predict.
+        n_models: Bootstrap models.
+        doubt: Standard deviation far from all trials, in that of the losses; >= 0.
+        balance: Confine every ``balance``-th proposal to the branch of a conditional space that
+            has been served least for its size; None never does.
+        **options: ``seed``, ``n_startup_trials``, ``n_candidates``, ``max_rows``,
+            ``search_space``, ``ordinal``, ``independent_sampler``, ``warn_independent_sampling``,
+            ``failed_trials`` and ``cost``: see ``SurrogateSampler``. With ``cost`` the gain is
+            divided by the predicted seconds.
+
+    Raises:
+        ValueError: For an argument outside its range.
+
+    Example::
+
+        study = optuna.create_study(sampler=GBQRSampler(seed=1))
+        study.optimize(objective, n_trials=60)
+    """
+
+    def __init__(self, **options: Unpack[GBQROptions]) -> None:
+        of_recipe, of_sampler = split(type(self), options)
+        per_second = options.get("cost") is not None
+        super().__init__(recipes.gbqr(per_second=per_second, **of_recipe), **of_sampler)
+
+    @classmethod
+    @preset
+    def thesis(cls, **options: Unpack[CostOptions]) -> Self:
+        """GBQR as in thesis 5.3.2: one model of alpha = 0.9 of the score (0.1 of the loss).
+
+        100 trees of 8 leaves, three random starts, no interleaving; the predicted bound is the
+        acquisition. With ``cost`` it is GBQR-median (thesis eq. 5.2), in true seconds. What still
+        differs is in ``automl_plugins.recipes.gbqr_thesis``.
+        """
+        return cls(thesis=True, **options)
+
+
+@takes(recipes.ei_per_second, CostOptions)
+class EIPerSecondSampler(ProposerSampler):
+    """Expected improvement per second: what is likely to pay off, for the time it takes.
+
+    A LightGBM model of ln seconds (thesis 5.2) divides the expected improvement, by true seconds
+    and not by their logarithm, which changes sign at one second.
+
+    Args:
+        cost_exponent: kappa in EI / seconds^kappa, in [0, 1]. Smaller values prefer cheap
+            configurations less (thesis 5.4.4 found that EI/s over-prefers them).
+        cost_budget: Number of trials over which kappa falls to 0; None keeps it.
+        **options: See ``SurrogateSampler``; ``cost`` is ``"duration"`` unless given.
+
+    Example::
+
+        study = optuna.create_study(sampler=EIPerSecondSampler(cost="seconds"))
+        study.optimize(objective, timeout=3600)  # objective: trial.set_user_attr("seconds", ...)
+    """
+
+    def __init__(self, **options: Unpack[EIPerSecondOptions]) -> None:
+        options.setdefault("cost", "duration")
+        of_recipe, of_sampler = split(type(self), options)
+        super().__init__(recipes.ei_per_second(**of_recipe), **of_sampler)
