@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
-import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import (
     AndConjunction,
@@ -41,10 +42,12 @@ from ConfigSpace.hyperparameters import (
     NormalIntegerHyperparameter,
     OrdinalHyperparameter,
 )
-from hyperopt import hp
+from hyperopt import Domain, hp
 
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.spaces.values import choices_of, placer, plain, to_number
+
+from .space import PyllSpace, translate
 
 AnyHyperparameter = Hyperparameter[Any, Any]
 
@@ -100,16 +103,85 @@ def configuration(
     return config
 
 
-def is_forbidden(vectors: VectorSpace, config: Mapping[str, Any]) -> bool:
-    """Whether a forbidden clause of the space rules out a configuration of active values."""
-    space = vectors.space
-    if not space.forbidden_clauses:
-        return False
-    vector = [
-        float(space[name].to_vector(config[name])) if name in config else math.nan
-        for name in vectors.names
-    ]
-    return not vectors.allowed(np.array([vector]))[0]
+# --- both kinds of spaces -------------------------------------------------------------------
+
+
+class SearchSpace(Protocol):
+    """A search space in both languages: a ``PyllSpace`` or an ``ExpressionSpace``."""
+
+    @property
+    def space(self) -> ConfigurationSpace:
+        """In ConfigSpace's language."""
+        ...
+
+    @property
+    def domain(self) -> Domain:
+        """What suggest functions are shown; the objective is not part of it."""
+        ...
+
+    def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by name from what a trial has drawn by label; inactive ones are absent."""
+        ...
+
+    def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What a trial with these values would have drawn, by label."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionSpace:
+    """A ``ConfigurationSpace`` and the ``expression`` of it; see ``SearchSpace``."""
+
+    space: ConfigurationSpace
+
+    @cached_property
+    def domain(self) -> Domain:
+        """See ``SearchSpace``."""
+        return Domain(None, expression(self.space), pass_expr_memo_ctrl=False)
+
+    def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
+        """See ``SearchSpace``.
+
+        Raises:
+            ValueError: If one is missing.
+        """
+        try:
+            return configuration(self.space, {label: [value] for label, value in drawn.items()})
+        except (KeyError, IndexError) as error:
+            raise ValueError(
+                f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
+                f" space ({error}): pass the expression that was given to fmin."
+            ) from None
+
+    def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """See ``SearchSpace``.
+
+        Raises:
+            ValueError: For what is no value of a hyperparameter.
+        """
+        drawn: dict[str, Any] = {}
+        for label, value in values.items():
+            hyperparameter = self.space[label]
+            if isinstance(hyperparameter, Constant):
+                continue
+            known = choices_of(hyperparameter)
+            found = to_number(value) if known is None else placer(hyperparameter)(value)
+            if found is None or math.isnan(found):
+                raise ValueError(f"{label}={value!r} is not a value of {hyperparameter}.")
+            whole = isinstance(hyperparameter, CategoricalHyperparameter)
+            drawn[label] = int(found) if whole else float(found)
+        return drawn
+
+
+def read_space(space: Any) -> SearchSpace:
+    """A search space that is a ``ConfigurationSpace``, or anything that ``fmin`` takes for one.
+
+    Raises:
+        ValueError: For what ConfigSpace cannot express.
+    """
+    if isinstance(space, ConfigurationSpace):
+        return ExpressionSpace(space)
+    return space if isinstance(space, PyllSpace | ExpressionSpace) else translate(space)
 
 
 # --- conditions -----------------------------------------------------------------------------
@@ -189,9 +261,9 @@ def _is_normal(hyperparameter: Any) -> bool:
 def _value(hyperparameter: Any, drawn: float) -> Any:
     """ConfigSpace's own value, within the bounds, from Hyperopt's number."""
     if isinstance(hyperparameter, CategoricalHyperparameter):
-        return hyperparameter.choices[int(drawn)]
+        return plain(hyperparameter.choices[int(drawn)])
     if isinstance(hyperparameter, OrdinalHyperparameter):
-        return hyperparameter.sequence[round(drawn)]
+        return plain(hyperparameter.sequence[round(drawn)])
     if isinstance(hyperparameter, IntegerHyperparameter):
         return min(max(round(drawn), int(hyperparameter.lower)), int(hyperparameter.upper))
     return min(max(drawn, float(hyperparameter.lower)), float(hyperparameter.upper))

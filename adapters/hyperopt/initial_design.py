@@ -23,8 +23,8 @@ from automl_plugins.meta.warm_start import (
 from automl_plugins.streams import Streams
 
 from ._documents import Document, new_document, values_of
+from ._expression import SearchSpace, read_space
 from ._private import all_documents
-from ._spoken import Spoken, spoken
 
 #: Key in ``misc`` of documents that were made here: the design, and a suggestion's score (None
 #: where it has none) and reason.
@@ -98,7 +98,7 @@ def initial_trials(
     k = n_suggestions(mode, n_default, n_configs)
     if trials is not None and not isinstance(trials, Trials):
         raise TypeError(f"trials must be hyperopt.Trials, got {trials!r}.")
-    known = spoken(space)
+    known = read_space(space)
     found = advise(
         known.space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
     )
@@ -122,7 +122,7 @@ def initial_trials(
     return trials
 
 
-def _random(trials: Trials, known: Spoken, n: int, seed: int) -> list[Document]:
+def _random(trials: Trials, known: SearchSpace, n: int, seed: int) -> list[Document]:
     ids = trials.new_trial_ids(n)
     drawn: list[Document] = rand.suggest(
         ids, known.domain, trials, Streams(seed).integer("initial design")

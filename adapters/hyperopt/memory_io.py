@@ -20,8 +20,8 @@ from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status
 
 from ._documents import NOTE, Document, new_document, values_of
+from ._expression import SearchSpace, read_space
 from ._private import all_documents
-from ._spoken import Spoken, spoken
 from .reading import recorded_trial
 from .space import is_space
 
@@ -59,7 +59,7 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
             "Trials keep no more than the index of an option: pass space=, the search space that"
             " fmin was given, so that options become values."
         )
-    return read_documents(finished(source), name=str(name), known=spoken(space))
+    return read_documents(finished(source), name=str(name), known=read_space(space))
 
 
 def finished(source: Trials) -> list[Document]:
@@ -68,7 +68,7 @@ def finished(source: Trials) -> list[Document]:
     return sorted(done, key=lambda d: (d["refresh_time"] or datetime.max, d["tid"]))
 
 
-def read_documents(documents: Sequence[Document], *, name: str, known: Spoken) -> TaskRecord:
+def read_documents(documents: Sequence[Document], *, name: str, known: SearchSpace) -> TaskRecord:
     """Finished trials as a task.
 
     Raises:
@@ -129,9 +129,9 @@ def meta_dataset_from_trials(
     of_task = isinstance(space, Mapping) and set(space) == set(trials) and len(trials) > 0
     of_task = of_task and all(map(_is_either, space.values()))
     if of_task:
-        spaces = {name: spoken(space[name]) for name in trials}
+        spaces = {name: read_space(space[name]) for name in trials}
     else:
-        spaces = dict.fromkeys(trials, spoken(space))
+        spaces = dict.fromkeys(trials, read_space(space))
     records = [read_task(own, name=name, space=spaces[name]) for name, own in trials.items()]
     return dataset_of(
         records,
@@ -161,7 +161,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
     Raises:
         ValueError: If the space is not known or cannot be translated, or no run fits it.
     """
-    known = spoken(space_of(record, None) if space is None else space)
+    known = read_space(space_of(record, None) if space is None else space)
     record = conform(record, known.space)
     trials = Trials(exp_key=exp_key)
     if len(record):
@@ -170,7 +170,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
     return trials
 
 
-def _documents(record: TaskRecord, known: Spoken, trials: Trials) -> list[Document]:
+def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[Document]:
     documents = []
     moments = calendar(record, _NO_TIME, _utc)
     for tid, (configuration, (began, ended)) in enumerate(

@@ -15,7 +15,7 @@ from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, STATUS_OK, Trials, pyll
 from automl_plugins.meta.recorder import Recorder, WritableStore, search_name
 
 from ._documents import Document
-from ._spoken import Spoken, spoken
+from ._expression import SearchSpace, read_space
 from .memory_io import finished, read_documents
 
 _SEARCH = "hyperopt"  # trials without an experiment key
@@ -68,7 +68,7 @@ def record(
     if not isinstance(task, str):
         raise TypeError(f"task must be the name of a task, got {task!r}.")
     recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
-    return RecordedObjective(objective, recorder, None if space is None else spoken(space))
+    return RecordedObjective(objective, recorder, None if space is None else read_space(space))
 
 
 class RecordedObjective:
@@ -83,12 +83,12 @@ class RecordedObjective:
     fmin_pass_expr_memo_ctrl = True  # Hyperopt then tells the trial, and with it the labels
 
     def __init__(
-        self, objective: Callable[..., Any], recorder: Recorder, space: Spoken | None
+        self, objective: Callable[..., Any], recorder: Recorder, space: SearchSpace | None
     ) -> None:
         self.objective = objective
         self.recorder = recorder
         self._given = space
-        self._found: tuple[Any, Spoken] | None = None  # by expression: a cache
+        self._found: tuple[Any, SearchSpace] | None = None  # by expression: a cache
         self.__name__ = getattr(objective, "__name__", type(objective).__name__)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class RecordedObjective:
             StoreError: If the store cannot be written.
             ValueError: Without a space, or with the wrong one.
         """
-        known = self._given if space is None else spoken(space)
+        known = self._given if space is None else read_space(space)
         if known is None:
             raise ValueError("Trials do not keep their search space: pass space=.")
         groups: dict[str, list[Document]] = {}
@@ -155,11 +155,11 @@ class RecordedObjective:
             key=lambda: _key(trial),
         )
 
-    def _space(self, expr: Any) -> Spoken:
+    def _space(self, expr: Any) -> SearchSpace:
         if self._given is not None:
             return self._given
         if self._found is None or self._found[0] is not expr:
-            self._found = (expr, spoken(expr))
+            self._found = (expr, read_space(expr))
         return self._found[1]
 
 
@@ -178,7 +178,7 @@ def _ended(trial: Document, result: Any, seconds: float) -> Document:
     }
 
 
-def _search(trial: Document, known: Spoken) -> str:
+def _search(trial: Document, known: SearchSpace) -> str:
     return search_name(str(trial.get("exp_key") or _SEARCH), known.space)
 
 

@@ -21,9 +21,10 @@ from hyperopt import (
 )
 
 from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from ._expression import configuration, expression, is_forbidden
+from ._expression import configuration, expression
 from .algos import Boasf, boasf
 from .boasf import boasf_fmin
 
@@ -160,7 +161,8 @@ class HyperoptSearch:
             if document is None:
                 return None
             config = configuration(self._vectors.space, document["misc"]["vals"])
-            if not is_forbidden(self._vectors, config):
+            vector = to_vector(self._vectors.space, config)
+            if self._vectors.allowed(vector[None])[0]:
                 return Proposal(config, token=document)
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None

@@ -44,7 +44,8 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import Domain, pyll
 
-from automl_plugins.spaces.values import find
+from automl_plugins.spaces.choices import categorical, one_of
+from automl_plugins.spaces.values import find, plain, to_number
 
 from ._pyll import Choice, choices, label_of, labels, needed, switched_by
 from ._ranges import depends, hyperparameter_of, shown
@@ -53,7 +54,6 @@ FloatArray = npt.NDArray[np.float64]
 
 _PLAIN = (str, int, float, bool, type(None))
 _MOST_TEXT = 80  # characters of a constant that is written out
-_LARGEST = 2**53  # beyond, ConfigSpace may turn whole numbers into other floats
 
 #: Where a hyperparameter is active: under one of these options, by label of the choice; None is
 #: everywhere.
@@ -129,7 +129,6 @@ class PyllSpace:
         for label, entry in zip(self.space.at, vector.tolist(), strict=True):
             if not math.isnan(entry):
                 hyperparameter = self.space[label]
-                # ConfigSpace would give the value of an option, which may be that of another.
                 drawn[label] = (
                     round(entry)
                     if label in self.options
@@ -146,7 +145,9 @@ class PyllSpace:
 
     def _drawn(self, label: str, value: Any) -> Any:
         if label not in self.options:
-            return self._number(label, value)
+            if math.isnan(number := to_number(value)):
+                raise ValueError(f"{label}={value!r} is no number, as {self.space[label]} has.")
+            return self._number(label, value if isinstance(value, int) else number)
         index = find(self.options[label], value)
         if index is None:
             raise ValueError(
@@ -229,7 +230,7 @@ def option_names(choice: Choice) -> tuple[Any, ...]:
     names: list[Any] = []
     for option, text in zip(options, choice.names(), strict=True):
         names.append(_own_value(option, text, f"{choice.label}[{len(names)}]"))
-    # 1 and True, or the same twice: ConfigSpace tells categories by equality.
+    # 1 and True, or the same twice: arms tell options by equality.
     repeated = [i for i, name in enumerate(names) if names.count(name) > 1]
     for i in repeated:
         names[i] = f"{choice.label}[{i}]"
@@ -240,11 +241,7 @@ def option_names(choice: Choice) -> tuple[Any, ...]:
 
 def _own_value(option: Any, text: str, unnamed: str) -> Any:
     if option.name == "literal":
-        value = option.obj.item() if isinstance(option.obj, np.generic) else option.obj
-        if isinstance(value, str) and value.endswith("\0"):  # ConfigSpace's arrays cut it off
-            return unnamed
-        if isinstance(value, int) and abs(value) > _LARGEST:
-            return text
+        value = plain(option.obj)
         if isinstance(value, _PLAIN) and value == value:
             return value
         return getattr(value, "__qualname__", text)
@@ -348,11 +345,11 @@ def _condition(
     options: Mapping[str, tuple[Any, ...]],
 ) -> InCondition | OrConjunction:
     parts = [
-        InCondition(space[label], space[parent], [options[parent][i] for i in sorted(indices)])
+        one_of(space[label], space[parent], [options[parent][i] for i in sorted(indices)])
         for parent, indices in where.items()
     ]
     return parts[0] if len(parts) == 1 else OrConjunction(*parts)
 
 
 def _categorical(choice: Choice, names: Sequence[Any]) -> CategoricalHyperparameter:
-    return CategoricalHyperparameter(choice.label, list(names), weights=choice.probabilities)
+    return categorical(choice.label, names, weights=choice.probabilities)
