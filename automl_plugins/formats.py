@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ._optional import require
@@ -70,6 +70,16 @@ class Format:
 def one_line(text: str) -> str:
     """The text without line breaks and double spaces."""
     return " ".join(text.split())
+
+
+def join_names(names: Iterable[Hashable]) -> str:
+    """The names, separated by commas."""
+    return ", ".join(map(str, names))
+
+
+def format_number(value: float) -> str:
+    """A number without superfluous digits, but with all others."""
+    return f"{value:.15g}"
 
 
 def _dashes(sentences: Iterable[str]) -> str:

@@ -42,7 +42,15 @@ def regret(losses: FloatArray) -> FloatArray:
     low, high = float(known.min()), float(known.max())
     if high <= low:
         return np.asarray(np.isnan(losses), dtype=np.float64)
-    return np.asarray((np.where(np.isnan(losses), high, losses) - low) / (high - low))
+    return rescale(np.where(np.isnan(losses), high, losses), low, high)
+
+
+def rescale(values: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+    """(value - low) / (high - low), kept within [0, 1]; 0 where low = high, NaN stays NaN."""
+    half_low = 0.5 * np.asarray(low)  # the difference of halves does not overflow
+    width = 0.5 * np.asarray(high) - half_low
+    ratio = (0.5 * values - half_low) / np.where(width > 0, width, np.inf)
+    return np.asarray(np.clip(ratio, 0.0, 1.0))
 
 
 def by_task(

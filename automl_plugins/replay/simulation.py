@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
 
 from .protocol import Optimizer, Outcome, Proposal, Prunes
@@ -222,6 +223,4 @@ def regret(
     if not low <= high:
         raise ValueError(f"best must not exceed worst, got {low} and {high}.")
     known = np.where(np.isfinite(values), values, high)
-    if low == high:
-        return np.zeros(len(values))
-    return np.clip((np.minimum.accumulate(known) - low) / (high - low), 0.0, 1.0)
+    return rescale(np.minimum.accumulate(known), low, high)

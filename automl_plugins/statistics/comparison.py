@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from automl_plugins.statistics._optional import require
-from automl_plugins.statistics.adtm import distance_to_minimum
-from automl_plugins.statistics.budgets import SHORT_RUNS, ShortRuns, tidy_scores
-from automl_plugins.statistics.omnibus import iman_davenport
-from automl_plugins.statistics.pairwise import (
+from automl_plugins._arguments import one_of
+from automl_plugins._optional import require
+from automl_plugins.formats import format_number, join_names
+from automl_plugins.statistics.ranks import average_ranks, distance_to_minimum
+from automl_plugins.statistics.reading import Label, searches_frame
+from automl_plugins.statistics.results import BudgetComparison, Comparison
+from automl_plugins.statistics.runs import UNITS, Unit
+from automl_plugins.statistics.scores import (
+    SHORT_RUNS,
+    Scores,
+    ShortRuns,
+    tidy_scores,
+    wide_scores,
+)
+from automl_plugins.statistics.significance import (
     ZERO_METHODS,
     ZeroMethod,
     differences,
     finner,
+    iman_davenport,
     wilcoxon_pairs,
 )
-from automl_plugins.statistics.ranks import FloatArray, average_ranks
-from automl_plugins.statistics.reading import Label, searches_frame
-from automl_plugins.statistics.results import BudgetComparison, Comparison
-from automl_plugins.statistics.runs import UNITS, Unit
-from automl_plugins.statistics.scores import Scores, listed, number, wide_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,9 +83,11 @@ def compare(
         ValueError: For data that cannot be compared, or arguments that do not fit them.
         TypeError: For objects of a framework that is not known.
     """
-    options = _Options(control, higher_is_better, zero_method, alpha)
-    _check_choice("unit", unit, UNITS)
-    _check_choice("short_runs", short_runs, SHORT_RUNS)
+    one_of("unit", unit, UNITS)
+    one_of("short_runs", short_runs, SHORT_RUNS)
+    one_of("zero_method", zero_method, ZERO_METHODS)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), got {alpha!r}.")
     frame, notes = _frame(data, label)
     wide = not {"table", "method"} <= set(frame.columns)
     if wide and (budgets is not None or unit != "trials"):
@@ -92,53 +99,41 @@ def compare(
         if wide
         else tidy_scores(frame, budgets=budgets, unit=unit, short_runs=short_runs)
     )
-    methods = _checked_methods(scores, control)
+    methods = _check_methods(scores, control)
     results = tuple(
-        _compare_at(budget, matrix, options, normalised=scores.normalised)
+        _compare_at(
+            budget,
+            matrix,
+            normalised=scores.normalised,
+            control=control,
+            higher_is_better=higher_is_better,
+            zero_method=zero_method,
+            alpha=alpha,
+        )
         for budget, matrix in scores.matrices.items()
     )
-    notes = (*notes, *scores.notes, _adtm_note(scores, options))
+    notes = (*notes, *scores.notes, _adtm_note(scores, higher_is_better))
     if len(methods) == 2:
         notes += ("Friedman's test needs three methods; two have Wilcoxon's alone.",)
     for result in results:
-        where = "" if result.budget is None else f"At {number(result.budget)} {unit}: "
+        where = "" if result.budget is None else f"At {format_number(result.budget)} {unit}: "
         notes += tuple(where + sentence for sentence in _remarks(result.scores))
-    notes += (
-        f"Wilcoxon's test, {zero_method}: tasks on which a pair ties {_ZEROS[zero_method]}.",
-    )
+    ties = f"tasks on which a pair ties {_ZEROS[zero_method]}"
     return Comparison(
         methods=methods,
         control=control,
         unit=None if wide else unit,
         zero_method=zero_method,
         alpha=alpha,
-        notes=notes,
+        notes=(*notes, f"Wilcoxon's test, {zero_method}: {ties}."),
         budgets=results,
     )
-
-
-@dataclass(frozen=True)
-class _Options:
-    control: Hashable | None
-    higher_is_better: bool
-    zero_method: ZeroMethod
-    alpha: float
-
-    def __post_init__(self) -> None:
-        _check_choice("zero_method", self.zero_method, ZERO_METHODS)
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must be in (0, 1), got {self.alpha!r}.")
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {listed(choices)}, got {value!r}.")
 
 
 def _frame(
     data: Any, label: Callable[[Any], Label] | None
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    require("pandas")
+    require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
     import pandas as pd
 
     if not isinstance(data, pd.DataFrame):
@@ -148,75 +143,71 @@ def _frame(
     return data, tuple(map(str, data.attrs.get("notes", ())))
 
 
-def _checked_methods(scores: Scores, control: Hashable | None) -> tuple[Hashable, ...]:
+def _check_methods(scores: Scores, control: Hashable | None) -> tuple[Hashable, ...]:
     methods = tuple(next(iter(scores.matrices.values())).columns)
     if len(methods) < 2:
-        raise ValueError(f"compare needs two methods, got {listed(methods) or 'none'}.")
+        raise ValueError(f"compare needs two methods, got {join_names(methods) or 'none'}.")
     if control is not None and control not in methods:
-        raise ValueError(f"control {control!r} is none of the methods: {listed(methods)}.")
+        raise ValueError(f"control {control!r} is none of the methods: {join_names(methods)}.")
     return methods
 
 
 def _compare_at(
-    budget: float | None, scores: pd.DataFrame, options: _Options, *, normalised: bool
+    budget: float | None,
+    scores: pd.DataFrame,
+    *,
+    normalised: bool,
+    control: Hashable | None,
+    higher_is_better: bool,
+    zero_method: ZeroMethod,
+    alpha: float,
 ) -> BudgetComparison:
     import pandas as pd
 
-    values = scores.to_numpy(dtype=np.float64)
-    losses = -values if options.higher_is_better else values
+    sign = -1.0 if higher_is_better else 1.0
+    losses = sign * scores.to_numpy(dtype=np.float64)
+    n_tasks, n_methods = losses.shape
     ranks = average_ranks(losses)
-    order = sorted(range(len(ranks)), key=lambda i: (ranks[i], str(scores.columns[i])))
-    names = scores.columns[order]
+    order = sorted(range(n_methods), key=lambda i: (ranks[i], str(scores.columns[i])))
     distance = losses if normalised else distance_to_minimum(losses)
-    testable = losses.shape[0] >= 2 and losses.shape[1] >= 3
-    return BudgetComparison(
-        budget=budget,
-        scores=scores,
-        ranks=pd.Series(ranks[order], index=names, name="rank"),
-        adtm=pd.Series(distance.mean(axis=0)[order], index=names, name="adtm"),
-        iman_davenport=iman_davenport(losses) if testable else None,
-        pairs=_pairs(scores, losses, order, options),
-    )
-
-
-def _pairs(
-    scores: pd.DataFrame, losses: FloatArray, order: Sequence[int], options: _Options
-) -> pd.DataFrame:
-    """The table of pairs, see ``BudgetComparison``; ``order`` has the best method first."""
-    import pandas as pd
-
-    names: list[Hashable] = list(scores.columns)
     pairs = list(combinations(order, 2))
-    if options.control is not None:
-        control = names.index(options.control)
-        pairs = [(control, other) for other in order if other != control]
+    if control is not None:
+        names: list[Hashable] = list(scores.columns)
+        first = names.index(control)
+        pairs = [(first, other) for other in order if other != first]
     a, b = np.array(pairs).T
     difference = differences(losses[:, a], losses[:, b])
     with np.errstate(invalid="ignore"):  # the median between inf and -inf is NaN
         median = np.median(difference, axis=0)
     p = adjusted = np.full(len(pairs), np.nan)
-    if len(losses) >= 2:
-        p = wilcoxon_pairs(losses, pairs, zero_method=options.zero_method)
+    if n_tasks >= 2:
+        p = wilcoxon_pairs(losses, pairs, zero_method=zero_method)
         adjusted = finner(p)
-    return pd.DataFrame(
-        {
-            "method_a": [names[i] for i in a],
-            "method_b": [names[i] for i in b],
-            "wins": (difference < 0).sum(axis=0),
-            "ties": (difference == 0).sum(axis=0),
-            "losses": (difference > 0).sum(axis=0),
-            "median_difference": -median if options.higher_is_better else median,
-            "p_wilcoxon": p,
-            "p_finner": adjusted,
-            "different": adjusted <= options.alpha,
-        }
+    table = {
+        "method_a": scores.columns[a],
+        "method_b": scores.columns[b],
+        "wins": (difference < 0).sum(axis=0),
+        "ties": (difference == 0).sum(axis=0),
+        "losses": (difference > 0).sum(axis=0),
+        "median_difference": sign * median,
+        "p_wilcoxon": p,
+        "p_finner": adjusted,
+        "different": adjusted <= alpha,
+    }
+    return BudgetComparison(
+        budget=budget,
+        scores=scores,
+        ranks=pd.Series(ranks[order], index=scores.columns[order], name="rank"),
+        adtm=pd.Series(distance.mean(axis=0)[order], index=scores.columns[order], name="adtm"),
+        iman_davenport=iman_davenport(losses) if n_tasks >= 2 and n_methods >= 3 else None,
+        pairs=pd.DataFrame(table),
     )
 
 
-def _adtm_note(scores: Scores, options: _Options) -> str:
+def _adtm_note(scores: Scores, higher_is_better: bool) -> str:
     if scores.normalised:
         return "ADTM: mean of the scores over the tasks."
-    distance = "(max - score)" if options.higher_is_better else "(score - min)"
+    distance = "(max - score)" if higher_is_better else "(score - min)"
     return (
         f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the finite"
         " scores of the compared methods; 0 where they are equal."
@@ -230,10 +221,12 @@ def _remarks(scores: pd.DataFrame) -> list[str]:
     if len(values) == 1:
         remarks.append("There is one task only, so nothing can be tested and no p-value is given.")
     elif len(same := scores.columns[(values == values[0]).all(axis=0)]):
-        remarks.append(f"The score is the same on every task, and is kept, of: {listed(same)}.")
+        remarks.append(
+            f"The score is the same on every task, and is kept, of: {join_names(same)}."
+        )
     if len(odd := scores.columns[np.isinf(values).any(axis=0)]):
         remarks.append(
             f"Infinite scores rank as they are; in the ADTM the worse infinity has distance 1 and"
-            f" the better one 0. Methods that have some: {listed(odd)}."
+            f" the better one 0. Methods that have some: {join_names(odd)}."
         )
     return remarks

@@ -1,4 +1,4 @@
-"""Average ranks of methods over tasks, and the groups that a rank diagram joins.
+"""Ranks of methods over tasks, distances to the minimum, and the groups of a rank diagram.
 
 Notation of this package::
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
+
+from automl_plugins.records.scores import rescale
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -47,6 +49,30 @@ def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = False) -> F
     matrix = score_matrix(scores)
     ranks = rankdata(-matrix if higher_is_better else matrix, axis=1)
     return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+
+
+def distance_to_minimum(losses: npt.ArrayLike) -> FloatArray:
+    """(loss - min) / (max - min) within each task; its mean over the tasks is the ADTM.
+
+    The average distance to the minimum is that of Wistuba et al. (2016, section 5.3).
+    Minimum and maximum are those of the finite losses of the task. A constant task has distance
+    0 everywhere; a loss of -inf has distance 0 and one of +inf distance 1, also in a task that is
+    constant without it.
+
+    Args:
+        losses: Losses (N, K).
+
+    Returns:
+        Distances (N, K) in [0, 1].
+
+    Raises:
+        ValueError: If the losses are no matrix, empty, or NaN somewhere.
+    """
+    matrix = score_matrix(losses)
+    finite = np.where(np.isfinite(matrix), matrix, np.nan)
+    low = np.fmin.reduce(finite, axis=1, keepdims=True)
+    high = np.fmax.reduce(finite, axis=1, keepdims=True)
+    return np.where(np.isfinite(matrix), rescale(finite, low, high), matrix > 0)
 
 
 def cliques(not_different: npt.ArrayLike) -> list[tuple[int, ...]]:

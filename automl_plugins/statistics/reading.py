@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from automl_plugins.statistics.scores import listed
+from automl_plugins.formats import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def _labelled_searches(
             numbered.append(f"{method} on {task} ({len(members)})")
     if not numbered:
         return searches, []
-    return searches, [f"Without seeds, so numbered in the order given: {listed(numbered)}."]
+    return searches, [f"Without seeds, so numbered in the order given: {join_names(numbered)}."]
 
 
 def _labelled(
@@ -112,4 +112,4 @@ def _left_out(searches: Iterable[Search]) -> list[str]:
 
 
 def _place(search: Search) -> str:
-    return listed((search.table, search.method, f"seed {search.seed}"))
+    return join_names((search.table, search.method, f"seed {search.seed}"))

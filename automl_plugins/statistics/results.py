@@ -1,23 +1,31 @@
-"""Results of a comparison of methods over tasks."""
+"""Results of a comparison of methods over tasks, as values, text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from automl_plugins.formats import LATEX, MARKDOWN, TEXT
-from automl_plugins.statistics.omnibus import OmnibusTest
-from automl_plugins.statistics.pairwise import ZeroMethod
+from automl_plugins.formats import (
+    LATEX,
+    MARKDOWN,
+    TEXT,
+    Format,
+    format_number,
+    join_names,
+    one_line,
+)
 from automl_plugins.statistics.ranks import cliques
-from automl_plugins.statistics.rendering import render
 from automl_plugins.statistics.runs import Unit
-from automl_plugins.statistics.scores import listed, number
+from automl_plugins.statistics.significance import OmnibusTest, ZeroMethod
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LEAST_P = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +51,7 @@ class BudgetComparison:
     pairs: pd.DataFrame
 
     def __repr__(self) -> str:
-        at = "" if self.budget is None else f" at {number(self.budget)}"
+        at = "" if self.budget is None else f" at {format_number(self.budget)}"
         return f"BudgetComparison({len(self.ranks)} methods on {len(self.scores)} tasks{at})"
 
     @property
@@ -118,15 +126,15 @@ class Comparison:
 
     def to_text(self) -> str:
         """The results as plain text."""
-        return render(self, TEXT)
+        return _render(self, TEXT)
 
     def to_markdown(self) -> str:
         """The results as Markdown, with pipe tables."""
-        return render(self, MARKDOWN)
+        return _render(self, MARKDOWN)
 
     def to_latex(self) -> str:
         """The results as LaTeX; the tables need the package booktabs."""
-        return render(self, LATEX)
+        return _render(self, LATEX)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -142,4 +150,87 @@ class Comparison:
         return self.budgets[0]
 
     def _budget_names(self) -> str:
-        return listed("None" if b.budget is None else number(b.budget) for b in self.budgets)
+        return join_names(
+            "None" if b.budget is None else format_number(b.budget) for b in self.budgets
+        )
+
+
+def _render(comparison: Comparison, form: Format) -> str:
+    blocks = [block for b in comparison.budgets for block in _blocks(comparison, b, form)]
+    notes = [form.escape(one_line(note)) for note in comparison.notes]
+    return "\n\n".join([*blocks, form.heading("Notes"), form.items(notes)]) + "\n"
+
+
+def _blocks(comparison: Comparison, result: BudgetComparison, form: Format) -> Iterator[str]:
+    n_tasks, n_methods = result.scores.shape
+    size = f"{n_methods} methods on {n_tasks} {'task' if n_tasks == 1 else 'tasks'}"
+    at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
+    yield form.heading(form.escape(size + at))
+    yield _table(
+        ("Method", "Rank", "ADTM (%)"),
+        [
+            (str(name), f"{rank:.3f}", f"{100 * distance:.2f}")
+            for name, rank, distance in zip(
+                result.ranks.index, result.ranks, result.adtm, strict=True
+            )
+        ],
+        form,
+    )
+    if result.iman_davenport is not None:
+        yield form.escape(_omnibus_line(result.iman_davenport))
+    yield form.escape(one_line(_pairs_line(comparison)))
+    yield _pair_table(result, form)
+
+
+def _omnibus_line(test: OmnibusTest) -> str:
+    return (
+        f"Iman-Davenport: F({test.df[0]}, {test.df[1]}) = {test.F:.4g},"
+        f" p {_equals(test.F_p)}; Friedman: chi-squared({test.df[0]}) = {test.chi2:.5g},"
+        f" p {_equals(test.chi2_p)}."
+    )
+
+
+def _pairs_line(comparison: Comparison) -> str:
+    what = "all pairs"
+    if comparison.control is not None:
+        what = f"{comparison.control} against each other method"
+    return (
+        f"Wilcoxon's signed-rank test, p adjusted by Finner over {what}; different: adjusted p at"
+        f" most {comparison.alpha:g}. W/T/L: tasks won, tied and lost by A."
+    )
+
+
+def _pair_table(result: BudgetComparison, form: Format) -> str:
+    headers = ("A", "B", "W/T/L", "Median A - B", "p", "p (Finner)", "Different")
+    rows = [
+        (
+            str(row["method_a"]),
+            str(row["method_b"]),
+            f"{row['wins']}/{row['ties']}/{row['losses']}",
+            f"{row['median_difference']:.3g}",
+            format_p(row["p_wilcoxon"]),
+            format_p(row["p_finner"]),
+            "yes" if row["different"] else "no",
+        )
+        for row in result.pairs.to_dict("records")
+    ]
+    return _table(headers, rows, form)
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], form: Format) -> str:
+    """A table whose columns of names are left and whose columns of numbers are right."""
+    n_names = sum(header in ("Method", "A", "B") for header in headers)
+    align = ["left"] * n_names + ["right"] * (len(headers) - n_names)
+    return form.tabulate(headers, rows, align, needed_by="automl_plugins.statistics")
+
+
+def format_p(p: float) -> str:
+    """A p-value with three digits; "-" where there is none, never a bare 0."""
+    if math.isnan(p):
+        return "-"
+    return f"<{_LEAST_P:g}" if p < _LEAST_P else f"{p:.3g}"
+
+
+def _equals(p: float) -> str:
+    text = format_p(p)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"

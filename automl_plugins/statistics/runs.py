@@ -4,6 +4,9 @@ Notation of this module::
 
     n  rows: finished evaluations, sorted by table, method, seed and trial
     r  runs: searches, each a slice of the rows
+    T  tables
+    M  methods
+    G  budgets, ascending
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.formats import format_number, join_names
+from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
-from automl_plugins.statistics.adtm import scaled
 from automl_plugins.statistics.ranks import BoolArray, FloatArray
-from automl_plugins.statistics.scores import listed, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +40,8 @@ class Runs:
     """Searches with the regret of each after every evaluation.
 
     Attributes:
-        tables: Names of the tables.
-        methods: Names of the methods.
+        tables: Names of the tables (T).
+        methods: Names of the methods (M).
         table: Number of the table of each run (r,), ascending.
         method: The same of its method (r,).
         seed: The same of its seed (r,).
@@ -58,17 +61,47 @@ class Runs:
     regret: FloatArray
     notes: tuple[str, ...]
 
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def run(self) -> IntArray:
+        """Number of the run of each row (n,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first, append=len(self.spent)))
+
     @property
     def length(self) -> FloatArray:
         """Trials or seconds at the end of each run (r,)."""
-        last = np.append(self.first[1:], len(self.spent)) - 1
-        return np.asarray(self.spent[last], dtype=np.float64)
+        return np.asarray(self.spent[np.append(self.first[1:], len(self.spent)) - 1])
 
-    def regret_at(self, budget: float) -> FloatArray:
-        """Regret of each run (r,) at a budget; NaN where it has no result by then."""
-        known = (self.spent <= budget) & ~np.isnan(self.regret)
-        row = np.maximum.reduceat(np.where(known, np.arange(len(known)), -1), self.first)
-        return np.where(row >= 0, self.regret[row], np.nan)
+    def regret_at(self, budgets: FloatArray) -> FloatArray:
+        """Regret of each run at budgets (r, G); NaN where it has no result by then."""
+        point = np.searchsorted(budgets, self.spent)  # the first budget at which the row counts
+        rows = np.flatnonzero(~np.isnan(self.regret) & (point < len(budgets)))
+        run, point = self.run[rows], point[rows]
+        values = np.full((len(self), len(budgets)), np.nan)
+        filled = np.zeros(values.shape, dtype=np.int64)
+        values[run, point] = self.regret[rows]  # of several rows at one budget, the last remains
+        filled[run, point] = point
+        return np.take_along_axis(values, np.maximum.accumulate(filled, axis=1), axis=1)
+
+    def mean_over_seeds(self, values: FloatArray, use: BoolArray) -> FloatArray:
+        """Means (T, M, G) of values (r, G) over the runs in use (r,); NaN where there is none.
+
+        Values are sorted before they are added, so that the order of the seeds cannot part
+        methods that tie.
+        """
+        shape = len(self.tables), len(self.methods), values.shape[1]
+        values, cell = values[use], (self.table * shape[1] + self.method)[use]
+        cells = np.broadcast_to(cell[:, None], values.shape)
+        values = np.take_along_axis(values, np.lexsort((values, cells), axis=0), axis=0)
+        size = np.bincount(cell, minlength=shape[0] * shape[1])
+        full = np.flatnonzero(size)
+        mean = np.full((len(size), shape[2]), np.nan)
+        if len(full):
+            first = np.cumsum(size[full]) - size[full]
+            mean[full] = np.add.reduceat(values, first, axis=0) / size[full, None]
+        return mean.reshape(shape)
 
 
 def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
@@ -81,7 +114,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
         ValueError: If a column is missing or not numeric, a label or trial is missing, a trial
             occurs twice, or the trials do not count or the seconds do not ascend.
     """
-    value = _checked_columns(frame, unit)
+    value = _check_columns(frame, unit)
     codes, labels = _codes(frame)
     trial = frame["trial"].to_numpy(dtype=np.float64, na_value=np.nan)
     if not (trial >= 1).all():
@@ -94,9 +127,9 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
     first = np.flatnonzero(new)
     _check_unique(rows, (np.diff(trial, prepend=np.nan) == 0) & ~new)
     if value == "regret":
-        regret, notes = _given(rows)
+        regret, notes = _recorded_regret(rows)
     else:
-        regret, notes = _normalised(rows, run, codes[0][order], labels[0])
+        regret, notes = _scaled_regret(rows, run, codes[0][order], labels[0])
     table, method, seed = np.unravel_index(run[first], shape)
     return Runs(
         tables=labels[0],
@@ -111,21 +144,21 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
     )
 
 
-def _checked_columns(frame: pd.DataFrame, unit: Unit) -> str:
+def _check_columns(frame: pd.DataFrame, unit: Unit) -> str:
     """The column from which the regret comes."""
     from pandas.api.types import is_numeric_dtype
 
-    needed = (*_KEYS, "seconds") if unit == "seconds" else _KEYS
+    seconds = ["seconds"] if unit == "seconds" else []
     values = [name for name in _VALUES if name in frame]
-    missing = [name for name in needed if name not in frame]
+    missing = [name for name in (*_KEYS, *seconds) if name not in frame]
     if missing or not values:
         missing += [] if values else ["one of regret, best and loss"]
-        raise ValueError(f"A tidy frame of searches lacks: {listed(missing)}.")
+        raise ValueError(f"A tidy frame of searches lacks: {join_names(missing)}.")
     if not len(frame):
         raise ValueError("The tidy frame of searches has no rows.")
-    numeric = ["trial", *values] + ["seconds"] * (unit == "seconds")
+    numeric = ["trial", *values, *seconds]
     if strange := [name for name in numeric if not is_numeric_dtype(frame[name])]:
-        raise ValueError(f"Columns that are not numeric: {listed(strange)}.")
+        raise ValueError(f"Columns that are not numeric: {join_names(strange)}.")
     return values[0]
 
 
@@ -170,18 +203,15 @@ def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
     return seconds
 
 
-def _given(rows: pd.DataFrame) -> tuple[FloatArray, tuple[str, ...]]:
+def _recorded_regret(rows: pd.DataFrame) -> tuple[FloatArray, tuple[str, ...]]:
     regret = rows["regret"].to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(regret).any():
         raise ValueError(f"The column regret is infinite in {np.isinf(regret).sum()} rows.")
-    notes = [
-        "Scores: the column regret at the budget, 1 before the first result; mean over seeds."
-    ]
-    notes += _lost_note(rows, np.isnan(regret), "regret")
-    return regret, tuple(notes)
+    note = "Scores: the column regret at the budget, 1 before the first result; mean over seeds."
+    return regret, (note, *_missing_note(rows, np.isnan(regret), "regret"))
 
 
-def _normalised(
+def _scaled_regret(
     rows: pd.DataFrame, run: IntArray, table: IntArray, tables: Labels
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Regret after each row, from its loss and the numbers of its run and table (n,)."""
@@ -192,21 +222,18 @@ def _normalised(
     start = np.flatnonzero(np.diff(table, prepend=-1))
     low = np.fmin.reduceat(best, start)
     high = np.fmax.reduceat(losses, start)
-    regret = scaled(best, low[table], high[table])
     notes = [
         "Scores: best loss so far, scaled on each table from 0, the least, to 1, the largest"
-        " finite loss of any method there; 1 before the first result; mean over seeds."
+        " finite loss of any method there; 1 before the first result; mean over seeds.",
+        *_missing_note(rows, np.isnan(losses), "complete and finite loss"),
     ]
-    notes += _lost_note(rows, np.isnan(losses), "complete and finite loss")
-    if constant := [tables[i] for i in np.flatnonzero(high == low)]:
-        notes.append(
-            f"All losses are equal, so their regret is 0, on: {listed(sorted(constant, key=str))}."
-        )
-    if empty := [tables[i] for i in np.flatnonzero(np.isnan(low))]:
-        notes.append(
-            f"No method has a result, so all have regret 1, on: {listed(sorted(empty, key=str))}."
-        )
-    return regret, tuple(notes)
+    for odd, what in (
+        (high == low, "All losses are equal, so their regret is 0"),
+        (np.isnan(low), "No method has a result, so all have regret 1"),
+    ):
+        if names := sorted((tables[i] for i in np.flatnonzero(odd)), key=str):
+            notes.append(f"{what}, on: {join_names(names)}.")
+    return rescale(best, low[table], high[table]), tuple(notes)
 
 
 def _finite_losses(rows: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
@@ -226,17 +253,17 @@ def _complete(rows: pd.DataFrame) -> BoolArray:
     status = rows["status"].map(str)
     known = [str(s) for s in Status if s != Status.RUNNING]
     if strange := [s for s in status.unique() if s not in known]:
-        raise ValueError(f"status must be one of {listed(known)}, got {listed(strange)}.")
+        raise ValueError(f"status must be one of {join_names(known)}, got {join_names(strange)}.")
     return (status == str(Status.COMPLETE)).to_numpy(dtype=np.bool_)
 
 
-def _lost_note(rows: pd.DataFrame, lost: BoolArray, what: str) -> list[str]:
-    if not lost.any():
+def _missing_note(rows: pd.DataFrame, missing: BoolArray, what: str) -> list[str]:
+    if not missing.any():
         return []
-    counts = rows["method"][lost].value_counts()
+    counts = rows["method"][missing].value_counts()
     most_first = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     cases = ", ".join(f"{method} {n}" for method, n in most_first)
     return [
-        f"{number(lost.sum())} of {len(rows)} evaluations have no {what} ({cases}): they count"
-        " against the budget and improve nothing."
+        f"{format_number(missing.sum())} of {len(rows)} evaluations have no {what} ({cases}): they"
+        " count against the budget and improve nothing."
     ]

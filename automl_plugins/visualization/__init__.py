@@ -1,10 +1,9 @@
 """Plots of searches, replayed or real, and of their comparison, as plotly figures."""
 
-from automl_plugins.visualization.arm_allocation import plot_arm_allocation
+from automl_plugins.visualization.curves import plot_ranks, plot_regret
 from automl_plugins.visualization.pipeline_embedding import plot_pipeline_embedding
-from automl_plugins.visualization.progress import plot_ranks, plot_regret
 from automl_plugins.visualization.rank_diagram import plot_rank_diagram
-from automl_plugins.visualization.source_weights import plot_source_weights
+from automl_plugins.visualization.shares import plot_arm_allocation, plot_source_weights
 
 __all__ = [
     "plot_arm_allocation",

@@ -1,13 +1,24 @@
-"""Plotly, if it is installed, and the line styles that all plots share."""
+"""Plotly, if it is installed, and what several plots draw alike."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from importlib import import_module
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from automl_plugins._optional import require
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+GREY = "#7f7f7f"
+MAX_POINTS = 1000  # more than a screen has pixels help nobody
+
+_OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # tells areas of one colour apart
 
 
 def graph_objects() -> Any:
@@ -25,3 +36,37 @@ def line_styles(methods: Iterable[Hashable]) -> dict[Hashable, dict[str, str]]:
     palette = import_module("plotly.colors").qualitative.Plotly
     styles = cycle((color, dash) for dash in ("solid", "dash", "dot") for color in palette)
     return {m: {"color": c, "dash": d} for m, (c, d) in zip(methods, styles, strict=False)}
+
+
+def translucent(color: str, opacity: float) -> str:
+    """A colour ``#rrggbb`` with an opacity in [0, 1]."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def thin_out(n: int, most: int = MAX_POINTS) -> npt.NDArray[np.int64]:
+    """At most so many of the indices below n, evenly, with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def draw_area(
+    figure: go.Figure,
+    name: str,
+    x: npt.NDArray[Any],
+    percent: npt.NDArray[np.float64],
+    style: dict[str, str],
+    *,
+    shape: str = "linear",
+) -> None:
+    """Put an area on top of the others, in a style of ``line_styles``."""
+    figure.add_scatter(
+        x=x,
+        y=percent,
+        mode="lines" if len(x) > 1 else "lines+markers",
+        line={"width": 1, "shape": shape, **style},
+        fillcolor=translucent(style["color"], _OPACITY[style["dash"]]),
+        stackgroup="shares",
+        showlegend=True,
+        name=name,
+        hovertemplate="%{y:.1f} %",
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.visualization._drawing import graph_objects, line_styles
+from automl_plugins.visualization._drawing import GREY, graph_objects, line_styles, thin_out
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -59,7 +59,7 @@ def plot_pipeline_embedding(
     if labels is not None and values is not None:
         raise ValueError("Colours show labels or values: pass one of them.")
     places, axes = _plane(model, dimensions)
-    shown = np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(np.int64))
+    shown = thin_out(n, _MOST)
     figure = graph_objects().Figure()
     if labels is None:
         colours = model.mean_ if values is None else np.array(values, dtype=np.float64)
@@ -73,7 +73,7 @@ def plot_pipeline_embedding(
         for row in shown.tolist():
             groups[labels[row]].append(row)
         for kind, rows in groups.items():
-            style = styles.get(kind, {"color": "#7f7f7f", "dash": "solid"})
+            style = styles.get(kind, {"color": GREY, "dash": "solid"})
             marker = {"color": style["color"], "symbol": _MARKERS[style["dash"]]}
             if rows:
                 _points(figure, places, np.array(rows), names, marker, str(kind))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+from automl_plugins.formats import format_number, join_names
 from automl_plugins.statistics.results import BudgetComparison, Comparison
-from automl_plugins.statistics.scores import listed, number
-from automl_plugins.visualization._drawing import graph_objects, line_styles
+from automl_plugins.visualization._drawing import GREY, graph_objects, line_styles
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-_GREY = "#7f7f7f"
 
 
 def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) -> go.Figure:
@@ -34,8 +32,8 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
         ModuleNotFoundError: If plotly is not installed.
     """
     if budget is None and len(comparison.budgets) > 1:
-        names = listed(
-            "None" if b.budget is None else number(b.budget) for b in comparison.budgets
+        names = join_names(
+            "None" if b.budget is None else format_number(b.budget) for b in comparison.budgets
         )
         raise ValueError(f"There are several budgets: pass budget=, one of {names}.")
     result = comparison.budgets[0] if budget is None else comparison.at(budget)
@@ -63,14 +61,14 @@ def _rank_figure(comparison: Comparison, result: BudgetComparison) -> go.Figure:
     tested = not result.pairs["p_finner"].isna().all()
     groups = result.groups if tested else []
     for i, group in enumerate(groups, start=1):
-        _line(figure, [rank_of[m] for m in group], [-i] * len(group), listed(group), {})
+        _line(figure, [rank_of[m] for m in group], [-i] * len(group), join_names(group), {})
         figure.data[-1].update(
             mode="lines+markers",
-            line={"color": _GREY, "width": 3},
+            line={"color": GREY, "width": 3},
             marker={"color": [styles[m]["color"] for m in group], "size": 9},
             legendgroup="groups",
         )
-    at = "" if result.budget is None else f" at {number(result.budget)} {comparison.unit}"
+    at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
     joined = f"joined: not different at alpha={comparison.alpha:g}, Wilcoxon with Finner"
     if comparison.control is not None:
         joined += f"; compared with {comparison.control} only"

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import wilcoxon
 
 from automl_plugins.statistics import Comparison, compare, finner
-from automl_plugins.statistics.pairwise import ZERO_METHODS, ZeroMethod
+from automl_plugins.statistics.significance import ZERO_METHODS, ZeroMethod
 
 MATRICES = arrays(
     np.float64,
@@ -311,9 +311,9 @@ def test_columns_that_are_not_numeric_are_refused() -> None:
         ({"control": "Z"}, "control 'Z' is none of the methods: A, B, C"),
         ({"budgets": 10}, "has no budgets"),
         ({"unit": "seconds"}, "has no budgets"),
-        ({"unit": "hours"}, "unit must be one of trials, seconds, got 'hours'"),
-        ({"zero_method": "drop"}, "zero_method must be one of zsplit, pratt, wilcox"),
-        ({"short_runs": "drop"}, "short_runs must be one of carry, leave_out, raise"),
+        ({"unit": "hours"}, "unit must be one of 'trials', 'seconds', got 'hours'"),
+        ({"zero_method": "drop"}, "zero_method must be one of 'zsplit', 'pratt', 'wilcox'"),
+        ({"short_runs": "drop"}, "short_runs must be one of 'carry', 'leave_out', 'raise'"),
         ({"alpha": 0.0}, "alpha must be in"),
         ({"alpha": float("nan")}, "alpha must be in"),
         ({"label": str}, "label names the objects of a sequence"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata, wilcoxon
 
 from automl_plugins.statistics import finner, wilcoxon_pairs
-from automl_plugins.statistics.pairwise import ZERO_METHODS, ZeroMethod
+from automl_plugins.statistics.significance import ZERO_METHODS, ZeroMethod
 
 Matrix = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from automl_plugins.statistics import compare
-from automl_plugins.statistics.rendering import format_p
+from automl_plugins.statistics.results import format_p
 
 ODD_NAMES = ["a|b_c", "50% & $x$", r"\new#{1}^2~<*>", "plain"]
 

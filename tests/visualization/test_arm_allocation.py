@@ -18,7 +18,7 @@ from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Decision, Round
 from automl_plugins.records.trial import Status
 from automl_plugins.visualization import plot_arm_allocation
-from automl_plugins.visualization.arm_allocation import cumulative_shares
+from automl_plugins.visualization.shares import cumulative_shares
 
 go = pytest.importorskip("plotly.graph_objects")
 
@@ -191,7 +191,7 @@ def test_what_no_adapter_knows_is_a_type_error(source: Any) -> None:
 
 
 def test_bad_options() -> None:
-    with pytest.raises(ValueError, match="unit must be one of trials, seconds, got 'epochs'"):
+    with pytest.raises(ValueError, match="unit must be one of 'trials', 'seconds', got 'epochs'"):
         plot_arm_allocation(REPORT, unit="epochs")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="A report takes no options, got arm"):
         plot_arm_allocation(REPORT, arm="algorithm")

@@ -239,8 +239,8 @@ def test_ranks_are_those_of_compare() -> None:
 @pytest.mark.parametrize(
     ("runs", "options", "message"),
     [
-        (RUNS, {"unit": "epochs"}, "unit must be one of trials, seconds, got 'epochs'"),
-        (RUNS, {"band": "sd"}, "band must be one of ci, quartiles, or None, got 'sd'"),
+        (RUNS, {"unit": "epochs"}, "unit must be one of 'trials', 'seconds', got 'epochs'"),
+        (RUNS, {"band": "sd"}, "band must be one of 'ci', 'quartiles', got 'sd'"),
         (RUNS, {"methods": ["a", "c"]}, "No runs of c; there are runs of a, b"),
         (RUNS, {"methods": []}, "methods is empty; there are runs of a, b"),
         (RUNS.drop(columns=["seed", "regret"]), {}, "seed, one of regret, best and loss"),

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("plotly")
 
 from automl_plugins.visualization import plot_source_weights
-from automl_plugins.visualization.source_weights import by_source
+from automl_plugins.visualization.shares import by_source
 
 SHARES = {
     4: {"b": 0.5, "a": 0.25},
@@ -39,7 +39,7 @@ def test_areas_add_up() -> None:
         "a": [25.0, 25.0, 0.0],
         "c": [25.0, 0.0, 0.0],
     }
-    assert {trace.stackgroup for trace in figure.data} == {"sources"}
+    assert {trace.stackgroup for trace in figure.data} == {"shares"}
     assert [list(trace.x) for trace in figure.data] == [[0, 4, 7]] * 4
     assert figure.layout.title.subtitle.text == "3 proposals, 3 sources with a share"
     assert figure.to_json()

@@ -1,35 +1,42 @@
-"""Which arm got how much of a search, as it went on."""
+"""Stacked areas over a search: what part arms had in it, or earlier tasks in its proposals."""
 
 from __future__ import annotations
 
 import html
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._frameworks import arm_report_of
+from automl_plugins._arguments import one_of
+from automl_plugins._frameworks import adapter_of, arm_report_of
 from automl_plugins.bandits.report import ArmReport
+from automl_plugins.formats import join_names
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
-from automl_plugins.statistics.scores import listed
-from automl_plugins.visualization._drawing import graph_objects, line_styles
+from automl_plugins.visualization._drawing import (
+    GREY,
+    draw_area,
+    graph_objects,
+    line_styles,
+    thin_out,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Shares = Mapping[int, Mapping[str, float]]
 
 _TITLES: dict[Unit, tuple[str, str]] = {
     "trials": ("Pulls", "Share of the pulls so far (%)"),
     "seconds": ("Seconds of all pulls", "Share of the seconds so far (%)"),
 }
-_MAX_POINTS = 1000  # more than a screen has pixels help nobody
 _HOVER_WIDTH = 90  # characters
-_GREY = "#7f7f7f"
-_OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # tells areas of one colour apart
+_LIGHT = "#c7c7c7"
 
 
 def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -> go.Figure:
@@ -54,17 +61,19 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
         TypeError: If no adapter knows the source, or for options beside a report.
         ModuleNotFoundError: If plotly is not installed.
     """
-    if unit not in UNITS:
-        raise ValueError(f"unit must be one of {listed(UNITS)}, got {unit!r}.")
+    one_of("unit", unit, UNITS)
     if options and isinstance(source, ArmReport):
-        raise TypeError(f"A report takes no options, got {listed(options)}.")
+        raise TypeError(f"A report takes no options, got {join_names(options)}.")
     report = source if isinstance(source, ArmReport) else arm_report_of(source, **options)
     cost, note = _costs(report, unit)
     spent = np.concatenate([[0.0], np.cumsum(cost)])
     shares = 100.0 * cumulative_shares(report.records.arm, cost, len(report.names))
     figure = graph_objects().Figure()
     if len(cost):
-        _draw_arms(figure, report.names, spent[1:], shares)
+        shown = thin_out(len(cost))
+        styles = list(line_styles(range(len(report.names))).values())
+        for k in np.argsort(-shares[:, -1], kind="stable").tolist():
+            draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
     for index, opened in enumerate(_openings(report)):
         _draw_round(figure, report, index, float(spent[opened]))
     x_title, y_title = _TITLES[unit]
@@ -125,26 +134,6 @@ def _openings(report: ArmReport) -> list[int]:
     return [0, *np.minimum(ends, len(spent)).tolist()[1:]][: len(report.rounds)]
 
 
-def _draw_arms(
-    figure: go.Figure, names: tuple[str, ...], spent: FloatArray, shares: FloatArray
-) -> None:
-    n = len(spent)
-    shown = np.unique(np.linspace(0, n - 1, min(n, _MAX_POINTS)).round().astype(np.int64))
-    styles = list(line_styles(range(len(names))).values())
-    for k in np.argsort(-shares[:, -1], kind="stable").tolist():
-        figure.add_scatter(
-            x=spent[shown],
-            y=shares[k, shown],
-            mode="lines" if n > 1 else "lines+markers",
-            line={"width": 1, **styles[k]},
-            fillcolor=_translucent(**styles[k]),
-            stackgroup="arms",
-            showlegend=True,
-            name=names[k],
-            hovertemplate="%{y:.1f} %",
-        )
-
-
 def _draw_round(figure: go.Figure, report: ArmReport, index: int, x: float) -> None:
     """A vertical line with points all along it: only points answer the mouse."""
     lines = textwrap.wrap(report.round_lines()[index], _HOVER_WIDTH)
@@ -153,7 +142,7 @@ def _draw_round(figure: go.Figure, report: ArmReport, index: int, x: float) -> N
         x=np.full(len(height), x),
         y=height,
         mode="lines",
-        line={"color": _GREY, "width": 2, "dash": "dot"},
+        line={"color": GREY, "width": 2, "dash": "dot"},
         showlegend=False,
         legendgroup="rounds",
         name=f"round {report.rounds[index].index + 1}",
@@ -162,6 +151,79 @@ def _draw_round(figure: go.Figure, report: ArmReport, index: int, x: float) -> N
     )
 
 
-def _translucent(color: str, dash: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{_OPACITY[dash]})"
+def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
+    """Plot the share of each earlier task in the proposals of a search that learns from them.
+
+    The areas add up to 100 %. The share of the search's own evaluations is at the bottom, then
+    the sources with the largest mean share, each by name, then all others together.
+
+    Args:
+        source: Shares of the sources by name, by number of the evaluation; what is left to 1 is
+            the search's own. Or what the ``source_shares`` of an adapter reads, such as an Optuna
+            study.
+        n_sources: Largest number of sources with an area of their own.
+
+    Returns:
+        A ``plotly.graph_objects.Figure``.
+
+    Raises:
+        ValueError: If no evaluation has shares, or for a negative number of sources.
+        TypeError: If no adapter knows the source.
+        ModuleNotFoundError: If plotly is not installed.
+    """
+    if isinstance(n_sources, bool) or not isinstance(n_sources, int) or n_sources < 0:
+        raise ValueError(f"n_sources must be an integer >= 0, got {n_sources!r}.")
+    shares = source if isinstance(source, Mapping) else _shares_of(source)
+    if not shares:
+        raise ValueError(
+            "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
+            " from them, such as TSTSampler."
+        )
+    numbers, names, table = by_source(shares)
+    n = len(names)
+    styles = line_styles(range(min(n_sources, n))).values()
+    rows = [("this search", np.maximum(0.0, 1.0 - table.sum(axis=0)), _solid(GREY))]
+    rows += zip(names, table, styles, strict=False)
+    if n > n_sources:
+        rest = f"{n - n_sources} other sources" if n_sources else "sources"
+        rows.append((rest, table[n_sources:].sum(axis=0), _solid(_LIGHT)))
+    figure = graph_objects().Figure()
+    for name, row, style in rows:
+        draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
+    note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"
+    note += f", {n} source{'s' * (n != 1)} with a share"
+    figure.update_layout(
+        title={"text": "Weights of the sources", "subtitle": {"text": note}},
+        xaxis={"title": "Number of the evaluation"},
+        yaxis={"title": "Share in the proposal (%)", "range": [0, 100]},
+        legend={"traceorder": "normal"},
+    )
+    return figure
+
+
+def by_source(shares: Shares) -> tuple[IntArray, tuple[str, ...], FloatArray]:
+    """Numbers (n,) ascending, names (S) by mean share, largest first, and their shares (S, n).
+
+    Sources that never have a share are absent.
+    """
+    numbers = sorted(shares)
+    names = list(dict.fromkeys(name for number in numbers for name in shares[number]))
+    rows = [[shares[number].get(name, 0.0) for number in numbers] for name in names]
+    table = np.array(rows, dtype=np.float64).reshape(len(names), len(numbers))
+    order = [i for i in np.argsort(-table.mean(axis=1), kind="stable") if table[i].any()]
+    return np.array(numbers), tuple(names[i] for i in order), table[order]
+
+
+def _solid(color: str) -> dict[str, str]:
+    return {"color": color, "dash": "solid"}
+
+
+def _shares_of(source: Any) -> Shares:
+    found = adapter_of(source)
+    if found is None or not hasattr(found, "source_shares"):
+        raise TypeError(
+            f"Cannot read the sources of a {type(source).__name__}: pass an Optuna study, or the"
+            " shares of the sources by name, by number of the evaluation."
+        )
+    shares: Shares = found.source_shares(source)
+    return shares
