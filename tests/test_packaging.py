@@ -50,6 +50,7 @@ PUBLIC_NAMES = {
         "boasf_fmin",
         "curves",
         "ei_per_second",
+        "explain",
         "gbqr",
         "initial_trials",
         "meta_dataset_from_trials",

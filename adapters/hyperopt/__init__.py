@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .algos import bandit, boasf, weighted
     from .arm_report import arm_report
     from .boasf import boasf_fmin
+    from .explain import explain
     from .initial_design import INITIAL_DESIGN, initial_trials
     from .memory_io import is_space, meta_dataset_from_trials, read_task, write_history
     from .reading import curves, owns
@@ -26,6 +27,7 @@ import_when_used(
         "algos": ["bandit", "boasf", "weighted"],
         "arm_report": ["arm_report"],
         "boasf": ["boasf_fmin"],
+        "explain": ["explain"],
         "initial_design": ["INITIAL_DESIGN", "initial_trials"],
         "memory_io": ["is_space", "meta_dataset_from_trials", "read_task", "write_history"],
         "reading": ["curves", "owns"],
@@ -46,6 +48,7 @@ __all__ = [
     "boasf_fmin",
     "curves",
     "ei_per_second",
+    "explain",
     "gbqr",
     "initial_trials",
     "is_space",

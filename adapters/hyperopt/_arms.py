@@ -28,7 +28,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._documents import Document, values_of
+from ._documents import Document, note_of, values_of
 from ._pyll import Interval, Part, label_of, labels, nodes, restrict, switched_by
 from .space import PyllSpace, translate
 
@@ -224,8 +224,8 @@ class ArmSpace:
         inner: Suggest,
         streams: Streams,
         tried: Set[Any] = frozenset(),
-    ) -> Values | None:
-        """A configuration of an arm; None if ``inner`` has none.
+    ) -> tuple[Values, Mapping[str, Any]] | None:
+        """A configuration of an arm, and what ``inner`` noted of it; None if it has none.
 
         One that was tried before is drawn again a few times; then, if all configurations of the
         arm can be listed, one that was not tried is taken at random.
@@ -240,21 +240,21 @@ class ArmSpace:
         """
         arm = self.arms.arms[number]
         if not arm.labels:
-            return self.outer(number, {})
+            return self.outer(number, {}), {}
         own = self.view(number, documents)
-        values: Values = {}
+        values, note = Values(), dict[str, Any]()
         for attempt in range(_REDRAWS if tried else 1):
             seed = streams.integer("inner", tid, attempt)
             proposed = inner([tid], self.domain(number), own, seed)
             if not proposed:
                 return None
-            values = self.outer(number, values_of(proposed[0]))
+            values, note = self.outer(number, values_of(proposed[0])), note_of(proposed[0])
             if arm.key(values) not in tried:
-                return values
+                return values, note
         untried = [v for v in self.grid(number) or () if arm.key(v) not in tried]
         if untried:
-            return untried[int(streams.generator("untried", tid).integers(len(untried)))]
-        return values
+            return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
+        return values, note
 
 
 #: Spaces in arms by domain and by how they were made; the same again when it is lost.

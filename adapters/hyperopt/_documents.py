@@ -45,5 +45,5 @@ def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """What we wrote into a document; empty for one that somebody else wrote."""
-    note: dict[str, Any] = document["misc"].get(NOTE, {})
-    return note
+    note = document["misc"].get(NOTE)
+    return note if isinstance(note, dict) else {}

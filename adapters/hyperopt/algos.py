@@ -152,8 +152,8 @@ class ArmMethod(ABC):
                 frozenset() if self.repeats else situation.tried.get(choice.arm, frozenset())
             )
             own = situation.documents(choice.arm)
-            values = space.propose(choice.arm, tid, own, inner, streams, tried)
-            if values is None:
+            proposed = space.propose(choice.arm, tid, own, inner, streams, tried)
+            if proposed is None:
                 break
             facts = ArmFacts(
                 space.arms.choice,
@@ -163,8 +163,9 @@ class ArmMethod(ABC):
                 choice.round,
                 name_of(self.inner),
             )
+            values, noted = proposed
             document = new_document(trials, domain, tid, values)
-            document["misc"][NOTE] = {"arm": choice.arm, "why": facts.to_dict()} | note
+            document["misc"][NOTE] = {**noted, "arm": choice.arm, "why": facts.to_dict(), **note}
             if "opened" in note or last_search(situation.known) != search:
                 document["misc"][NOTE]["search"] = search
             new.append(document)
