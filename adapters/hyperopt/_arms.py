@@ -8,7 +8,7 @@ trials only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from automl_plugins.streams import Streams
 
 from ._documents import Document, note_of, values_of
 from ._pyll import Interval, Part, label_of, labels, nodes, restrict, switched_by
+from ._suggest import Suggest
 from .space import PyllSpace, translate
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,9 +43,6 @@ Split = int | Mapping[str, int]
 
 #: ``"2^N"``, ``"volume"``, or a number for each option: by its name or index, or in their order.
 Weights = str | Mapping[Any, float] | Sequence[float]
-
-#: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
-Suggest = Callable[..., list[Document]]
 
 _MOST = 1000  # more configurations are not listed
 _REDRAWS = 3  # of a configuration that was tried before

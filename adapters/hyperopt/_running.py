@@ -27,6 +27,8 @@ from hyperopt.base import Ctrl, spec_from_misc, trials_from_docs
 from hyperopt.utils import coarse_utcnow
 from tqdm import tqdm
 
+from automl_plugins.streams import Streams
+
 from ._documents import NOTE, Document, new_document, note_of, values_of
 from ._private import all_documents, dump
 from ._pulls import UNFINISHED, charge, number
@@ -46,6 +48,7 @@ class Run:
 
     Attributes:
         method: What proposes.
+        streams: Source of randomness.
         domain: Objective and search space.
         trials: Where trials are and go.
         points: Configurations to be evaluated first, values by label.
@@ -61,6 +64,7 @@ class Run:
     """
 
     method: Boasf
+    streams: Streams
     domain: Domain
     trials: Trials
     points: Sequence[Mapping[str, Any]]
@@ -147,7 +151,7 @@ class Run:
             document = new_document(self.trials, self.domain, self._id, values)
             document["misc"][NOTE] = {"arm": self._arms.find(values)}
         else:
-            found = self.method.suggest([self._id], self.domain, self.trials, 0)
+            found = self.method.suggest([self._id], self.domain, self.trials, self.streams)
             if not found:
                 return None
             (document,) = found

@@ -15,11 +15,9 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
-from functools import partial, update_wrapper
-from inspect import Parameter, Signature, signature
-from typing import Any, ParamSpec, Protocol, overload
+from typing import Any, ParamSpec
 
 from hyperopt import Domain, Trials, tpe
 
@@ -40,7 +38,6 @@ from ._arms import (
     Arms,
     ArmSpace,
     Split,
-    Suggest,
     Weights,
     arms_of,
     inner_of,
@@ -50,49 +47,40 @@ from ._arms import (
 from ._documents import NOTE, Document, new_document
 from ._private import all_documents
 from ._pulls import Cost, Situation, last_search, read_rounds, reader_of
+from ._suggest import Algorithm, Suggest
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
 P = ParamSpec("P")
 
 
-class Algorithm(Protocol[P]):
-    """A suggest function; called with options only, one that has these options."""
+class ArmAlgorithm(Algorithm[P]):
+    """The ``algo=`` of a method, whose options are the arguments of its class."""
 
-    @overload
-    def __call__(self, *args: P.args, **options: P.kwargs) -> Suggest: ...
-    @overload
-    def __call__(
+    def __init__(self, method: Callable[P, ArmMethod]) -> None:
+        super().__init__(method)
+        self.name = self.__name__ = self.__qualname__ = method.__name__.lower()
+
+    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The same, once a method could be made of them."""
+        self._make(options)
+        return options
+
+    def suggest(
         self,
         new_ids: Sequence[int],
         domain: Domain,
         trials: Trials,
-        seed: int,
-        /,
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> list[Document]: ...
+        streams: Streams,
+        options: Mapping[str, Any],
+    ) -> list[Document]:
+        """A document for each new id, as far as there is anything to propose."""
+        return self._make(options).suggest(new_ids, domain, trials, streams)
 
-
-def suggest_function(method: Callable[P, ArmMethod]) -> Algorithm[P]:
-    """The ``algo=`` of a method, whose options are the arguments of its class."""
-    build: Any = method
-    options = signature(method).parameters.values()
-    passed = [
-        Parameter(name, Parameter.POSITIONAL_ONLY)
-        for name in ("new_ids", "domain", "trials", "seed_of_call")
-    ]
-
-    def algo(*args: Any, **options: Any) -> Any:
-        made = build(**options)  # checks them
-        return made.suggest(*args) if args else partial(algo, **options)
-
-    name = method.__name__.lower()
-    update_wrapper(algo, method, updated=())
-    algo.__name__ = algo.__qualname__ = name
-    del algo.__wrapped__  # type: ignore[attr-defined]  # its signature is not this one's
-    algo.__signature__ = Signature([*passed, *options])  # type: ignore[attr-defined]
-    return algo
+    def _make(self, options: Mapping[str, Any]) -> ArmMethod:
+        method: Any = self.described
+        made: ArmMethod = method(**options)
+        return made
 
 
 class ArmMethod(ABC):
@@ -101,7 +89,7 @@ class ArmMethod(ABC):
     Attributes:
         label: The choice whose options are the arms; None is the root.
         inner: What proposes inside an arm.
-        seed: See the module; None takes that of each call.
+        seed: Used by ``Algorithm``.
         reward_range: See ``Bandit``.
         cost: See ``Boasf``.
         repeats: Whether a configuration may be tried twice.
@@ -136,10 +124,9 @@ class ArmMethod(ABC):
         return {"arms": arms.to_dict()}
 
     def suggest(
-        self, new_ids: Sequence[int], domain: Domain, trials: Trials, seed: int
+        self, new_ids: Sequence[int], domain: Domain, trials: Trials, streams: Streams
     ) -> list[Document]:
         """A document for each id, as far as there is anything to propose."""
-        streams = Streams(int(seed) if self.seed is None else self.seed)
         space = self.space(domain)
         inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
         new: list[Document] = []
@@ -434,6 +421,6 @@ class Boasf(ArmMethod):
         return ArmChoice(turn.arm, "share of BOASF", score, last.index + 1), note
 
 
-weighted = suggest_function(Weighted)
-bandit = suggest_function(Bandit)
-boasf = suggest_function(Boasf)
+weighted = ArmAlgorithm(Weighted)
+bandit = ArmAlgorithm(Bandit)
+boasf = ArmAlgorithm(Boasf)

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import InvalidAnnotatedParameter
 
 from automl_plugins.bandits.successive_filtering import Score
+from automl_plugins.streams import Streams
 
-from ._arms import Split, Suggest, Values
+from ._arms import Split, Values
 from ._private import load
 from ._pulls import Cost
 from ._pyll import choices, label_of, needed
 from ._running import EarlyStop, Run
+from ._suggest import Suggest
 from .algos import Boasf
 
 logger = logging.getLogger(__name__)
@@ -138,7 +140,8 @@ def boasf_fmin(
     trials = _trials(trials, trials_save_file)
     seed = int(_generator(rstate).integers(2**31 - 1))
     Run(
-        method=replace(method, seed=seed),
+        method=method,
+        streams=Streams(seed),
         domain=domain,
         trials=trials,
         points=points,

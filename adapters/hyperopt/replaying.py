@@ -57,7 +57,7 @@ def optimizer(
         ValueError: For an unknown name.
         TypeError: For an option that ``algo`` does not take.
     """
-    if algo == "boasf" or algo is boasf_fmin:
+    if algo == "boasf" or algo is boasf_fmin or algo is boasf:
         return BoasfMethod(name or "automl_plugins.boasf", tuple(options.items()))
     suggest = _named(algo) if isinstance(algo, str) else algo
     label = name if name is not None else _label(suggest)
