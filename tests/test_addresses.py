@@ -22,7 +22,7 @@ from optuna.storages.journal import JournalFileBackend
 from automl_plugins.__main__ import main
 from automl_plugins.addresses import existing, file_of
 from automl_plugins.meta import MetaStore, convert
-from automl_plugins.meta.memories import recorded
+from automl_plugins.meta.memories import read_memory
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "TSTSampler": TSTSampler,
 }
 MEMORIES: dict[str, Callable[[str], Any]] = {
-    "recorded": recorded,
+    "recorded": read_memory,
     "enqueue_initial_design": lambda memory: enqueue_initial_design(
         optuna.create_study(), memory=memory, search_space=search_space()
     ),

@@ -16,8 +16,8 @@ from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    checked_mode,
-    checked_number,
+    check_mode,
+    check_number,
     n_suggestions,
 )
 from automl_plugins.streams import Streams
@@ -93,8 +93,8 @@ def initial_trials(
         trials = initial_trials(space, memory=bundled("svm"), X=X, y=y)
         fmin(objective, space, algo=tpe.suggest, max_evals=50, trials=trials)
     """
-    checked_mode(mode)
-    n_default = checked_number("n_startup_jobs", n_startup_jobs)
+    check_mode(mode)
+    n_default = check_number("n_startup_jobs", n_startup_jobs)
     k = n_suggestions(mode, n_default, n_configs)
     if trials is not None and not isinstance(trials, Trials):
         raise TypeError(f"trials must be hyperopt.Trials, got {trials!r}.")

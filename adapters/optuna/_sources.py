@@ -21,7 +21,7 @@ from optuna.study import Study
 from automl_plugins.addresses import existing
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import Memory, recorded, store_of
+from automl_plugins.meta.memories import Memory, read_memory, store_of
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
@@ -101,7 +101,7 @@ def read_sources(sources: AnySources) -> Sources:
     if isinstance(sources, Mapping):
         raise TypeError(f"sources by name must be optuna studies, got {sources!r}.")
     try:
-        known = recorded(sources)  # type: ignore[arg-type]
+        known = read_memory(sources)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(
             "sources must be optuna studies (one, several, or by name), a storage, or a memory: a"

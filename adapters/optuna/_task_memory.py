@@ -9,7 +9,7 @@ from optuna.logging import get_logger
 
 from automl_plugins.meta.alignment import MemoryMismatch, notes
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import opened
+from automl_plugins.meta.memories import open_memory
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._cache import Cache
@@ -49,7 +49,7 @@ class UnionMemory:
 
     def _align(self, space: VectorSpace) -> MetaDataset | str:
         try:
-            dataset = opened(self._sources.without(self._exclude), space.space)
+            dataset = open_memory(self._sources.without(self._exclude), space.space)
         except ValueError as error:
             return str(error)
         for note in notes(dataset.coverage):

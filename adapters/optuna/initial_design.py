@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import optuna
 from ConfigSpace import ConfigurationSpace
 from optuna.distributions import BaseDistribution
+from optuna.samplers import RandomSampler
 from optuna.study import Study
 
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
-from automl_plugins.meta.memories import Memory, conditioned, recorded
+from automl_plugins.meta.memories import Memory, read_memory, take_conditions
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    checked_mode,
-    checked_number,
+    check_mode,
+    check_number,
     n_suggestions,
 )
 from automl_plugins.proposers.design import space_filling
@@ -33,6 +36,11 @@ from automl_plugins.streams import Streams
 from .space import read_space, value_in
 
 FloatArray = npt.NDArray[np.float64]
+
+#: What an objective asks for: distributions, a space, a study that knows them, or the objective.
+SearchSpace = (
+    Mapping[str, BaseDistribution] | ConfigurationSpace | Study | Callable[[optuna.Trial], Any]
+)
 
 #: User attribute of trials that were enqueued here: the design, and a suggestion's score (None
 #: where it has none) and reason.
@@ -47,7 +55,7 @@ def enqueue_initial_design(
     X: Any = None,
     y: Any = None,
     meta_features: TaskDescription = None,
-    search_space: Mapping[str, BaseDistribution] | ConfigurationSpace | None = None,
+    search_space: SearchSpace | None = None,
     mode: WarmStart = "part",
     n_configs: int | None = None,
     n_startup_trials: int = 10,
@@ -75,9 +83,12 @@ def enqueue_initial_design(
         X: The data of the task, of which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks count alike.
-        search_space: The distributions that the objective asks for, by name, or a
-            ``ConfigurationSpace``. Distributions know no conditions: those of the memory are
-            taken over. None enqueues a ready ``Design`` as it is.
+        search_space: The distributions that the objective asks for, by name; a
+            ``ConfigurationSpace``; a study with trials of them; or the objective itself, which is
+            called once, on a trial that is thrown away: of what depends on another parameter it
+            tells what that call came to. Distributions know no conditions: those of the memory
+            are taken over. None takes the study's own trials, and enqueues a ready
+            ``Design`` as it is.
         mode: See above.
         n_configs: Number of suggestions; None takes ``n_startup_trials`` to replace, else half.
         n_startup_trials: n, which the sampler was given; most have 10.
@@ -96,26 +107,21 @@ def enqueue_initial_design(
 
     Example::
 
-        space = {"C": FloatDistribution(0.01, 100, log=True), ...}
-        print(enqueue_initial_design(study, memory="svm", X=X, y=y, search_space=space))
+        print(enqueue_initial_design(study, memory="svm", X=X, y=y, search_space=objective))
         study.optimize(objective, n_trials=50)
     """
-    checked_mode(mode)
-    n_default = checked_number("n_startup_trials", n_startup_trials)
+    check_mode(mode)
+    n_default = check_number("n_startup_trials", n_startup_trials)
     k = n_suggestions(mode, n_default, n_configs)
-    if search_space is None:
-        if not isinstance(design, Design) or mode == "add":
-            raise ValueError(
-                "Pass search_space=: the distributions that the objective asks for, by name, or a"
-                " ConfigurationSpace."
-            )
+    if search_space is None and isinstance(design, Design) and mode != "add":
         found = replace(design, suggestions=design.suggestions[:k])
         _enqueue(study, found, [])
         return found
-    known = None if memory is None else recorded(memory)
-    space, distributions = read_space(search_space)
-    if known is not None and not isinstance(search_space, ConfigurationSpace):
-        space = conditioned(space, known)
+    known = None if memory is None else read_memory(memory)
+    asked = _find_space(study if search_space is None else search_space)
+    space, distributions = read_space(asked)
+    if known is not None and not isinstance(asked, ConfigurationSpace):
+        space = take_conditions(space, known)
     found = advise(space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude)
     vectors = VectorSpace(space)
     rest = space_filling(
@@ -127,6 +133,28 @@ def enqueue_initial_design(
     found = _in_distributions(found, distributions)
     _enqueue(study, found, [_values(v, distributions) for v in to_values(space, rest)])
     return found
+
+
+def _find_space(source: SearchSpace) -> Mapping[str, BaseDistribution] | ConfigurationSpace:
+    """What a study or an objective asks for; anything else as it is."""
+    if isinstance(source, Study):
+        found: dict[str, BaseDistribution] = {}
+        for trial in source.get_trials(deepcopy=False):
+            found |= trial.distributions
+        if not found:
+            raise ValueError(
+                "Pass search_space=: the distributions that the objective asks for, by name, a"
+                " ConfigurationSpace, a study with trials, or the objective, which is called once."
+            )
+        return found
+    if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
+        return source
+    traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
+    with contextlib.suppress(Exception):  # what it asked for before it failed or was pruned counts
+        source(traced)
+    if not traced.distributions:
+        raise ValueError(f"The objective {source!r} asked for no parameter when it was called.")
+    return traced.distributions
 
 
 def _in_distributions(design: Design, distributions: Mapping[str, BaseDistribution]) -> Design:

@@ -13,14 +13,14 @@ from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.design import Design
-from automl_plugins.meta.memories import Memory, opened
+from automl_plugins.meta.memories import Memory, open_memory
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    checked_mode,
-    checked_number,
+    check_mode,
+    check_number,
     n_remaining,
     n_suggestions,
     name_of,
@@ -90,14 +90,14 @@ class MetaInitialDesign(AbstractInitialDesign):
         seed: int | None = None,
         exclude: Collection[str] = (),
     ) -> None:
-        checked_mode(mode)
+        check_mode(mode)
         space, trials = scenario.configspace, scenario.n_trials
         additional = _distinct(additional_configs or [])
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
         ready = isinstance(design, Design)
-        dataset = None if ready and memory is None else opened(memory, space, exclude=exclude)
+        dataset = None if ready and memory is None else open_memory(memory, space, exclude=exclude)
         task = None
         if dataset is not None and not ready:
             wanted = bool(dataset.meta_feature_names())
@@ -204,7 +204,7 @@ class KNNInitialDesign(MetaInitialDesign):
         seed: int | None = None,
         exclude: Collection[str] = (),
     ) -> None:
-        k = checked_number("k", k, least=1)
+        k = check_number("k", k, least=1)
         others = len(additional_configs or ()) + scenario.use_default_config
         super().__init__(
             scenario,

@@ -246,7 +246,7 @@ def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: Dat
         if isinstance(hyperparameter, CategoricalHyperparameter) or np.isnan(sequence).any():
             return _Column(*_look_up(values, choices), none)
         numbers, foreign, converted = _numbers(hyperparameter, values, size)
-        return _Column(*_snapped(numbers, sequence), foreign, converted)
+        return _Column(*_snap(numbers, sequence), foreign, converted)
     assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
     numbers, foreign, converted = _numbers(hyperparameter, values, size)
     if isinstance(hyperparameter, IntegerHyperparameter):
@@ -287,7 +287,7 @@ def _constant(
     return entries, other, none
 
 
-def _snapped(numbers: FloatArray, sequence: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _snap(numbers: FloatArray, sequence: FloatArray) -> tuple[FloatArray, BoolArray]:
     """The nearest place (n,) in an ordered sequence, and whether the value had to be moved."""
     known = ~np.isnan(numbers)
     entries = np.full(len(numbers), np.nan)
@@ -350,17 +350,17 @@ def notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
     if n_kept < n_runs:
-        causes = _summed(coverage, lambda c: c.dropped)
+        causes = _sum_up(coverage, lambda c: c.dropped)
         n_partial = sum(c.n_partial for c in coverage)
         told = [f"{name} in {n}" for name, n in causes.items()]
         told += [f"a lower budget in {n_partial}"] * bool(n_partial)
         because = f" because of {' and '.join(told)}" if told else ""
         out.append(f"{n_runs - n_kept} of {n_runs} runs are left out{because}.")
-    for name, n in _summed(coverage, lambda c: c.clipped).items():
+    for name, n in _sum_up(coverage, lambda c: c.clipped).items():
         out.append(f"{name} was moved into its range in {n} of {n_kept} runs.")
-    for name, n in _summed(coverage, lambda c: c.imputed).items():
+    for name, n in _sum_up(coverage, lambda c: c.imputed).items():
         out.append(f"{name} is not known of {n} of {n_kept} runs, its default is taken.")
-    for name, n in _summed(coverage, lambda c: c.converted).items():
+    for name, n in _sum_up(coverage, lambda c: c.converted).items():
         out.append(f"{name} was converted between counts and fractions in {n} of {n_kept} runs.")
     return tuple(out)
 
@@ -371,7 +371,7 @@ def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
     return MemoryMismatch(f"No run of the memory lies in the search space: {told}.")
 
 
-def _summed(
+def _sum_up(
     coverage: Sequence[Coverage], counts: Callable[[Coverage], Mapping[str, int]]
 ) -> dict[str, int]:
     total = Counter[str]()

@@ -127,7 +127,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
         odd += [i for i, fine in zip(found, legal, strict=True) if not fine]
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
     if odd:
-        found |= _aligned(vectors, record, sorted(odd))
+        found |= _align_odd(vectors, record, sorted(odd))
     kept = np.array(sorted(found), dtype=np.int64)
     columns = {
         column: getattr(record, column)[kept]
@@ -137,7 +137,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
     return replace(record, configurations=configurations, space=space, **columns)
 
 
-def _aligned(
+def _align_odd(
     space: VectorSpace, record: TaskRecord, rows: Sequence[int]
 ) -> dict[int, dict[str, Any]]:
     """What becomes of the runs that are no configurations of the space; says so."""

@@ -180,14 +180,14 @@ def content_keys(texts: Sequence[str], *columns: Sequence[object]) -> list[str]:
 LONGEST_NAME = 500  # characters: an index of PostgreSQL has a limit
 
 
-def checked_name(name: str, what: str) -> str:
+def check_name(name: str, what: str) -> str:
     """A name that every database can hold, else TypeError or ValueError."""
-    if not 0 < len(checked_text(name, what)) <= LONGEST_NAME:
+    if not 0 < len(check_text(name, what)) <= LONGEST_NAME:
         raise ValueError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
     return name
 
 
-def checked_text(text: str, what: str) -> str:
+def check_text(text: str, what: str) -> str:
     """Text that every database can hold, else TypeError or ValueError."""
     if not isinstance(text, str):
         raise TypeError(f"{what} must be text, got {text!r}.")

@@ -36,7 +36,7 @@ class Store(Protocol):
 Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
 
 
-def opened(
+def open_memory(
     memory: Memory | None, space: ConfigurationSpace, *, exclude: Collection[str] = ()
 ) -> MetaDataset:
     """A memory aligned to a search space, without the tasks named in ``exclude``, known or not.
@@ -50,7 +50,7 @@ def opened(
         raise TypeError(
             f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
         )
-    known = recorded(memory)
+    known = read_memory(memory)
     if isinstance(known, MetaDataset):
         dataset = known.without(*exclude).aligned(space)
     else:
@@ -61,7 +61,7 @@ def opened(
     return dataset
 
 
-def recorded(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
+def read_memory(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
     """What a memory holds, in the space or spaces that it was recorded in.
 
     Raises:
@@ -99,7 +99,7 @@ def store_of(memory: object) -> MetaStore | None:
     return cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
 
 
-def conditioned(
+def take_conditions(
     space: ConfigurationSpace, known: MetaDataset | Sequence[TaskRecord]
 ) -> ConfigurationSpace:
     """A space without conditions, with those that a memory has for hyperparameters of it.

@@ -12,7 +12,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.records.task_record import TaskRecord
 
-from .encoding import checked_name, digest, encode, plain_meta_features, plain_space, plain_tags
+from .encoding import check_name, digest, encode, plain_meta_features, plain_space, plain_tags
 
 logger = logging.getLogger("automl_plugins.meta.recorder")
 
@@ -66,11 +66,11 @@ class Recorder:
         tags: Mapping[str, str] | None = None,
     ) -> None:
         if task is not None:
-            checked_name(task, "The name of a task")
+            check_name(task, "The name of a task")
         told = "" if task is None else task
         plain_meta_features(meta_features or {}, task=told)
         plain_tags(tags or {}, task=told)
-        self.store = _opened(store)
+        self.store = _open_store(store)
         self.task = task
         self.meta_features = dict(meta_features or {})
         self.tags = dict(tags or {})
@@ -122,7 +122,7 @@ def search_name(kind: str, space: ConfigurationSpace, seed: int | None = None) -
     return name if seed is None else f"{name}-{seed}"
 
 
-def _opened(store: Any) -> WritableStore:
+def _open_store(store: Any) -> WritableStore:
     if isinstance(store, str | os.PathLike):
         from .store import MetaStore
 

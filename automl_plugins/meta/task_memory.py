@@ -10,7 +10,7 @@ from automl_plugins.meta.alignment import MemoryMismatch, notes
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .dataset import MetaDataset
-from .memories import Memory, opened, recorded, store_of
+from .memories import Memory, open_memory, read_memory, store_of
 
 if TYPE_CHECKING:
     from .store import MetaStore
@@ -56,7 +56,7 @@ class TaskMemory:
         self, memory: Memory, *, task: str | None = None, exclude: Collection[str] = ()
     ) -> None:
         self.store = store_of(memory)
-        self.known = recorded(memory)
+        self.known = read_memory(memory)
         if isinstance(exclude, str):
             raise TypeError(f"exclude must be names of tasks, got the text {exclude!r}.")
         self.task = task
@@ -93,7 +93,7 @@ class TaskMemory:
     def _aligned(self, space: VectorSpace) -> MetaDataset | str:
         """The tasks, or why there are none."""
         try:
-            dataset = opened(self.known, space.space, exclude=self.exclude)
+            dataset = open_memory(self.known, space.space, exclude=self.exclude)
         except ValueError as error:
             return str(error)
         for note in notes(dataset.coverage):

@@ -33,7 +33,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from . import designs
 from .alignment import align
 from .designs import InitialDesign
-from .memories import Memory, opened
+from .memories import Memory, open_memory
 
 logger = logging.getLogger("automl_plugins.meta.warm_start")
 
@@ -67,21 +67,21 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
         TypeError: For a k that is no whole number.
         ValueError: For an unknown mode, or a k below 1.
     """
-    checked_mode(mode)
+    check_mode(mode)
     if k is None:
         return max(1, n_default if mode == "replace" else -(-n_default // 2))
-    return checked_number("The number of suggestions", k, least=1)
+    return check_number("The number of suggestions", k, least=1)
 
 
 def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
     """Points of the start-up that come after the suggestions there are."""
-    checked_mode(mode)
+    check_mode(mode)
     if mode == "add":
         return n_default
     return max(0, n_default - n_suggested) if mode == "part" else 0
 
 
-def checked_mode(mode: str) -> WarmStart:
+def check_mode(mode: str) -> WarmStart:
     """The mode; ValueError if it is none."""
     if mode not in MODES:
         raise ValueError(
@@ -91,7 +91,7 @@ def checked_mode(mode: str) -> WarmStart:
     return mode
 
 
-def checked_number(name: str, n: Any, *, least: int = 0) -> int:
+def check_number(name: str, n: Any, *, least: int = 0) -> int:
     """A whole number of at least ``least``: TypeError if it is none, ValueError if it is less."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise TypeError(f"{name} must be a whole number, got {n!r}.")
@@ -138,13 +138,13 @@ def advise(
         ValueError: For a memory without runs or that shares no hyperparameter with the space, an
             unknown design, X without y, or meta-features beside them.
     """
-    k = checked_number("The number of suggestions", k, least=1)
+    k = check_number("The number of suggestions", k, least=1)
     function = design_of(design)
     if isinstance(function, Design):
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
     else:
-        dataset = opened(memory, space, exclude=exclude)
+        dataset = open_memory(memory, space, exclude=exclude)
         known = dataset.meta_feature_names()
         described = describe_task(task, X, y, wanted=bool(known)).meta_features
         found = function(space, dataset, described, k)
@@ -152,7 +152,11 @@ def advise(
             raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
         found = replace(
             found,
-            notes=(*found.notes, *_half_described(known, described), *notes(dataset.coverage)),
+            notes=(
+                *found.notes,
+                *_note_half_description(known, described),
+                *notes(dataset.coverage),
+            ),
         )
     if len(found) < k:
         note = f"{k} suggestions were asked for, there are {len(found)}."
@@ -161,7 +165,7 @@ def advise(
     return found
 
 
-def _half_described(names: Sequence[str], task: Mapping[str, float]) -> tuple[str, ...]:
+def _note_half_description(names: Sequence[str], task: Mapping[str, float]) -> tuple[str, ...]:
     n = sum(np.isfinite(float(task.get(name, np.nan))) for name in names)
     if not 0 < n < len(names) / 2:
         return ()

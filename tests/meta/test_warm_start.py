@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from known_runs import model_space, records
 
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, designs
-from automl_plugins.meta.memories import conditioned, opened, recorded
+from automl_plugins.meta.memories import open_memory, read_memory, take_conditions
 from automl_plugins.meta.store import MetaStore
 from automl_plugins.meta.tasks import MetaTask, describe_task
 from automl_plugins.meta.warm_start import (
@@ -79,7 +79,7 @@ def test_all_forms_of_a_memory_advise_the_same(tmp_path: Path, memory: MetaDatas
 
 
 def test_bundled_memory_by_name() -> None:
-    known = recorded("knn")
+    known = read_memory("knn")
     assert isinstance(known, MetaDataset) and "n_neighbors" in known.space
     assert len(advise(known.space, "knn", k=4)) == 4
 
@@ -87,7 +87,7 @@ def test_bundled_memory_by_name() -> None:
 def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
     for path in (tmp_path / "none.db", str(tmp_path / "none.db")):
         with pytest.raises(ValueError, match=r"no memory .*none\.db.*bundled memories are light"):
-            recorded(path)
+            read_memory(path)
     assert not list(tmp_path.iterdir())
 
 
@@ -107,7 +107,7 @@ def test_nothing_shared_and_nothing_recorded(memory: MetaDataset, tmp_path: Path
         advise(model_space(), store, k=1)
     foreign = ConfigurationSpace({"model": ["knn", "mlp"]})
     with pytest.raises(ValueError, match="No run of the memory lies in the search space: t0"):
-        opened(memory, foreign)
+        open_memory(memory, foreign)
 
 
 def test_runs_that_the_space_leaves_out_are_told(memory: MetaDataset) -> None:
@@ -262,16 +262,16 @@ def test_a_ready_design_for_something_else() -> None:
 
 def test_conditions_of_the_memory() -> None:
     flat = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0), "other": (0, 1)})
-    space = conditioned(flat, records())
+    space = take_conditions(flat, records())
     assert [str(c) for c in space.conditions] == ["C | model in {'svm'}"]
     # svm is no option here, and a record without a space tells no conditions
     few = ConfigurationSpace({"model": ["forest", "mlp"], "C": (0.1, 1.0)})
-    assert not conditioned(few, records()).conditions
+    assert not take_conditions(few, records()).conditions
     alone = ConfigurationSpace({"C": (0.1, 1.0)})
-    assert not conditioned(alone, MetaDataset.from_records(records())).conditions
+    assert not take_conditions(alone, MetaDataset.from_records(records())).conditions
     bare = [TaskRecord("t", [{"C": 1.0, "model": "svm"}], np.array([0.0]))]
     flat = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0)})
-    assert not conditioned(flat, bare).conditions
+    assert not take_conditions(flat, bare).conditions
 
 
 def test_filling_points_are_new_valid_and_seeded() -> None:

@@ -91,7 +91,7 @@ UNDESCRIBED = (
 )
 
 
-def checked(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDataset:
+def align_memory(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDataset:
     """The memory aligned to the space.
 
     Raises:
@@ -117,7 +117,7 @@ def checked(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDatas
     return memory
 
 
-def told(
+def make_design(
     method: str,
     memory: MetaDataset,
     vectors: FloatArray,

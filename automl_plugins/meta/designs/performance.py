@@ -72,7 +72,7 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     space = dataset.vector_space
     scores = dataset.scores(regret)
     distinct, which = dataset.distinct
-    chosen = _chosen(dataset, scores, max_candidates)
+    chosen = _choose(dataset, scores, max_candidates)
     candidates = distinct[chosen]
     column = np.full(len(distinct), -1)
     column[chosen] = np.arange(len(chosen))
@@ -118,7 +118,7 @@ def _means(values: FloatArray, columns: npt.NDArray[np.int64], n: int) -> FloatA
         return np.asarray(np.where(counts > 0, sums / counts, np.nan))
 
 
-def _chosen(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray[np.int64]:
+def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray[np.int64]:
     """Indices of the distinct configurations to be compared, ascending; all have completed."""
     which = dataset.distinct[1]
     worked = dataset.completed

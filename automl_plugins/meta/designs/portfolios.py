@@ -10,7 +10,7 @@ from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.designs.design import UNDESCRIBED, Design, checked, told
+from automl_plugins.meta.designs.design import UNDESCRIBED, Design, align_memory, make_design
 from automl_plugins.meta.designs.performance import (
     WIDTH,
     Performance,
@@ -39,7 +39,7 @@ def portfolio(
     Arguments and errors are those of ``top_k``; ``task`` is not used. Scores are mean regrets
     over tasks, each scaled to [0, 1].
     """
-    memory = checked(space, memory, k)
+    memory = align_memory(space, memory, k)
     known = performance(memory)
     return _portfolio("portfolio", memory, known, known.filled, _equal(memory, k))
 
@@ -60,12 +60,12 @@ def diverse(
 
     Without meta-features of the task it is the smoothed portfolio, and the notes say so.
     """
-    memory = checked(space, memory, k)
+    memory = align_memory(space, memory, k)
     known = performance(memory)
     plain = known.smoothed
     described = TaskFeatures(memory.tasks, task)
     if not described.useful:
-        return undescribed("diverse", memory, known, plain, k, _doubt(memory, known))
+        return plain_portfolio("diverse", memory, known, plain, k, _doubt(memory, known))
     predicted = predict(described.known, plain, described.new)
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
@@ -76,7 +76,7 @@ def diverse(
     return _portfolio("diverse", memory, known, scenarios, weights, doubt=_doubt(memory, known))
 
 
-def undescribed(
+def plain_portfolio(
     method: str,
     memory: MetaDataset,
     known: Performance,
@@ -142,7 +142,7 @@ def _portfolio(
                 reasons.append(f"expected regret {mean:.3f}, {why}")
         best = np.minimum(best, scenarios[:, pick])
     scores = np.einsum("ks,sk->k", weights[: len(picks)], scenarios[:, picks])
-    return told(method, memory, known.candidates[picks], scores, reasons, notes)
+    return make_design(method, memory, known.candidates[picks], scores, reasons, notes)
 
 
 NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
@@ -197,11 +197,11 @@ def knn(
     say so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
     auto-sklearn.
     """
-    memory = checked(space, memory, k)
+    memory = align_memory(space, memory, k)
     known = performance(memory)
     described = TaskFeatures(memory.tasks, task)
     if not described.useful:
-        return undescribed("knn", memory, known, known.filled, k)
+        return plain_portfolio("knn", memory, known, known.filled, k)
     gaps = distances(described.known, described.new[None, :])[:, 0]
     order = [int(t) for t in np.argsort(gaps, kind="stable") if described.described[t]]
     notes: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ def opt(
     Arguments and errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the
     configurations of the new task, all that matter, ``losses`` (n,) their true losses.
     """
-    memory = checked(space, memory, k)
+    memory = align_memory(space, memory, k)
     known = performance(memory)
     keys = memory.vector_space.keys(np.asarray(vectors, dtype=np.float64))
     place = {int(key): i for i, key in enumerate(keys)}
@@ -260,4 +260,4 @@ def _nearest(
             found.setdefault(best, f"the best on {memory.tasks[t].name}, {reason(t)}")
     picks = list(found)
     reasons = list(found.values())
-    return told(method, memory, known.candidates[picks], expected[picks], reasons, notes)
+    return make_design(method, memory, known.candidates[picks], expected[picks], reasons, notes)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.meta.designs.design import UNDESCRIBED, Design, checked, told
+from automl_plugins.meta.designs.design import UNDESCRIBED, Design, align_memory, make_design
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
 
 from ..dataset import MetaDataset
@@ -99,7 +99,7 @@ def _by_learner(
     learner: MetaLearner | None,
     rank: Callable[[FloatArray], FloatArray],
 ) -> Design:
-    memory = checked(space, memory, k)
+    memory = align_memory(space, memory, k)
     learner = MetaLearner().fit(memory) if learner is None else learner
     candidates = memory.distinct[0]
     if method != "bad_start":  # what never completed fails, whatever its neighbours do
@@ -112,4 +112,4 @@ def _by_learner(
         for i in order
     ]
     notes = () if TaskFeatures(memory.tasks, task).useful else (UNDESCRIBED,)
-    return told(method, memory, candidates[order], predicted[order], reasons, notes)
+    return make_design(method, memory, candidates[order], predicted[order], reasons, notes)

@@ -21,7 +21,7 @@ from automl_plugins.meta.factorization.posterior import ScalePrior, Scaling, Sca
 from automl_plugins.meta.factorization.training import pipeline_means, principal_components
 
 from .posterior import Conditioned
-from .training import Optimizer, Schedule, fitted
+from .training import Optimizer, Schedule, fit_parameters
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -184,7 +184,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         )
         report, close = self._progress()
         try:
-            parameters, self.scores_ = fitted(
+            parameters, self.scores_ = fit_parameters(
                 lambda part: self._start(part, q),
                 self.kernel,
                 z,

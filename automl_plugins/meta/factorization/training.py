@@ -87,7 +87,7 @@ def _descend(p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
         getattr(p, field.name)[where] -= rate * getattr(g, field.name)
 
 
-def fitted(
+def fit_parameters(
     begin: Callable[[FloatArray], Parameters],
     kernel: Kernel,
     z: FloatArray,
@@ -128,10 +128,10 @@ def train(
 
     ``held_out`` are losses (N, V) of held-out data sets; with V = 0 the last epoch is returned.
     """
-    p = _copied(start)
+    p = _copy(start)
     adam, plain = _Adam(p), schedule.optimizer == "sgd"
     judge = _Judge(kernel, held_out, rng) if held_out.shape[1] else None
-    best, scores, since = _copied(p), [], 0
+    best, scores, since = _copy(p), [], 0
     if judge is not None:
         scores.append(judge(p))
     last = schedule.epochs if schedule.stop is None else schedule.stop
@@ -162,13 +162,13 @@ def train(
         scores.append(score)
         since += 1
         if score < min(scores[:-1]):
-            best, since = _copied(p), 0
+            best, since = _copy(p), 0
         elif since >= schedule.patience:
             break
     return best, scores
 
 
-def _copied(p: Parameters) -> Parameters:
+def _copy(p: Parameters) -> Parameters:
     return Parameters(**{f.name: getattr(p, f.name).copy() for f in fields(p)})
 
 
@@ -257,7 +257,7 @@ def principal_components(
     own = (own + level * (counts < z.shape[1])) / (counts + (counts < z.shape[1]))
     places, noise = _components(filled, own, q, own_share, level)
     for _ in range(rounds if not seen.all() else 0):
-        filled = np.where(seen, z, _predicted(places, noise, z, seen))
+        filled = np.where(seen, z, _predict_missing(places, noise, z, seen))
         places, noise = _components(filled, own, q, own_share, level)
     if kernel == "linear":
         return Parameters(places, np.log(noise), np.zeros(q), np.zeros(1))
@@ -289,7 +289,7 @@ def _components(
     return places, np.maximum(left, _LEAST * level)
 
 
-def _predicted(
+def _predict_missing(
     places: FloatArray, noise: FloatArray, z: FloatArray, seen: npt.NDArray[np.bool_]
 ) -> FloatArray:
     """Posterior means (N, D) of all entries, by a Q x Q solve for each data set."""

@@ -113,7 +113,7 @@ class Database:
     def checkpoint(self) -> None:
         """Move what was written into an SQLite file itself and empty its journal, if it can be."""
         if self.is_sqlite:
-            with contextlib.suppress(DBAPIError), self._connected() as connection:
+            with contextlib.suppress(DBAPIError), self._connect() as connection:
                 raw = connection.connection.driver_connection
                 assert raw is not None
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -134,17 +134,17 @@ class Database:
     def _transact(self, work: Callable[[Connection], T], options: dict[str, Any]) -> T:
         for attempt in range(_ATTEMPTS):
             try:
-                with self._connected() as connection:
+                with self._connect() as connection:
                     connection = connection.execution_options(**options)
                     with connection.begin():
                         return work(connection)
             except (DBAPIError, PoolTimeoutError) as error:
                 if attempt + 1 == _ATTEMPTS or not _passes(error):
-                    raise self._explained(error) from error
+                    raise self._explain(error) from error
             time.sleep(0.01 * 2**attempt)
         raise AssertionError("unreachable")
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         with self._lock:
             if self._engine is None:
                 self._engine = self._make_engine()
@@ -169,7 +169,7 @@ class Database:
                 name=error.name,
             ) from None
 
-    def _explained(self, error: DBAPIError | PoolTimeoutError) -> StoreError:
+    def _explain(self, error: DBAPIError | PoolTimeoutError) -> StoreError:
         cause = str(error.orig if isinstance(error, DBAPIError) else error).strip()
         told = cause.lower()
         if "locked" in told or isinstance(error, PoolTimeoutError):

@@ -22,7 +22,7 @@ from automl_plugins.records.trial import Status
 
 from ..alignment import AlignOptions
 from ..dataset import MetaDataset
-from ..encoding import checked_name
+from ..encoding import check_name
 from ..files import StoredSearch, read_searches, write_searches
 from ..tasks import MetaTask
 
@@ -263,7 +263,7 @@ class MetaStore:
             TypeError: For an array of objects.
             ValueError: If there is no such task.
         """
-        checked_name(name, "The name of an artifact")
+        check_name(name, "The name of an artifact")
         content = writing.pack(arrays)
         if not self._database.write(
             lambda c: writing.save_artifact(c, task, name, version, content)
@@ -340,7 +340,7 @@ class MetaStore:
         found = self._database.read(lambda c: reading.read_searches(c, keep, with_keys=True))
         searched = {stored.record.name for stored in found}
         bare = [task for task in self.tasks() if keep(task) and task.name not in searched]
-        write_searches(path, [StoredSearch(_described(task)) for task in bare] + found)
+        write_searches(path, [StoredSearch(_describe_bare(task)) for task in bare] + found)
 
     def load_artifact(
         self, task: str, name: str, *, version: str
@@ -422,6 +422,6 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _described(task: MetaTask) -> TaskRecord:
+def _describe_bare(task: MetaTask) -> TaskRecord:
     """A task of which no run is known."""
     return TaskRecord(task.name, [], np.empty(0), meta_features=task.meta_features, tags=task.tags)

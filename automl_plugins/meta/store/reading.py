@@ -48,7 +48,7 @@ class SearchInfo:
     n_runs: int
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
@@ -62,7 +62,7 @@ def read_tasks(connection: Connection) -> dict[int, MetaTask]:
     """All tasks by id, in the order in which they were stored."""
     found = connection.execute(sa.select(tasks).order_by(tasks.c.id))
     return {
-        row.id: MetaTask(row.name, meta_features_of(_parsed(row.meta_features)), _parsed(row.tags))
+        row.id: MetaTask(row.name, meta_features_of(_parse(row.meta_features)), _parse(row.tags))
         for row in found
     }
 
@@ -135,7 +135,7 @@ def _spaces(connection: Connection, ids: Collection[int]) -> dict[int | None, An
     if not ids:
         return {}
     found = connection.execute(sa.select(spaces).where(spaces.c.id.in_(sorted(ids))))
-    return {row.id: space_of(_parsed(row.space)) for row in found}
+    return {row.id: space_of(_parse(row.space)) for row in found}
 
 
 def _parts(wanted: Sequence[Row[Any]], counts: dict[int, int]) -> Iterator[list[Row[Any]]]:
@@ -186,7 +186,7 @@ def _read_runs(connection: Connection, ids: list[int], *, with_keys: bool) -> _C
     keys = measured.pop() if with_keys else []
     # Parsed all at once, and each distinct one only once.
     distinct = dict.fromkeys(texts)
-    configurations = _parsed("[" + ",".join(distinct) + "]")
+    configurations = _parse("[" + ",".join(distinct) + "]")
     if len(distinct) < len(texts):
         parsed = dict(zip(distinct, configurations, strict=True))
         configurations = [parsed[text] for text in texts]

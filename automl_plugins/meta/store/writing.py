@@ -20,8 +20,8 @@ from sqlalchemy.engine import Connection, Row
 from automl_plugins.records.task_record import TaskRecord
 
 from ..encoding import (
-    checked_name,
-    checked_text,
+    check_name,
+    check_text,
     content_keys,
     digest,
     encode,
@@ -48,7 +48,7 @@ class Description:
     ) -> Description:
         """Checked on the way; see ``encoding`` for the errors."""
         return cls(
-            checked_name(task, "The name of a task"),
+            check_name(task, "The name of a task"),
             plain_meta_features(meta_features, task=task),
             plain_tags(tags, task=task),
         )
@@ -72,7 +72,7 @@ class Rows:
         """Encoded runs; the arguments and errors of ``MetaStore.add``."""
         space = None if record.space is None else encode(plain_space(record.space))
         seed = None if record.seed is None else str(int(record.seed))
-        framework = checked_text(record.framework, "framework")
+        framework = check_text(record.framework, "framework")
         texts = [encode(configuration) for configuration in plain_configurations(record)]
         status = record.status.tolist()
         losses, seconds, budget, times = (
@@ -84,7 +84,7 @@ class Rows:
         if keys is None:
             names = content_keys(texts, losses, seconds, status, budget, times)
         else:
-            names = [checked_name(str(key), "The key of a run") for key in keys]
+            names = [check_name(str(key), "The key of a run") for key in keys]
             if len(names) != len(record) or len(set(names)) != len(names):
                 raise ValueError(
                     f"Task {record.name!r}: {len(record)} runs need as many keys, each its own;"
@@ -94,7 +94,7 @@ class Rows:
         fields = ("key", "configuration", "loss", "seconds", "status", "budget", "time")
         return cls(
             task=Description.of(record.name, record.meta_features, record.tags),
-            search=checked_name(search, "The name of a search"),
+            search=check_name(search, "The name of a search"),
             space=space,
             framework=framework,
             seed=seed,

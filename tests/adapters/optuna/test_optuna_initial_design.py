@@ -332,6 +332,29 @@ def test_bad_input_enqueues_nothing(
     assert not study.trials
 
 
+def test_the_space_is_read_from_the_objective_or_a_study(memory: MetaDataset) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def objective(trial: optuna.Trial) -> float:
+        for name, distribution in MODEL.items():
+            trial._suggest(name, distribution)
+        calls.append(dict(trial.params))
+        raise optuna.TrialPruned
+
+    expected = enqueue_initial_design(optuna.create_study(), memory=memory, search_space=MODEL)
+    study = optuna.create_study()
+    found = enqueue_initial_design(study, memory=memory, search_space=objective)
+    assert found.configurations == expected.configurations and len(calls) == 1
+    assert len(waiting(study)) == len(study.trials) == 5
+    earlier = optuna.create_study()
+    earlier.optimize(objective, n_trials=1)
+    found = enqueue_initial_design(optuna.create_study(), memory=memory, search_space=earlier)
+    assert found.configurations == expected.configurations
+    assert enqueue_initial_design(earlier, memory=memory).configurations == expected.configurations
+    with pytest.raises(ValueError, match="asked for no parameter when it was called"):
+        enqueue_initial_design(study, memory=memory, search_space=lambda trial: 1.0)
+
+
 def test_wrong_types(memory: MetaDataset) -> None:
     study = optuna.create_study()
     with pytest.raises(TypeError, match="distributions by name"):
