@@ -24,11 +24,11 @@ from ConfigSpace.hyperparameters import (
 )
 
 from automl_plugins.spaces.ranges import Steps, scale_of
-from automl_plugins.spaces.value_types import kind_of
 from automl_plugins.spaces.values import (
     ABSENT,
     choices_of,
     finder,
+    kind_of,
     numbers_of,
     read,
     reader,

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from ConfigSpace import (
-    Categorical,
     ConfigurationSpace,
     Constant,
     Float,
@@ -27,11 +26,9 @@ from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from automl_plugins.records.search import Search
 from automl_plugins.records.trial import Status, Trial
+from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
-from automl_plugins.spaces.value_types import kind_of
-from automl_plugins.spaces.values import find, plain, read
-
-from .scales import INACTIVE
+from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,7 +43,7 @@ class InferredSpace:
 
     Attributes:
         space: The search space.
-        cells: Values (n) by name, ``INACTIVE`` where there is none.
+        cells: Values (n) by name, ``ABSENT`` where there is none.
         notes: What was assumed, one sentence each.
     """
 
@@ -91,7 +88,7 @@ def infer_space(
             f"log and grid take numerical columns ({', '.join(sorted(numerical)) or 'none here'}),"
             f" got {', '.join(wrong)}."
         )
-    known = {name: [v for v in values if v is not INACTIVE] for name, values in cells.items()}
+    known = {name: [v for v in values if v is not ABSENT] for name, values in cells.items()}
     if isinstance(log, str):
         wanted = {n for n in numerical if n not in grid and _spans_decades(known[n])}
     space = ConfigurationSpace()
@@ -133,7 +130,7 @@ def _gap_note(name: str, n_gaps: int, n: int) -> str:
 
 
 def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any]]:
-    """Values (n) of each column as builtins, ``INACTIVE`` for gaps, None where ``none`` stands.
+    """Values (n) of each column as builtins, ``ABSENT`` for gaps, None where ``none`` stands.
 
     Where a column has that text, the others are read as numbers or truth values if all of them
     are such: files with a text in a column have texts only.
@@ -154,7 +151,7 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
 
 
 def _cell(value: Any) -> Any:
-    return INACTIVE if kind_of(value) in ("none", "missing") else plain(value)
+    return ABSENT if kind_of(value) in ("none", "missing") else plain(value)
 
 
 def _is_text(value: Any, text: str) -> bool:
@@ -171,7 +168,7 @@ def _kind(column: pd.Series[Any], cells: list[Any]) -> str:
     """Whether a column is "number" or "category"."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return "category"
-    kinds = {kind_of(value) for value in cells if value is not INACTIVE}
+    kinds = {kind_of(value) for value in cells if value is not ABSENT}
     return "number" if kinds <= {"number"} else "category"
 
 
@@ -197,11 +194,13 @@ def _hyperparameter(
 ) -> Hyperparameter[Any, Any]:
     if not values:
         raise ValueError(f"Column {name!r} has no value in any row: leave it out.")
-    distinct = list(dict.fromkeys(_whole(values)))
+    whole = _whole(values)
+    is_number = kind == "number"  # else 1 and True are two
+    distinct = list({v if is_number else (type(v), v): v for v in whole}.values())
     if len(distinct) == 1:
         return Constant(name, distinct[0])
-    if kind != "number":
-        return Categorical(name, sorted(distinct, key=_order))
+    if not is_number:
+        return categorical(name, sorted(distinct, key=_order))
     if grid:
         return OrdinalHyperparameter(name, sorted(distinct))
     low, high = min(distinct), max(distinct)
@@ -254,22 +253,15 @@ def _above(value: float) -> float:
 def _codes(cells: Sequence[Any], hyperparameter: Hyperparameter[Any, Any]) -> FloatArray:
     """Numbers (n,) that stand for the values, NaN for gaps."""
     if isinstance(hyperparameter, _NUMBERS):
-        return np.array([math.nan if v is INACTIVE else v for v in cells], dtype=np.float64)
-    known = {value: float(i) for i, value in enumerate(_values(hyperparameter))}
-    return np.array([math.nan if v is INACTIVE else known[v] for v in cells], dtype=np.float64)
-
-
-def _values(hyperparameter: Any) -> Sequence[Any]:
-    if isinstance(hyperparameter, Constant):
-        return [hyperparameter.value]
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        return list(hyperparameter.sequence)
-    return list(hyperparameter.choices)
+        return np.array([math.nan if v is ABSENT else v for v in cells], dtype=np.float64)
+    place = placer(hyperparameter)
+    places = [None if value is ABSENT else place(value) for value in cells]
+    return np.array([math.nan if i is None else i for i in places], dtype=np.float64)
 
 
 def _condition(space: ConfigurationSpace, rule: Rule) -> Any:
     if rule.relation == "in":
-        known = _values(space[rule.parent])
+        known = choices_of(space[rule.parent]) or []
         return as_condition(space, rule, [known[int(i)] for i in rule.values])
     return as_condition(space, rule, [int(rule.values[0])])
 
@@ -336,26 +328,10 @@ def _configs(cells: Mapping[str, list[Any]], space: ConfigurationSpace) -> list[
             f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name the"
             " parameters= or leave these columns out."
         )
-    columns = {name: _typed(values, space[name]) for name, values in cells.items()}
     return [
-        {n: v for n, v in zip(columns, row, strict=True) if v is not INACTIVE}
-        for row in zip(*columns.values(), strict=True)
+        {n: v for n, v in zip(cells, row, strict=True) if v is not ABSENT}
+        for row in zip(*cells.values(), strict=True)
     ]
-
-
-def _typed(cells: list[Any], hyperparameter: Hyperparameter[Any, Any]) -> list[Any]:
-    """The values as a hyperparameter has them; what it does not have is left as it is."""
-    if isinstance(hyperparameter, FloatHyperparameter):
-        return cells
-    if isinstance(hyperparameter, IntegerHyperparameter):  # with gaps they come as floats
-        return [int(v) if type(v) is float and v.is_integer() else v for v in cells]
-    choices = _values(hyperparameter)
-    meant: dict[Any, Any] = {}  # by type too: 1 and True are equal
-    for cell in cells:
-        if (key := (type(cell), cell)) not in meant:
-            place = None if cell is INACTIVE else find(choices, cell)
-            meant[key] = cell if place is None else choices[place]
-    return [meant[type(cell), cell] for cell in cells]
 
 
 def arguments_of_searches(

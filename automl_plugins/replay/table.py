@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,11 +15,8 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.values import values_of
+from automl_plugins.spaces.values import ABSENT, kind_of, reader, to_vector, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
-
-from .measurements import column, durations, learning_curves
-from .scales import INACTIVE, Scales
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,11 +78,11 @@ class Table:
         self.notes = tuple(notes)
         self.space = space
         self._vectors = VectorSpace(space)
-        self._scales = Scales(space)
+        self._readers = {name: reader(space[name]) for name in space}
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self._values = [self._clean(row, config) for row, config in enumerate(configs)]
         self._measure(losses, seconds)
-        self.steps, self.curves, self.curve_seconds = learning_curves(
+        self.steps, self.curves, self.curve_seconds = _learning_curves(
             self.name, len(self.losses), self.seconds, curves, steps, curve_seconds
         )
         self._rows = self._index()
@@ -199,37 +196,46 @@ class Table:
 
     def _measure(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
         n = len(self._values)
-        self.losses = column(self.name, "losses", losses, n)
+        self.losses = _column(self.name, "losses", losses, n)
         self.seconds = None
         if seconds is not None:
             filled = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
-            self.seconds = durations(self.name, "seconds", filled)
+            self.seconds = _durations(self.name, "seconds", filled)
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 
     def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
-        known = {k: v for k, v in config.items() if not self._scales.is_absent(k, v)}
+        known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
         if foreign := sorted(set(known) - set(self._vectors.names)):
             raise ValueError(
                 f"Table {self.name!r}, row {row}: {', '.join(foreign)} not in the search space,"
                 f" which has {', '.join(self._vectors.names)}."
             )
-        for key, value in known.items():
-            if not self._scales.legal(key, value):
-                raise ValueError(
-                    f"Table {self.name!r}, row {row}: {key}={value!r} is not a value of"
-                    f" {self.space[key]}."
-                )
+        try:
+            values = {name: self._read(name, value) for name, value in known.items()}
+        except ValueError as error:
+            raise ValueError(f"Table {self.name!r}, row {row}: {error}") from None
         active: dict[str, Any] = {}
         for name in self._vectors.names:  # parents first
-            if name in known and self._asks_for(name, active):
-                active[name] = known[name]
-        return tuple(active.get(name, INACTIVE) for name in self._vectors.names)
+            if name in values and self._asks_for(name, active):
+                active[name] = values[name]
+        return tuple(active.get(name, ABSENT) for name in self._vectors.names)
+
+    def _is_absent(self, name: str, value: Any) -> bool:
+        """Whether a value says that a hyperparameter was inactive: NaN, and None if no choice."""
+        if value is None:
+            return name not in self._readers or self._readers[name](None) is ABSENT
+        return value is ABSENT or kind_of(value) == "missing"
+
+    def _read(self, name: str, value: Any) -> Any:
+        if (found := self._readers[name](value)) is ABSENT:
+            raise ValueError(f"{name}={value!r} is not a value of {self.space[name]}.")
+        return found
 
     def _index(self) -> dict[tuple[Any, ...], int]:
         rows: dict[tuple[Any, ...], int] = {}
         for row, values in enumerate(self._values):
-            first = rows.setdefault(values, row)
+            first = rows.setdefault(_key(values), row)
             if first != row:
                 raise ValueError(
                     f"Table {self.name!r}: rows {first} and {row} record one configuration,"
@@ -267,7 +273,7 @@ class Table:
     def _is_configuration(self, values: tuple[Any, ...]) -> bool:
         """Whether recorded values are all that is active, and not forbidden."""
         names = self._vectors.names
-        config = {n: v for n, v in zip(names, values, strict=True) if v is not INACTIVE}
+        config = {n: v for n, v in zip(names, values, strict=True) if v is not ABSENT}
         active = [n for n in names if self._asks_for(n, config)]
         if len(active) != len(config):
             return False
@@ -281,7 +287,7 @@ class Table:
     def config(self, row: int) -> dict[str, Any]:
         """The active values recorded in a row."""
         pairs = zip(self._vectors.names, self._values[row], strict=True)
-        return {name: value for name, value in pairs if value is not INACTIVE}
+        return {name: value for name, value in pairs if value is not ABSENT}
 
     # --- what it answers ----------------------------------------------------------------------
 
@@ -293,17 +299,18 @@ class Table:
         Raises:
             ValueError: If an active hyperparameter has no value, or one outside its range.
         """
-        names = self._vectors.names
         if isinstance(config, Configuration):
             config = values_of(config)
-        row = self._rows.get(tuple(config.get(name, INACTIVE) for name in names))
+        names, active = self._vectors.names, config
+        # Conditions are slow, and an exact match needs none; True is no 1 (they are equal keys).
+        row = self._rows.get(_key([config.get(name, ABSENT) for name in names]))
+        if row is None:
+            active = self._active(config)
+            row = self._rows.get(_key([active.get(name, ABSENT) for name in names]))
         if row is not None:
             return Answer(row, 0.0)
-        active = self._active(config)
-        row = self._rows.get(tuple(active.get(name, INACTIVE) for name in names))
-        if row is not None:
-            return Answer(row, 0.0)
-        distances = cdist([self._scales.point(active)], self._points, metric="cityblock")[0]
+        point = self._embed([active])
+        distances = cdist(point, self._points, metric="cityblock")[0]
         row = int(distances.argmin())
         return Answer(row, float(distances[row]))
 
@@ -313,17 +320,102 @@ class Table:
         for name in self._vectors.names:  # parents first
             if not self._asks_for(name, active):
                 continue
-            value = config.get(name, math.nan)
-            if self._scales.is_absent(name, value):
+            value = config.get(name, ABSENT)
+            if self._is_absent(name, value):
                 raise ValueError(
                     f"The configuration {dict(config)} has no value for {name}, active there."
                 )
-            if not self._scales.legal(name, value):
-                raise ValueError(f"{name}={value!r} is not a value of {self.space[name]}.")
-            active[name] = value
+            active[name] = self._read(name, value)
         return active
+
+    def _embed(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
+        """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
+
+        Two one-hot codes differ in two places, so half of each makes a distance of 1.
+        """
+        vectors = np.array([to_vector(self.space, config) for config in configs])
+        parts = [np.nan_to_num(self._vectors.numbers(vectors))]
+        for column in np.flatnonzero(self._vectors.categorical):
+            choices = np.arange(self._vectors.n_values[column])
+            parts.append(0.5 * (vectors[:, [column]] == choices))
+        return np.hstack([np.zeros((len(configs), 1)), *parts])
 
     @cached_property
     def _points(self) -> FloatArray:
-        """Recorded configurations as points (n, f)."""
-        return np.array([self._scales.point(self.config(row)) for row in range(len(self))])
+        return self._embed([self.config(row) for row in range(len(self))])
+
+
+def _key(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Values with whether each is a truth value, which would be equal to a number."""
+    return (*values, *(type(value) is bool for value in values))
+
+
+# --- what was measured -----------------------------------------------------------------------
+
+
+def _column(table: str, what: str, values: npt.ArrayLike, n: int) -> FloatArray:
+    """A number for each of n configurations; errors name the table and ``what`` it is.
+
+    Raises:
+        ValueError: For another shape.
+    """
+    numbers = np.array(values, dtype=np.float64)
+    if numbers.shape != (n,):
+        raise ValueError(
+            f"Table {table!r}: {what} has shape {numbers.shape} for {n} configurations."
+        )
+    return numbers
+
+
+def _durations(table: str, what: str, values: FloatArray) -> FloatArray:
+    """Seconds of any shape, NaN where unknown.
+
+    Raises:
+        ValueError: For negative or infinite ones.
+    """
+    wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        raise ValueError(
+            f"Table {table!r}: {what} must be finite and >= 0, row {place[0]} has {values[place]}."
+        )
+    return np.array(values)
+
+
+def _learning_curves(
+    table: str,
+    n: int,
+    seconds: FloatArray | None,
+    curves: npt.ArrayLike | None,
+    steps: Sequence[float],
+    curve_seconds: npt.ArrayLike | None,
+) -> tuple[tuple[float, ...], FloatArray | None, FloatArray | None]:
+    """Steps (s,), losses (n, s) and seconds (n, s) of the curves of n runs.
+
+    Without ``curve_seconds`` the ``seconds`` (n,) of a run are spread evenly over its steps.
+
+    Raises:
+        ValueError: For shapes that do not fit, steps that do not ascend, or negative seconds.
+    """
+    if curves is None:
+        if len(steps) or curve_seconds is not None:
+            raise ValueError(f"Table {table!r} has steps or curve_seconds but no curves.")
+        return (), None, None
+    ascending = tuple(float(s) for s in steps)
+    losses = np.array(curves, dtype=np.float64)
+    shape = (n, len(ascending))
+    if losses.shape != shape or not ascending:
+        raise ValueError(
+            f"Table {table!r}: curves has shape {losses.shape} for {shape[0]} runs and"
+            f" {shape[1]} steps."
+        )
+    if any(b <= a for a, b in pairwise(ascending)):
+        raise ValueError(f"Table {table!r}: steps must ascend, got {ascending}.")
+    spent = None
+    if curve_seconds is not None:
+        spent = _durations(table, "curve_seconds", np.array(curve_seconds, dtype=np.float64))
+        if spent.shape != shape:
+            raise ValueError(f"Table {table!r}: curve_seconds has shape {spent.shape}.")
+    elif seconds is not None:
+        spent = seconds[:, None] * np.array(ascending) / ascending[-1]
+    return ascending, losses, spent

@@ -1,4 +1,4 @@
-"""Conditions: inferred from what was recorded, and checked on plain values and on vectors."""
+"""Conditions, inferred from what was recorded, and forbidden clauses, on values and on vectors."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ from ConfigSpace.conditions import (
     GreaterThanCondition,
     LessThanCondition,
 )
+from ConfigSpace.forbidden import (
+    ForbiddenConjunction,
+    ForbiddenEqualsClause,
+    ForbiddenGreaterThanClause,
+    ForbiddenGreaterThanEqualsClause,
+    ForbiddenLessThanClause,
+    ForbiddenLessThanEqualsClause,
+    ForbiddenLike,
+    ForbiddenOrConjunction,
+)
+from ConfigSpace.hyperparameters import Hyperparameter
 
 from automl_plugins.spaces.choices import one_of
 
@@ -132,3 +143,33 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
     # An inactive parent never satisfies: NaN != value would be true.
     active = ~np.isnan(columns[condition.parent_vector_id])
     return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active
+
+
+# --- forbidden clauses -----------------------------------------------------------------------
+
+
+def sound(clause: ForbiddenLike) -> ForbiddenLike:
+    """An equivalent of ``clause`` that says the same about vectors as about values.
+
+    ConfigSpace 1.2 takes "at most" for "at least" where it checks vectors, and prints each vector
+    that it checks for "at least". Both are written as "less, or equal" and "greater, or equal".
+    """
+    if isinstance(clause, ForbiddenConjunction):
+        return type(clause)(*[sound(part) for part in clause.components])
+    if isinstance(clause, ForbiddenLessThanEqualsClause):
+        return at_most(clause.hyperparameter, clause.value)
+    if isinstance(clause, ForbiddenGreaterThanEqualsClause):
+        return at_least(clause.hyperparameter, clause.value)
+    return clause
+
+
+def at_most(hyperparameter: Hyperparameter[Any, Any], value: Any) -> ForbiddenLike:
+    """Forbids all values up to ``value``, itself included."""
+    less = ForbiddenLessThanClause(hyperparameter, value)
+    return ForbiddenOrConjunction(less, ForbiddenEqualsClause(hyperparameter, value))
+
+
+def at_least(hyperparameter: Hyperparameter[Any, Any], value: Any) -> ForbiddenLike:
+    """Forbids all values from ``value`` on, itself included."""
+    greater = ForbiddenGreaterThanClause(hyperparameter, value)
+    return ForbiddenOrConjunction(greater, ForbiddenEqualsClause(hyperparameter, value))

@@ -52,7 +52,7 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.types import NotSet
 
-from automl_plugins.spaces.forbidden import at_least, sound
+from automl_plugins.spaces.conditions import at_least, sound
 from automl_plugins.spaces.vector_space import VectorSpace
 
 

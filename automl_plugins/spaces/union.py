@@ -17,8 +17,7 @@ from ConfigSpace.hyperparameters import (
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
-from automl_plugins.spaces.value_types import kind_of
-from automl_plugins.spaces.values import are_identical, choices_of
+from automl_plugins.spaces.values import are_identical, choices_of, kind_of
 
 
 def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import ast
 import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -32,7 +34,6 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from automl_plugins.spaces.ranges import Steps, scale_of
-from automl_plugins.spaces.value_types import kind_of, to_float
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,6 +47,40 @@ ABSENT: Final = _Absent.ABSENT
 
 _WORDS = {"none": None, "true": True, "false": False, "nan": math.nan}
 _LONGEST = 1000  # characters of a text that is read as a value
+
+
+_BOOLS: Final = (bool, np.bool_)
+_NUMBERS: Final = (int, float, numbers.Real, Decimal)  # the quick checks first
+
+
+# --- kinds -----------------------------------------------------------------------------------
+
+
+def kind_of(value: Any) -> str:
+    """Kind of one value: none, bool, number, string, object, or missing (NaN).
+
+    numpy scalars count as their Python kinds.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, _BOOLS):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, _NUMBERS):
+        return "missing" if math.isnan(to_float(value)) else "number"
+    # A data frame's missing values, told by name so that pandas need not be imported.
+    return "missing" if type(value).__name__ in ("NAType", "NaTType") else "object"
+
+
+def to_float(value: Any) -> float:
+    """``float(value)``; infinite where it overflows, NaN where it is no number."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        return math.nan
 
 
 # --- identity --------------------------------------------------------------------------------

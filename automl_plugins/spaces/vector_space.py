@@ -21,8 +21,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import ConditionLike
 
 from automl_plugins.spaces.columns import Column
-from automl_plugins.spaces.conditions import child_of, satisfied
-from automl_plugins.spaces.forbidden import sound
+from automl_plugins.spaces.conditions import child_of, satisfied, sound
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
