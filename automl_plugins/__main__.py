@@ -121,7 +121,7 @@ def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
 def _frames(files: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    from .replay.journal import read_csv
+    from automl_plugins.replay.runs import read_csv
 
     frames = [read_csv(file, comment="#") for file in files]
     tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]

@@ -21,7 +21,7 @@ from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import write_records
 from automl_plugins.meta.store import MetaStore, schema, writing
 from automl_plugins.meta.store import connection as opening
-from automl_plugins.replay.journal import Journal
+from automl_plugins.replay.runs import Journal
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 

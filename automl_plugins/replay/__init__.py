@@ -7,20 +7,16 @@ from automl_plugins._lazy import import_when_used
 if TYPE_CHECKING:
     from automl_plugins.records.search import RecordedTrial, Search, search_frame
 
-    from .callables import Record
-    from .journal import read_runs
-    from .proposing import proposing
+    from .methods import Record, proposing
     from .protocol import Method, Optimizer, Outcome, Problem, Proposal, Prunes, TrialStatus
-    from .runs import replay
+    from .runs import read_runs, replay
     from .simulation import regret
     from .table import Answer, Table
 
 import_when_used(
     __name__,
     {
-        "callables": ["Record"],
-        "journal": ["read_runs"],
-        "proposing": ["proposing"],
+        "methods": ["Record", "proposing"],
         "protocol": [
             "Method",
             "Optimizer",
@@ -30,7 +26,7 @@ import_when_used(
             "Prunes",
             "TrialStatus",
         ],
-        "runs": ["replay"],
+        "runs": ["read_runs", "replay"],
         "automl_plugins.records.search": ["RecordedTrial", "Search", "search_frame"],
         "simulation": ["regret"],
         "table": ["Answer", "Table"],

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from automl_plugins._frameworks import adapter
 from automl_plugins.addresses import existing
+from automl_plugins.replay.runs import read_csv
 
-from .journal import read_csv
 from .protocol import Method
 from .runs import Progress, replay
 from .table import Table

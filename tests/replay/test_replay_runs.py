@@ -341,7 +341,7 @@ def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"budget": 11}, "budget 10, now 11: go on with the same settings"),
+        ({"budget": 11}, "budget 10, now 11: continue with the same settings"),
         ({"n_workers": 2}, "n_workers 1, now 2"),
         ({"unit": "seconds"}, "unit 'trials', now 'seconds'"),
         ({"overhead": True}, "overhead False, now True"),
