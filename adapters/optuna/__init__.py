@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .arm_report import arm_report
     from .boasf_sampler import BOASFSampler
     from .callbacks import NoImprovement
-    from .explain import explain
+    from .explain import explain, source_shares
     from .filtering_pruner import SuccessiveFilteringPruner
     from .initial_design import INITIAL_DESIGN, enqueue_initial_design
     from .memory import (
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     )
     from .replaying import optimizer
     from .samplers import EIPerSecondSampler, GBQRSampler, SurrogateSampler
-    from .source_shares import source_shares
     from .transfer_samplers import BlendedSampler, PMFSampler, TSTSampler
     from .trials import SECONDS, owns
 
@@ -39,7 +38,7 @@ import_when_used(
         "arm_report": ["arm_report"],
         "boasf_sampler": ["BOASFSampler"],
         "callbacks": ["NoImprovement"],
-        "explain": ["explain"],
+        "explain": ["explain", "source_shares"],
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
@@ -53,7 +52,6 @@ import_when_used(
         ],
         "replaying": ["optimizer"],
         "samplers": ["EIPerSecondSampler", "GBQRSampler", "SurrogateSampler"],
-        "source_shares": ["source_shares"],
         "transfer_samplers": ["BlendedSampler", "PMFSampler", "TSTSampler"],
         "trials": ["SECONDS", "owns"],
     },

@@ -1,4 +1,4 @@
-"""Why was this trial proposed?"""
+"""Why was this trial proposed, and what part had earlier tasks in it?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from automl_plugins.proposers.explanation import ArmFacts, Explanation
@@ -45,6 +46,20 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         fixed=fixed,
         independent=_independent(frozen, fixed) if _joint(facts) else (),
     )
+
+
+def source_shares(study: Study) -> dict[int, dict[str, float]]:
+    """Share of each earlier task in the proposal of each trial; what is left to 1 is the search's.
+
+    Args:
+        study: A study of a sampler that learns from earlier tasks.
+
+    Returns:
+        Shares by name of the source, by number of the trial; trials that such a sampler did not
+        propose are absent.
+    """
+    found = {t.number: _private.read_shares(t) for t in study.get_trials(deepcopy=False)}
+    return {number: shares[1] for number, shares in found.items() if shares is not None}
 
 
 def _given(trial: FrozenTrial, enqueued: list[str]) -> bool:

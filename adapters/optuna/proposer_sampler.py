@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from threading import RLock
 from typing import Any
 from zlib import crc32
@@ -289,20 +288,18 @@ class ProposerSampler(ShowsArguments, BaseSampler):
     def _explain(
         self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal
     ) -> None:
-        facts = asdict(proposal)
-        for name in ("vector", "fit_seconds", "shares"):
-            del facts[name]
+        facts = proposal.to_dict()
+        shares = facts.pop("shares", None)
         if study.direction.name == "MAXIMIZE":
-            for name in ("loss", "bound"):
-                facts[name] = None if facts[name] is None else -facts[name]
-        facts["value"] = facts.pop("loss")
-        facts = {k: v for k, v in facts.items() if v is not None}
+            facts |= {name: -facts[name] for name in ("loss", "bound") if name in facts}
+        if "loss" in facts:
+            facts["value"] = facts.pop("loss")
         fixed = ~np.isnan(union.fixed(_private.held_values(study, trial)))
         if fixed.any():
             facts["fixed"] = [n for n, f in zip(union.vectors.names, fixed, strict=True) if f]
         _private.write_explanation(study, trial, facts)
-        if proposal.shares is not None:
-            _private.write_shares(study, trial, proposal.shares)
+        if shares is not None:
+            _private.write_shares(study, trial, shares)
         if proposal.fit_seconds is not None:
             shown = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
             predicted = f", predicted {', '.join(shown)}" if shown else ""

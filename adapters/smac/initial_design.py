@@ -27,6 +27,7 @@ from automl_plugins.meta.warm_start import (
 )
 from automl_plugins.spaces.values import as_configuration, to_values
 
+SUGGESTED = ", suggested by earlier tasks"  # ends the origin of such a configuration
 _MOST = 25  # suggestions, where the user does not say: what auto-sklearn takes
 
 
@@ -105,7 +106,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         self.suggestions = advise(space, dataset, k=k, task=task, design=design)
         suggested = [as_configuration(space, s.vector) for s in self.suggestions]
         for config in suggested:
-            config.origin = f"Initial Design: {self.suggestions.method}"
+            config.origin = f"Initial Design: {self.suggestions.method}{SUGGESTED}"
         others = [config for config in usual if config not in suggested]
         rest = others[: n_remaining(mode, len(suggested), len(usual))]
         self._configs = [*suggested, *rest]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from smac.main.smbo import SMBO
 from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
+from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
@@ -27,13 +28,13 @@ from automl_plugins.streams import Streams
 from ._history import Rows, canonical
 from ._meta import described
 from ._private import Selector
+from .initial_design import SUGGESTED
 
 FloatArray = npt.NDArray[np.float64]
 
 _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
-_FACTS = {f.name for f in fields(Proposal)} - {"vector", "fit_seconds"}  # that are noted
 _POOL = 512  # random configurations among which one is new
 _SMALL = 100_000  # configurations of a space that may be exhausted
 
@@ -152,23 +153,28 @@ class ProposerConfigSelector(Selector):
         self._waiting = {k: config for k, config in self._waiting.items() if k not in known}
         return self._rows.read(self.runhistory, list(self._waiting.values()))
 
-    def explain(self, config: Configuration) -> Proposal:
-        """Why a configuration was proposed: predictions, and the shares of earlier tasks.
+    def explain(self, config: Configuration) -> Explanation:
+        """Why a configuration was tried: predictions, and the shares of earlier tasks.
 
-        Raises:
-            ValueError: If it was not proposed: it comes from the initial design or from outside.
+        It is read from what was noted with its trials, so it is known of a continued run too.
         """
-        found = self._proposals.get(self._key(config))
-        if found is not None:
-            return found
-        for key, value in self.runhistory.items():
-            facts = _noted(value)
-            if facts and self.runhistory.get_config(key.config_id) == config:
-                return Proposal(canonical(config), **facts)
-        raise ValueError(
-            f"{dict(config)} was not proposed by this selector: it comes from the initial design,"
-            " or from outside."
+        key, known = self._key(config), self.runhistory.config_ids.items()
+        number = next((n for other, n in known if self._key(other) == key), len(known) + 1)
+        stored: Mapping[str, Any] | None
+        if (proposal := self._proposals.get(key)) is not None:
+            stored = proposal.to_dict()
+        else:
+            trials = [v for k, v in self.runhistory.items() if k.config_id == number]
+            stored = next(filter(None, map(_noted, trials)), None)
+        origin = config.origin or ""
+        initial = "suggested" if origin.endswith(SUGGESTED) else "design"
+        return Explanation.from_proposal(
+            number, stored, origin=initial if origin.startswith("Initial") else "foreign"
         )
+
+    def proposal_of(self, config: Configuration) -> Proposal | None:
+        """What was proposed since the facade was made; None for what comes from elsewhere."""
+        return self._proposals.get(self._key(config))
 
     # --- parts ----------------------------------------------------------------------------
 
@@ -245,28 +251,14 @@ class ExplainCallback(Callback):
 
     def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
         """Add the note, where there is no other under its name."""
-        try:
-            proposal = self.selector.explain(info.config)
-        except ValueError:
-            return None
-        if isinstance(value.additional_info, dict):
-            value.additional_info.setdefault(_NOTE, facts_of(proposal))
+        proposal = self.selector.proposal_of(info.config)
+        if proposal is not None and isinstance(value.additional_info, dict):
+            value.additional_info.setdefault(_NOTE, proposal.to_dict())
         return None
 
 
-def _noted(value: TrialValue) -> dict[str, Any]:
-    """Our note on a trial; empty where the target function has one of its own under its name."""
+def _noted(value: TrialValue) -> Mapping[str, Any] | None:
+    """Our note on a trial; None where the target function has one of its own under its name."""
     info = value.additional_info
-    facts = info.get(_NOTE) if isinstance(info, Mapping) else None
-    if isinstance(facts, Mapping) and "origin" in facts and facts.keys() <= _FACTS:
-        return dict(facts)
-    return {}
-
-
-def facts_of(proposal: Proposal) -> dict[str, Any]:
-    """What is known of a proposal besides its vector, as builtins."""
-    known = asdict(proposal).items()
-    facts = {name: fact for name, fact in known if fact is not None and name in _FACTS}
-    if isinstance(shares := facts.get("shares"), Mapping):
-        facts["shares"] = {str(name): float(share) for name, share in shares.items()}
-    return facts
+    note = info.get(_NOTE) if isinstance(info, Mapping) else None
+    return note if isinstance(note, Mapping) and "origin" in note else None

@@ -158,6 +158,33 @@ class Explanation:
             independent=tuple(independent),
         )
 
+    @classmethod
+    def from_proposal(
+        cls, number: int, stored: Any, *, origin: str = "foreign", arm: ArmFacts | None = None
+    ) -> Explanation:
+        """An explanation from what ``Proposal.to_dict`` returned, as it was stored with a trial.
+
+        Args:
+            number: The trial.
+            stored: What was stored, which anybody may have changed since.
+            origin: Where nothing legal is stored.
+            arm: See the attributes.
+        """
+        facts = stored if isinstance(stored, Mapping) else {}
+        given = facts.get("shares")
+        shares: dict[str, float] | None = None
+        if isinstance(given, Mapping):
+            legal = {str(n): s for n, share in given.items() if (s := _number(share)) is not None}
+            shares = dict(sorted(legal.items(), key=lambda item: -item[1]))
+        return cls.from_facts(
+            number,
+            {**facts, "value": facts.get("loss")},
+            own_share=None if shares is None else max(0.0, 1.0 - sum(shares.values())),
+            shares=shares,
+            origin=origin,
+            arm=arm,
+        )
+
     @property
     def source(self) -> str | None:
         """The earlier task with the largest share; None if none has any."""

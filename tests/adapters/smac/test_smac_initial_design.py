@@ -160,7 +160,7 @@ def test_equal_configurations_are_one(tmp_path: Path, memory: MetaDataset) -> No
         rebuilt = Configuration(own.configspace, vector=config.get_array().copy())
         history.add(rebuilt, cost=0.0, seed=len(history))
     assert len(history.get_configs()) == 4
-    assert configs[0].origin == "Initial Design: diverse"
+    assert configs[0].origin == "Initial Design: diverse, suggested by earlier tasks"
 
 
 def test_the_default_configuration_is_added(tmp_path: Path, memory: MetaDataset) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector
+from automl_plugins.adapters.smac import GBQRFacade, MetaInitialDesign, ProposerConfigSelector
 from automl_plugins.adapters.smac._history import Rows
 from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
@@ -35,7 +35,7 @@ from smac.intensifier.hyperband import Hyperband
 from smac.random_design import ModulusRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from automl_plugins.meta import MetaDataset
+from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.recipes import ei_per_second, gbqr, tst
 from automl_plugins.records.history import History
@@ -235,7 +235,7 @@ def test_crash_costs_do_not_poison_the_model(tmp_path: Path, crash_cost: float) 
     searched(smac)
     late = [v.status for v in list(smac.runhistory.values())[9:]]
     assert late.count(StatusType.SUCCESS) >= 4
-    predicted = selector_of(smac).explain(smac.runhistory.get_configs()[-1]).loss
+    predicted = selector_of(smac).explain(smac.runhistory.get_configs()[-1]).value
     assert predicted is not None and predicted < 2.0
 
 
@@ -298,7 +298,7 @@ def test_a_run_that_is_continued_goes_on_as_if_it_had_never_stopped(tmp_path: Pa
     assert searched(second) == whole
     # Why the first ones were proposed is still known.
     early = second.runhistory.get_configs()[5]
-    assert selector_of(second).explain(early).loss == selector_of(first).explain(early).loss
+    assert selector_of(second).explain(early) == selector_of(first).explain(early)
 
 
 def test_hyperband_is_continued_within_a_bracket(tmp_path: Path) -> None:
@@ -342,8 +342,8 @@ def test_the_initial_design_comes_first(tmp_path: Path) -> None:
     found = [smac.ask().config for _ in range(4)]
     assert found[:3] == configs
     assert len(proposer.shown) == 1 and proposer.shown[0][1] == 3
-    with pytest.raises(ValueError, match="was not proposed by this selector"):
-        selector_of(smac).explain(configs[0])
+    assert selector_of(smac).explain(found[0]).origin == "design"
+    assert selector_of(smac).explain(space().sample_configuration()).origin == "foreign"
 
 
 def test_other_facades_keep_their_initial_design_and_lose_their_randomness(
@@ -452,7 +452,7 @@ def test_proposals_are_explained_on_the_trials(tmp_path: Path) -> None:
     for config, value in zip(smac.runhistory.get_configs(), smac.runhistory.values(), strict=True):
         proposal = selector_of(smac).explain(config)
         assert value.additional_info["proposal"]["origin"] == proposal.origin
-        assert value.additional_info["proposal"].get("loss") == proposal.loss
+        assert value.additional_info["proposal"].get("loss") == proposal.value
     assert json.loads(Path(smac.scenario.output_directory / "runhistory.json").read_text())
 
 
@@ -487,8 +487,7 @@ def test_a_continued_run_is_not_stopped_by_such_information(tmp_path: Path, note
     searched(made(overwrite=True, callbacks=[StopAfter(3)]))
     second = made(overwrite=False)
     assert len(searched(second)) == 12
-    with pytest.raises(ValueError, match="was not proposed by this selector"):
-        selector_of(second).explain(second.runhistory.get_configs()[0])
+    assert selector_of(second).explain(second.runhistory.get_configs()[0]).value is None
 
 
 @pytest.mark.parametrize("info", [None, [1], "text"])
@@ -613,3 +612,16 @@ def test_two_workers_of_dask(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     trials, configs, best = done.stdout.split()
     assert int(trials) == int(configs) >= 9 and float(best) < 0.5
+
+
+def test_what_earlier_tasks_suggested_is_told_apart_from_the_rest_of_the_design(
+    tmp_path: Path,
+) -> None:
+    made = scenario(tmp_path)
+    rows = [{"kind": "linear", "x": 0.1}, {"kind": "linear", "x": 0.2}]
+    record = TaskRecord("t", rows, np.array([0.1, 0.2]), space=space())
+    design = MetaInitialDesign(made, MetaDataset.from_records([record]), n_configs=1)
+    smac = facade(tmp_path, Watched(), parts={"initial_design": design})
+    texts = [str(selector_of(smac).explain(smac.ask().config)) for _ in range(2)]
+    assert "suggested by earlier tasks (initial design)" in texts[0]
+    assert "fills the search space" in texts[1]
