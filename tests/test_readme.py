@@ -79,7 +79,12 @@ def in_hyperopt(_: Path) -> dict[str, Any]:
         )
         return trials
 
-    given = {"space": space, "trials": None, "trials_1": searched(1), "trials_2": searched(2)}
+    given = {
+        "space": space,
+        "trials": hyperopt.Trials(),
+        "trials_1": searched(1),
+        "trials_2": searched(2),
+    }
     return {**given, "fn": loss, "objective": loss}
 
 
@@ -166,6 +171,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[go.Figure]:
     limits: list[tuple[Any, str, dict[str, Any]]] = [
         (optuna.Study, "optimize", {"n_trials": N_TRIALS}),
         (hyperopt, "fmin", {"max_evals": N_TRIALS, "timeout": 60}),
+        (ours_in_hyperopt, "boasf", {"max_evals": 8, "budget_seconds": 0.03}),
         (ours_in_hyperopt, "boasf_fmin", {"max_evals": 8, "budget_seconds": 0.03}),
         (replay, "replay", {"budget": 3, "seed": 0, "n_jobs": 1}),
     ]
