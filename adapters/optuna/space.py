@@ -43,7 +43,7 @@ from automl_plugins.spaces import conditions
 from automl_plugins.spaces.choices import categorical, ordinal
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.ranges import float_range, integer_range, stepped_range
-from automl_plugins.spaces.values import ABSENT, choices_of, find, index_of, to_number
+from automl_plugins.spaces.values import ABSENT, choices_of, find, index_of, is_near, to_number
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import _private
@@ -241,7 +241,8 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
     moved = min(max(number, low), high) if steps is None else steps.nearest(number)
     if nearest:
         return round(moved) if is_whole else float(moved)
-    return float(moved) if not is_whole and math.isclose(moved, number) else ABSENT
+    near = math.isclose(moved, number) if steps is not None else is_near(number, low, high)
+    return float(moved) if near and not is_whole else ABSENT
 
 
 def _has(distribution: FloatDistribution | IntDistribution, number: float) -> bool:

@@ -28,6 +28,7 @@ from automl_plugins.spaces.values import (
     ABSENT,
     choices_of,
     finder,
+    is_near,
     kind_of,
     numbers_of,
     read,
@@ -252,7 +253,8 @@ def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: Dat
     if isinstance(hyperparameter, IntegerHyperparameter):
         numbers = np.rint(numbers)
     legal = np.clip(numbers, float(hyperparameter.lower), float(hyperparameter.upper))
-    outside = ~np.isnan(numbers) & (legal != numbers)
+    lower, upper = hyperparameter.lower, hyperparameter.upper
+    outside = ~np.isnan(numbers) & (legal != numbers) & ~is_near(numbers, lower, upper)
     known = ~np.isnan(legal)
     entries = np.full(len(values), np.nan)
     entries[known] = hyperparameter.to_vector(legal[known])

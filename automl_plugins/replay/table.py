@@ -222,10 +222,12 @@ class Table:
         return tuple(active.get(name, ABSENT) for name in self._vectors.names)
 
     def _is_absent(self, name: str, value: Any) -> bool:
-        """Whether a value says that a hyperparameter was inactive: NaN, and None if no choice."""
-        if value is None:
-            return name not in self._readers or self._readers[name](None) is ABSENT
-        return value is ABSENT or kind_of(value) == "missing"
+        """Whether a value says that a hyperparameter was inactive: NaN or None, if no choice."""
+        if value is ABSENT:
+            return True
+        if kind_of(value) not in ("none", "missing"):
+            return False
+        return name not in self._readers or self._readers[name](value) is ABSENT
 
     def _read(self, name: str, value: Any) -> Any:
         if (found := self._readers[name](value)) is ABSENT:

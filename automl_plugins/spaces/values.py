@@ -261,11 +261,16 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
         number = value if type(value) is float else to_number(value)
         if low <= number <= high:
             return number
-        if math.isfinite(number) and low <= round(number, ROUND_PLACES) <= high:
-            return min(max(number, float(low)), float(high))
-        return ABSENT
+        return min(max(number, float(low)), float(high)) if is_near(number, low, high) else ABSENT
 
     return integer if whole else real
+
+
+def is_near(numbers: Any, low: float, high: float) -> Any:
+    """Whether numbers lie in a range, but for the 13 places to which ConfigSpace rounds ends."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.round(numbers, ROUND_PLACES)
+        return np.isfinite(numbers) & (low <= rounded) & (rounded <= high)
 
 
 def _step(steps: Steps, value: Any) -> Any:
