@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from .boasf import boasf_fmin
     from .explain import explain
     from .initial_design import INITIAL_DESIGN, initial_trials
-    from .memory_io import is_space, meta_dataset_from_trials, read_task, write_history
-    from .reading import curves, owns
+    from .memory import curves, meta_dataset_from_trials, read_task, record, write_history
     from .recipes import blended, ei_per_second, gbqr, pmf, surrogate, tst
-    from .recording import record
     from .replaying import optimizer
-    from .space import PyllSpace, translate
+    from .space import PyllSpace, is_space, translate
+    from .trials import owns
 
 import_when_used(
     __name__,
@@ -29,12 +28,11 @@ import_when_used(
         "boasf": ["boasf_fmin"],
         "explain": ["explain"],
         "initial_design": ["INITIAL_DESIGN", "initial_trials"],
-        "memory_io": ["is_space", "meta_dataset_from_trials", "read_task", "write_history"],
-        "reading": ["curves", "owns"],
+        "memory": ["curves", "meta_dataset_from_trials", "read_task", "record", "write_history"],
         "recipes": ["blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"],
-        "recording": ["record"],
         "replaying": ["optimizer"],
-        "space": ["PyllSpace", "translate"],
+        "space": ["PyllSpace", "is_space", "translate"],
+        "trials": ["owns"],
     },
 )
 

@@ -4,45 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace.hyperparameters import IntegerHyperparameter, OrdinalHyperparameter
-from hyperopt import JOB_STATE_DONE, STATUS_OK, Trials
+from hyperopt import Trials
 
+from automl_plugins.records.columns import Columns
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Trial
 from automl_plugins.spaces.ranges import MOST_EXACT, scale_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._documents import Document
-from ._pulls import FINISHED, UNFINISHED, number, seconds_of
 from .space import PyllSpace
+from .trials import FINISHED, UNFINISHED, read_trial
 
 FloatArray = npt.NDArray[np.float64]
 
 
+class _Read(NamedTuple):
+    """A trial that was read, with what it was read from: another object there, and it is again."""
+
+    source: tuple[Any, ...]
+    trial: Trial
+    vector: FloatArray
+
+
 class TrialReader:
-    """Reads trials of one search space, the values of each only once.
+    """Reads trials of one search space, each only once.
 
-    What the states and results of Hyperopt mean:
-
-    ==============================================  ========
-    done, status "ok" and a finite loss             COMPLETE
-    done otherwise: status "fail", NaN, infinite    FAILED
-    error                                           FAILED
-    new, running                                    RUNNING
-    cancelled                                       left out
-    ==============================================  ========
-
-    Rows are in the order in which trials finished: by ``refresh_time``, at equal ones by number.
-    Trials without it were there from the beginning. Values beyond a range are clipped to it, an
-    active hyperparameter that a document lacks is missing, and labels that are not of the space
-    are not read, as with TPE: an arm of a bandit sees documents of the whole space.
+    Cancelled trials are left out. Values beyond a range are clipped to it, an active
+    hyperparameter that a document lacks is missing, and labels that are not of the space are not
+    read, as with TPE: an arm of a bandit sees documents of the whole space.
 
     Args:
         known: The search space.
@@ -51,9 +49,7 @@ class TrialReader:
     def __init__(self, known: PyllSpace) -> None:
         self.known = known
         self.vectors = VectorSpace(known.space)
-        self._rows: WeakKeyDictionary[Trials, dict[int, tuple[Any, FloatArray]]] = (
-            WeakKeyDictionary()
-        )
+        self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
 
     def read(self, trials: Trials, documents: Iterable[Document], *, timed: bool) -> History:
         """The trials as a history.
@@ -61,42 +57,28 @@ class TrialReader:
         Args:
             trials: What the documents belong to; only told apart by it.
             documents: All trials.
-            timed: Whether to read seconds: ``result["seconds"]``, else the time between
-                ``book_time`` and ``refresh_time``; those of unfinished trials are unknown.
+            timed: Whether their seconds count; else they are unknown.
 
         Raises:
             ValueError: For trials that are not of this search space.
         """
-        read = [d for d in documents if d["state"] in FINISHED + UNFINISHED]
-        read.sort(key=_place)
-        status = [_status(d) for d in read]
-        complete = [s == Status.COMPLETE for s in status]
-        vectors = self._encoded(trials, read)
-        return History.of(
-            self.vectors.activate(vectors),
-            [
-                number(d["result"]["loss"]) if ok else math.nan
-                for d, ok in zip(read, complete, strict=True)
-            ],
-            seconds=[
-                seconds_of(d) if timed and s != Status.RUNNING else math.nan
-                for d, s in zip(read, status, strict=True)
-            ],
-            status=status,
-            number=[d["tid"] for d in read],
+        documents = [d for d in documents if d["state"] in FINISHED + UNFINISHED]
+        known = self._read.setdefault(trials, {})
+        new = [d for d in documents if not _is_read(known.get(d["tid"]), d)]
+        if new:
+            for document, row in zip(
+                new, self.encode([d["misc"]["vals"] for d in new]), strict=True
+            ):
+                known[document["tid"]] = _Read(_source(document), read_trial(document), row)
+        read = sorted((known[d["tid"]] for d in documents), key=lambda r: r.trial.place)
+        shape = len(read), self.vectors.d  # of no trials, or of no hyperparameters
+        vectors = np.array([r.vector for r in read], dtype=np.float64).reshape(shape)
+        history = History.of_trials(
+            Columns(r.trial for r in read),
+            vectors=self.vectors.activate(vectors),
             missing=self._missing(vectors),
         )
-
-    def _encoded(self, trials: Trials, documents: Sequence[Document]) -> FloatArray:
-        """Vectors (n, d) with NaN where a document has no value."""
-        known = self._rows.setdefault(trials, {})
-        new = [d for d in documents if known.get(d["tid"], (None,))[0] is not d["misc"]["vals"]]
-        if new:
-            rows = self.encode([d["misc"]["vals"] for d in new])
-            for document, row in zip(new, rows, strict=True):
-                known[document["tid"]] = document["misc"]["vals"], row
-        shape = len(documents), self.vectors.d  # of none, or of no hyperparameters
-        return np.array([known[d["tid"]][1] for d in documents], np.float64).reshape(shape)
+        return history if timed else replace(history, seconds=np.full(len(read), math.nan))
 
     def encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
         """Vectors (n, d) of the ``vals`` of documents, inactive ones not removed.
@@ -177,17 +159,13 @@ class TrialReader:
         return np.array(defaults, dtype=np.float64)
 
 
-def _place(document: Document) -> tuple[bool, datetime, int]:
-    running = document["state"] in UNFINISHED
-    finished = None if running else document["refresh_time"]
-    return running, finished or datetime.min, document["tid"]
-
-
-def _status(document: Document) -> Status:
-    if document["state"] in UNFINISHED:
-        return Status.RUNNING
+def _source(document: Document) -> tuple[Any, ...]:
     result = document["result"]
-    ended_well = document["state"] == JOB_STATE_DONE and result.get("status") == STATUS_OK
-    if ended_well and math.isfinite(number(result.get("loss"))):
-        return Status.COMPLETE
-    return Status.FAILED
+    told = (result.get("status"), result.get("loss"), result.get("seconds"))
+    return *told, result, document["state"], document["refresh_time"], document["misc"]["vals"]
+
+
+def _is_read(known: _Read | None, document: Document) -> bool:
+    return known is not None and all(
+        a is b for a, b in zip(known.source, _source(document), strict=True)
+    )

@@ -5,30 +5,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from hyperopt import (
-    JOB_STATE_DONE,
-    JOB_STATE_ERROR,
-    JOB_STATE_NEW,
-    JOB_STATE_RUNNING,
-    STATUS_OK,
-    Trials,
-)
+from hyperopt import STATUS_OK, Trials
 
 from automl_plugins.bandits.records import Pulls
 from automl_plugins.bandits.successive_filtering import Round, Unit
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, Trial, as_number
 
 from ._arms import Arms
 from ._documents import Document, note_of, values_of
-
-UNFINISHED = (JOB_STATE_NEW, JOB_STATE_RUNNING)
-FINISHED = (JOB_STATE_DONE, JOB_STATE_ERROR)
+from .trials import FINISHED, UNFINISHED, read_trial
 
 #: None, a key of the result, or a function of the result: the seconds an evaluation is charged.
 Cost = str | Callable[[dict[str, Any]], float] | None
@@ -40,26 +30,15 @@ class Row:
 
     Attributes:
         document: The trial.
+        trial: The same, read; its seconds are those that it is charged.
         arm: Number of the arm.
         key: Identity of the configuration within the arm.
-        loss: NaN where there is none.
-        seconds: What it cost; NaN where unknown.
-        status: State of the trial.
     """
 
     document: Document
+    trial: Trial
     arm: int
     key: tuple[Any, ...]
-    loss: float
-    seconds: float
-    status: Status
-
-    @property
-    def place(self) -> tuple[bool, datetime, int]:
-        """Sorts by the moment at which it finished, running ones last and by number."""
-        running = self.status == Status.RUNNING
-        when = None if running else self.document["refresh_time"]
-        return running, when or datetime.max, self.document["tid"]
 
 
 @dataclass(frozen=True)
@@ -83,9 +62,9 @@ class Situation:
         """The same for policies."""
         return Pulls.from_losses(
             [row.arm for row in self.rows],
-            [row.loss for row in self.rows],
-            seconds=[row.seconds for row in self.rows],
-            status=[row.status for row in self.rows],
+            [row.trial.loss for row in self.rows],
+            seconds=[row.trial.seconds for row in self.rows],
+            status=[row.trial.status for row in self.rows],
             reward_range=self.reward_range,
         )
 
@@ -112,7 +91,7 @@ class Situation:
         """Trials, running ones included, or known seconds so far."""
         if unit == "trials":
             return float(len(self.rows))
-        return math.fsum(row.seconds for row in self.rows if not math.isnan(row.seconds))
+        return math.fsum(s for row in self.rows if not math.isnan(s := row.trial.seconds))
 
 
 class PullReader:
@@ -132,7 +111,7 @@ class PullReader:
     ) -> Situation:
         """The trials that are pulls; cancelled ones and those of no arm are left out."""
         rows = (self._read(document) for document in documents)
-        found = sorted((row for row in rows if row is not None), key=lambda row: row.place)
+        found = sorted((row for row in rows if row is not None), key=lambda row: row.trial.place)
         return Situation(self.arms, documents, found, reward_range)
 
     def _read(self, document: Document) -> Row | None:
@@ -146,10 +125,10 @@ class PullReader:
         if arm is None or state not in UNFINISHED + FINISHED:
             return None
         key = self.arms.arms[arm].key(values)
-        status = status_of(document)
-        loss = number(result.get("loss")) if status == Status.COMPLETE else math.nan
-        seconds = math.nan if status == Status.RUNNING else charge(document, self.cost)
-        row = Row(document, arm, key, loss, seconds, status)
+        trial = read_trial(document)
+        if trial.status != Status.RUNNING:
+            trial = replace(trial, seconds=charge(document, self.cost, trial.seconds))
+        row = Row(document, trial, arm, key)
         self._known[tid] = state, result, row
         return row
 
@@ -178,30 +157,19 @@ def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> lis
     return [Round.from_dict(data) for note in own for data in note.get("opened", ())]
 
 
-def status_of(document: Document) -> Status:
-    """What has become of a trial."""
-    if document["state"] in UNFINISHED:
-        return Status.RUNNING
-    result = document["result"]
-    ended_well = document["state"] == JOB_STATE_DONE and result.get("status") == STATUS_OK
-    known = ended_well and math.isfinite(number(result.get("loss")))
-    return Status.COMPLETE if known else Status.FAILED
-
-
-def charge(document: Document, cost: Cost, measured: float | None = None) -> float:
+def charge(document: Document, cost: Cost, measured: float) -> float:
     """Seconds that a finished trial is charged; one that failed need not say them.
 
     Args:
         document: The trial.
         cost: None, a key of the result, or a function of the result.
-        measured: Where ``cost`` says nothing; None is ``seconds_of``.
+        measured: Where ``cost`` says nothing.
 
     Raises:
         ValueError: If ``cost`` finds no seconds in the result of a trial that did not fail.
     """
-    seconds = seconds_of(document) if measured is None else measured
     if cost is None:
-        return seconds
+        return measured
     result = document["result"]
     failed = result.get("status") != STATUS_OK
     try:
@@ -210,32 +178,12 @@ def charge(document: Document, cost: Cost, measured: float | None = None) -> flo
         if not failed:
             raise
         given = None
-    charged = number(given)
+    charged = as_number(given)
     if charged >= 0 and math.isfinite(charged):
         return charged
     if given is None and failed:
-        return seconds
+        return measured
     raise ValueError(
         f"cost={cost!r} must give seconds >= 0, got {given!r} for trial {document['tid']} with the"
         f" result {result!r}."
     )
-
-
-def seconds_of(document: Document) -> float:
-    """What a finished trial cost; NaN where it is unknown.
-
-    It is what was noted, else ``result["seconds"]``, else the time between ``book_time`` and
-    ``refresh_time``.
-    """
-    begin, end = document["book_time"], document["refresh_time"]
-    passed = math.nan if begin is None or end is None else (end - begin).total_seconds()
-    known = (note_of(document).get("seconds"), document["result"].get("seconds"), passed)
-    return next((s for s in map(number, known) if s >= 0 and math.isfinite(s)), math.nan)
-
-
-def number(value: Any) -> float:
-    """A number, or NaN."""
-    try:
-        return math.nan if value is None else float(value)
-    except (TypeError, ValueError):
-        return math.nan

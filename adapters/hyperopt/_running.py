@@ -27,12 +27,14 @@ from hyperopt.base import Ctrl, spec_from_misc, trials_from_docs
 from hyperopt.utils import coarse_utcnow
 from tqdm import tqdm
 
+from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
 from ._documents import NOTE, Document, new_document, note_of, values_of
 from ._private import all_documents, dump
-from ._pulls import UNFINISHED, charge, number
+from ._pulls import charge
 from .algos import Boasf
+from .trials import UNFINISHED, read_trial
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -207,9 +209,9 @@ class Run:
             document["book_time"] = document["refresh_time"] = None
 
     def _best(self) -> float:
-        results = [d["result"] for d in self.trials.trials]
-        losses = [number(r.get("loss")) for r in results if r.get("status") == STATUS_OK]
-        return min((loss for loss in losses if loss == loss), default=float("inf"))
+        trials = [read_trial(document) for document in self.trials.trials]
+        complete = (trial.loss for trial in trials if trial.status == Status.COMPLETE)
+        return min(complete, default=float("inf"))
 
     def _good_enough(self) -> bool:
         return self.loss_threshold is not None and self._best() < self.loss_threshold

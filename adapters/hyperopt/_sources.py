@@ -13,8 +13,9 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.task_memory import TaskMemory, task_memory
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .memory_io import finished, meta_dataset_from_trials
+from .memory import meta_dataset_from_trials
 from .space import PyllSpace
+from .trials import finished_documents
 
 logger = logging.getLogger(__name__)
 
@@ -50,15 +51,15 @@ class TrialsMemory:
 
     def _read(self) -> TaskMemory | str:
         """The memory, or why there is none."""
-        finished_ones = {n: trials for n, trials in self._trials.items() if finished(trials)}
-        if not set(finished_ones) - {self._task}:
+        used = {n: trials for n, trials in self._trials.items() if finished_documents(trials)}
+        if not set(used) - {self._task}:
             return (
                 f"memory has no finished trials of another task, only"
                 f" {', '.join(self._trials) or 'nothing'}: run other searches first, or use an"
                 " algorithm without a memory."
             )
         try:
-            dataset = meta_dataset_from_trials(finished_ones, self._space)
+            dataset = meta_dataset_from_trials(used, self._space)
         except ValueError as error:
             return (
                 f"memory has trials of another search space. {error} Or pass memory="

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
     from .gbqr_facade import GBQRFacade
     from .initial_design import KNNInitialDesign, MetaInitialDesign
-    from .memory_io import is_space, meta_dataset_from_runhistory, read_task, write_history
+    from .memory import (
+        RecordCallback,
+        curves,
+        is_space,
+        meta_dataset_from_runhistory,
+        read_task,
+        write_history,
+    )
     from .proposing import ExplainCallback, ProposerConfigSelector
-    from .reading import curves, owns
-    from .recording import RecordCallback
     from .replaying import optimizer
     from .surrogate_model import SurrogateModel
+    from .trials import owns
 
 import_when_used(
     __name__,
@@ -27,12 +33,18 @@ import_when_used(
         "cost_and_seconds": ["CostAndSecondsEncoder", "CostEncoder"],
         "gbqr_facade": ["GBQRFacade"],
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
-        "memory_io": ["is_space", "meta_dataset_from_runhistory", "read_task", "write_history"],
+        "memory": [
+            "RecordCallback",
+            "curves",
+            "is_space",
+            "meta_dataset_from_runhistory",
+            "read_task",
+            "write_history",
+        ],
         "proposing": ["ExplainCallback", "ProposerConfigSelector"],
-        "reading": ["curves", "owns"],
-        "recording": ["RecordCallback"],
         "replaying": ["optimizer"],
         "surrogate_model": ["SurrogateModel"],
+        "trials": ["owns"],
     },
 )
 

@@ -20,20 +20,21 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from smac import RunHistory
-from smac.runhistory import StatusType, TrialKey, TrialValue
+from smac.runhistory import TrialKey, TrialValue
 
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
+from automl_plugins.records.outliers import HUGE
+from automl_plugins.records.trial import Status, Trial, sortable
+
+from .trials import read_trial
 
 FloatArray = npt.NDArray[np.float64]
-Trial = tuple[TrialKey, TrialValue]
-
-_HUGE = 1e150
+Pair = tuple[TrialKey, Trial]
 
 
 @dataclass
 class Rows:
-    """Reads a run history; keeps nothing but vectors, which come back the same.
+    """Reads a run history, each trial and configuration once.
 
     Args:
         space: The search space.
@@ -42,6 +43,7 @@ class Rows:
 
     space: ConfigurationSpace
     min_trials: int = 1
+    _trials: dict[TrialKey, tuple[TrialValue, Trial]] = field(default_factory=dict, repr=False)
     _vectors: dict[int, tuple[Configuration, FloatArray]] = field(default_factory=dict, repr=False)
 
     def read(self, history: RunHistory, waiting: Sequence[Configuration] = ()) -> History:
@@ -49,18 +51,19 @@ class Rows:
 
         A row's number is that of its configuration, from 0.
         """
-        finished: dict[int, list[Trial]] = {}
+        finished: dict[int, list[Pair]] = {}
         ends: dict[int, tuple[float, int]] = {}
         running: dict[int, None] = {}
         for place, (key, value) in enumerate(history.items()):
-            if value.status == StatusType.RUNNING:
+            trial = self._read(history, key, value)
+            if trial.status == Status.RUNNING:
                 running[key.config_id] = None
                 continue
-            finished.setdefault(key.config_id, []).append((key, value))
-            end = value.endtime, place  # without clocks: the order of asking
+            finished.setdefault(key.config_id, []).append((key, trial))
+            end = sortable(trial.ended), place  # without clocks: the order of asking
             ends[key.config_id] = min(ends.get(key.config_id, end), end)
         order = sorted(finished, key=ends.__getitem__)
-        level = loss_budget([finished[i] for i in order], self.min_trials)
+        level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
         counted = [_counted(finished[i], level) for i in order]
         losses = _losses(counted)
         last = [i for i in running if i not in finished]
@@ -72,11 +75,18 @@ class Rows:
         return History.of(
             np.array(vectors).reshape(len(vectors), len(self.space)),
             np.append(losses, np.full(n_open, np.nan)),
-            seconds=np.append([_mean_seconds(trials) for trials in counted], [np.nan] * n_open),
-            status=[_status(trials, level) for trials in counted] + [Status.RUNNING] * n_open,
+            seconds=np.append([_mean_seconds(pairs) for pairs in counted], [np.nan] * n_open),
+            status=[_status(pairs, level) for pairs in counted] + [Status.RUNNING] * n_open,
             number=[i - 1 for i in known] + [first_free + i for i in range(len(waiting))],
-            budget=[_budget(trials) for trials in counted] + [np.nan] * n_open if n else None,
+            budget=[pairs[0][1].budget for pairs in counted] + [np.nan] * n_open if n else None,
         )
+
+    def _read(self, history: RunHistory, key: TrialKey, value: TrialValue) -> Trial:
+        known = self._trials.get(key)
+        if known is None or known[0] is not value:
+            trial = read_trial(history.get_config(key.config_id), key, value)
+            known = self._trials[key] = value, trial
+        return known[1]
 
     def vectors(self, history: RunHistory) -> FloatArray:
         """Vectors (n, d) of all configurations in a run history."""
@@ -99,83 +109,66 @@ def canonical(config: Configuration) -> FloatArray:
     return vector
 
 
-def seconds_of(value: TrialValue) -> float:
-    """How long a trial took; NaN where nobody said.
-
-    SMAC leaves ``time`` at 0 where a trial crashed or ran out of time or memory, but notes when
-    it began and ended. Ask and tell has ``time`` only.
-    """
-    spent = float(value.time if value.time > 0.0 else value.endtime - value.starttime)
-    return spent if 0.0 < spent < math.inf else math.nan
-
-
-def succeeded(value: TrialValue) -> bool:
-    """Whether a trial has a cost that says something; a crash cost does not."""
-    cost = value.cost
-    return (
-        value.status == StatusType.SUCCESS and not isinstance(cost, list) and math.isfinite(cost)
-    )
-
-
 def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
     """The budget whose costs are the losses; None without budgets.
 
-    The highest one at which ``min_trials`` configurations have succeeded; before there is one,
-    that at which most have, the higher one of equals.
+    The highest one at which ``min_trials`` configurations are complete; before there is one, that
+    at which most are, the higher one of equals. Infinite where configurations were evaluated in
+    full, without a budget, beside those with one.
 
     Args:
         configs: Finished trials of each configuration.
         min_trials: Enough configurations.
     """
-    counts = Counter[float]()
+    counts, in_full = Counter[float](), False
     for trials in configs:
-        counts.update({k.budget: 0 for k, _ in trials if k.budget is not None})
-        counts.update({k.budget for k, v in trials if k.budget is not None and succeeded(v)})
+        steps = {t.step: 0 for t in trials if t.status != Status.PRUNED}
+        steps |= {t.step: 1 for t in trials if t.status == Status.COMPLETE}
+        in_full |= None in steps
+        counts.update({step: n for step, n in steps.items() if step is not None})
+    if in_full:
+        return math.inf if counts else None
     enough = [budget for budget, n in counts.items() if n >= min_trials]
     if enough:
         return max(enough)
     return max(counts, key=lambda budget: (counts[budget], budget), default=None)
 
 
-def _counted(trials: Sequence[Trial], level: float | None) -> list[Trial]:
+def _counted(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
     """Trials at the lowest budget from the level on; without one, at the highest budget."""
-    budgets = [key.budget for key, _ in trials if key.budget is not None]
-    if level is None or not budgets:
-        return list(trials)
+    budgets = [trial.step for _, trial in pairs if trial.step is not None]
+    if level is None or len(budgets) < len(pairs):
+        return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
     budget = min((b for b in budgets if b >= level), default=max(budgets))
-    return [(key, value) for key, value in trials if key.budget == budget]
+    return [(key, trial) for key, trial in pairs if trial.step == budget]
 
 
-def _budget(trials: Sequence[Trial]) -> float:
-    budget = trials[0][0].budget
-    return math.nan if budget is None else float(budget)
-
-
-def _status(trials: Sequence[Trial], level: float | None) -> Status:
-    if not all(succeeded(value) for _, value in trials):
+def _status(pairs: Sequence[Pair], level: float | None) -> Status:
+    found = {trial.status for _, trial in pairs}
+    below = level is not None and pairs[0][1].budget < level
+    if Status.FAILED in found:
         return Status.FAILED
-    below = level is not None and _budget(trials) < level
-    return Status.PRUNED if below else Status.COMPLETE
+    return Status.PRUNED if below or Status.PRUNED in found else Status.COMPLETE
 
 
-def _mean_seconds(trials: Sequence[Trial]) -> float:
-    known = [seconds for _, value in trials if not math.isnan(seconds := seconds_of(value))]
+def _mean_seconds(pairs: Sequence[Pair]) -> float:
+    known = [trial.seconds for _, trial in pairs if not math.isnan(trial.seconds)]
     return sum(known) / len(known) if known else math.nan
 
 
-def _losses(configs: Sequence[Sequence[Trial]]) -> FloatArray:
-    """Loss (n,) of each configuration; NaN where one of its trials failed."""
+def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
+    """Loss (n,) of each configuration; NaN where one of its trials has none."""
     rows, instances, costs = [], [], []
     names: dict[str | None, int] = {}
-    for row, trials in enumerate(configs):
-        if all(succeeded(value) for _, value in trials):
-            for key, value in trials:
+    for row, pairs in enumerate(configs):
+        if not any(math.isnan(trial.loss) for _, trial in pairs):
+            for key, trial in pairs:
                 rows.append(row)
                 instances.append(names.setdefault(key.instance, len(names)))
-                costs.append(value.cost)
+                costs.append(trial.loss)
     # Sums must not overflow where the largest number there is marks a bad configuration.
     return adjusted_means(
-        np.clip(np.array(costs, dtype=np.float64), -_HUGE, _HUGE),
+        np.clip(np.array(costs, dtype=np.float64), -HUGE, HUGE),
         np.array(rows, dtype=np.int64),
         np.array(instances, dtype=np.int64),
         len(configs),

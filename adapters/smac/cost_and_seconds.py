@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from ConfigSpace import Configuration
 from smac import Scenario
 from smac.runhistory import StatusType, TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
 from automl_plugins.proposers.targets import TARGETS, Target, transform
+from automl_plugins.records.trial import Status, Trial
 
-from ._history import canonical, seconds_of, succeeded
+from ._history import canonical
+from .trials import read_trial
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,19 +99,23 @@ class CostEncoder(AbstractRunHistoryEncoder):
     ) -> tuple[FloatArray, FloatArray]:
         X = np.array([self._row(key) for key in trials], dtype=np.float64)
         X = X.reshape(len(trials), self._n_params + self._n_features)
-        values = np.array([self._values(trial) for trial in trials.values()], dtype=np.float64)
+        read = [read_trial(self._config(key), key, value) for key, value in trials.items()]
+        values = np.array([self._values(trial) for trial in read], dtype=np.float64)
         return X, self.transform_response_values(values.reshape(len(trials), self._n_columns))
 
     _n_columns = 1
 
     def _row(self, key: TrialKey) -> FloatArray:
-        vector = canonical(self.runhistory.get_config(key.config_id))
+        vector = canonical(self._config(key))
         if not self._n_features or self._instance_features is None:
             return vector
         return np.append(vector, self._instance_features[str(key.instance)])
 
-    def _values(self, trial: TrialValue) -> list[float]:
-        return [float(np.sum(trial.cost)) if succeeded(trial) else np.nan]
+    def _config(self, key: TrialKey) -> Configuration:
+        return self.runhistory.get_config(key.config_id)
+
+    def _values(self, trial: Trial) -> list[float]:
+        return [trial.loss if trial.status == Status.COMPLETE else np.nan]
 
 
 class CostAndSecondsEncoder(CostEncoder):
@@ -131,8 +138,8 @@ class CostAndSecondsEncoder(CostEncoder):
 
     _n_columns = 2
 
-    def _values(self, trial: TrialValue) -> list[float]:
-        return [*super()._values(trial), seconds_of(trial)]
+    def _values(self, trial: Trial) -> list[float]:
+        return [*super()._values(trial), trial.seconds]
 
     def transform_response_values(self, values: FloatArray) -> FloatArray:
         """Targets (n, 2) of costs and seconds (n, 2) that are NaN where they are unknown."""

@@ -12,7 +12,6 @@ import pytest
 from automl_plugins.adapters.hyperopt import translate
 from automl_plugins.adapters.hyperopt._documents import new_document, values_of
 from automl_plugins.adapters.hyperopt._history import TrialReader
-from automl_plugins.adapters.hyperopt._pulls import seconds_of
 from ConfigSpace import Configuration
 from hyperopt import (
     JOB_STATE_DONE,
@@ -241,20 +240,3 @@ def test_zero_of_a_long_logarithmic_grid_is_an_octave() -> None:
     values = known.space["j"].sample_value(2000, seed=np.random.RandomState(0))
     zeros = np.mean([known.labels({"j": value})["j"] == 0.0 for value in values])
     assert zeros == pytest.approx(math.log(2) / math.log(1700 / 0.25), abs=0.02)
-
-
-def test_noted_seconds_come_before_those_of_the_result_and_of_the_clock() -> None:
-    begin = datetime(2026, 1, 1)
-    document: dict[str, Any] = {
-        "misc": {"automl_plugins": {"seconds": 3.0}},
-        "result": {"seconds": 5.0},
-        "book_time": begin,
-        "refresh_time": begin + timedelta(seconds=7),
-    }
-    assert seconds_of(document) == 3.0
-    document["misc"] = {}
-    assert seconds_of(document) == 5.0
-    document["result"] = {"seconds": "unknown"}
-    assert seconds_of(document) == 7.0
-    document["book_time"] = None
-    assert math.isnan(seconds_of(document))

@@ -14,16 +14,15 @@ from automl_plugins.adapters.smac._history import (
     adjusted_means,
     canonical,
     loss_budget,
-    seconds_of,
 )
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from hypothesis import given
 from hypothesis import strategies as st
 from smac import RunHistory
-from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
+from smac.runhistory import StatusType, TrialInfo
 
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.values import as_configuration
 
 NAN = math.nan
@@ -72,8 +71,6 @@ def read(*trials: tuple[int, dict[str, Any]], min_trials: int = 1) -> History:
 )
 @pytest.mark.parametrize("status", [StatusType.SUCCESS, StatusType.CRASHED, StatusType.TIMEOUT])
 def test_seconds_are_true_ones(facts: dict[str, Any], seconds: float, status: Any) -> None:
-    value = TrialValue(1.0, status=status, **facts)
-    np.testing.assert_equal(seconds_of(value), seconds)
     np.testing.assert_equal(read((0, facts | {"status": status})).seconds, [seconds])
 
 
@@ -225,15 +222,17 @@ def test_a_failure_at_the_counted_budget_is_one() -> None:
 
 
 def test_too_few_at_every_budget_takes_the_fullest() -> None:
-    def trial(budget: float, status: StatusType = StatusType.SUCCESS) -> Any:
-        return [(TrialKey(1, budget=budget), TrialValue(1.0, status=status))]
+    def trial(budget: float | None, status: Status = Status.COMPLETE) -> list[Trial]:
+        return [Trial({}, status, 1.0, step=budget)]
 
     assert loss_budget([trial(1.0), trial(1.0), trial(3.0)], 5) == 1.0
     assert loss_budget([trial(1.0), trial(3.0)], 5) == 3.0
-    crashed = trial(9.0, StatusType.CRASHED)
+    crashed = trial(9.0, Status.FAILED)
     assert loss_budget([crashed, crashed, trial(1.0)], 1) == 1.0
     assert loss_budget([crashed], 1) == 9.0
     assert loss_budget([], 1) is None
+    assert loss_budget([trial(None), trial(None)], 1) is None
+    assert loss_budget([trial(None), trial(3.0)], 1) == math.inf
 
 
 # --- vectors ----------------------------------------------------------------------------------

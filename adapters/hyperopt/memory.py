@@ -1,0 +1,418 @@
+"""Trials as tasks of a memory and as searches to compare, and runs of anywhere as trials."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Unpack
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from hyperopt import (
+    JOB_STATE_DONE,
+    JOB_STATE_ERROR,
+    JOB_STATE_NEW,
+    JOB_STATE_RUNNING,
+    STATUS_FAIL,
+    STATUS_OK,
+    Trials,
+    pyll,
+)
+from hyperopt.base import JOB_STATE_CANCEL
+
+from automl_plugins.meta.alignment import AlignOptions
+from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.recorder import Recorder, WritableStore, search_name
+from automl_plugins.records.search import Search
+from automl_plugins.records.task_record import TaskRecord, UnnamedTask
+from automl_plugins.records.trial import Status, as_seconds
+
+from ._documents import NOTE, Document, new_document, values_of
+from ._expression import SearchSpace, read_space
+from ._private import all_documents
+from .space import is_space
+from .trials import finished_documents, read_trial
+
+_NO_TIME = datetime(2000, 1, 1)  # where trials begin whose time is not known
+_SEARCH = "hyperopt"  # trials without an experiment key
+_LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
+
+
+# --- searches -------------------------------------------------------------------------------
+
+
+def curves(
+    source: Trials,
+    *,
+    table: str | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+) -> list[Search]:
+    """The search that a ``Trials`` object records.
+
+    Values are those of the labels: the index of the option for ``hp.choice`` and ``hp.pchoice``.
+    The search space is unknown.
+
+    Args:
+        source: The trials of one run of ``fmin``.
+        table: What was tuned.
+        method: What tuned it.
+        seed: Number of the repetition; None is 0.
+
+    Returns:
+        One search. Trials that raised, failed or have no finite loss are failed ones; those that
+        have not finished are left out, which the search says.
+
+    Raises:
+        TypeError: For anything else than trials.
+        ValueError: Without ``table`` or ``method``, which trials do not know.
+    """
+    if not isinstance(source, Trials):
+        raise TypeError(
+            f"curves() reads hyperopt.Trials, not {source!r}. Stored trials are pickles, which can"
+            " run any code when they are loaded: load those you trust yourself."
+        )
+    if table is None or method is None:
+        raise ValueError(
+            "Trials do not say what was tuned and what tuned it: pass table= and method=."
+        )
+    states = Counter(document["state"] for document in all_documents(source))
+    return [
+        Search.of(
+            table,
+            method,
+            seed or 0,
+            [read_trial(document) for document in finished_documents(source)],
+            left_out={word: states[state] for word, state in _LEFT_OUT.items()},
+        )
+    ]
+
+
+# --- tasks of a memory ----------------------------------------------------------------------
+
+
+def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> TaskRecord:
+    """The finished trials of a ``Trials`` object.
+
+    Values are those of the labels, the name of the option for a choice; see ``translate``. Trials
+    that raised, failed or have no finite loss are failed ones.
+
+    Args:
+        source: The trials.
+        name: Name of the task; None takes the experiment key of the trials.
+        space: The search space that ``fmin`` was given; or a ``ConfigurationSpace``, for trials
+            that ``write_history`` or a replay has made of it.
+
+    Raises:
+        TypeError: For anything else than trials.
+        ValueError: Without a name or a space, which trials do not know, or with the wrong one.
+    """
+    if not isinstance(source, Trials):
+        raise TypeError(f"read_task() reads hyperopt.Trials, not {source!r}.")
+    if name is None:
+        keys = {document["exp_key"] for document in all_documents(source)}
+        if len(keys) != 1 or None in keys:
+            raise UnnamedTask("Trials do not say what was tuned: pass name=.")
+        name = keys.pop()
+    if space is None:
+        raise ValueError(
+            "Trials keep no more than the index of an option: pass space=, the search space that"
+            " fmin was given, so that options become values."
+        )
+    return read_documents(finished_documents(source), name=str(name), known=read_space(space))
+
+
+def read_documents(documents: Sequence[Document], *, name: str, known: SearchSpace) -> TaskRecord:
+    """Finished trials as a task.
+
+    Raises:
+        ValueError: If they are not of the space.
+    """
+    trials = [
+        replace(read_trial(document), config=known.values(values_of(document)))
+        for document in documents
+    ]
+    return TaskRecord.of(name, trials, space=known.space, framework="hyperopt")
+
+
+def meta_dataset_from_trials(
+    trials: Mapping[str, Trials],
+    space: Any,
+    *,
+    meta_features: Mapping[str, Mapping[str, float]] | None = None,
+    tags: Mapping[str, Mapping[str, str]] | None = None,
+    **options: Unpack[AlignOptions],
+) -> MetaDataset:
+    """Trials as the memory that initial designs and meta-models read.
+
+    Args:
+        trials: The ``Trials`` of each task, by its name.
+        space: The search space that ``fmin`` was given; or those of the tasks by name, whose
+            union is taken.
+        meta_features: Properties of the data by name of the task.
+        tags: What else is known, by name of the task.
+        **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
+
+    Raises:
+        TypeError: If ``trials`` does not name the tasks.
+        ValueError: For trials that are not of their space.
+    """
+    if not isinstance(trials, Mapping):
+        raise TypeError(
+            "Trials do not say what was tuned: pass {name of the task: its trials}, not"
+            f" {trials!r}."
+        )
+    of_task = isinstance(space, Mapping) and set(space) == set(trials) and len(trials) > 0
+    of_task = of_task and all(map(_is_either, space.values()))
+    if of_task:
+        spaces = {name: read_space(space[name]) for name in trials}
+    else:
+        spaces = dict.fromkeys(trials, read_space(space))
+    records = [read_task(own, name=name, space=spaces[name]) for name, own in trials.items()]
+    return dataset_of(
+        records,
+        None if of_task or not spaces else next(iter(spaces.values())).space,
+        meta_features=meta_features,
+        tags=tags,
+        **options,
+    )
+
+
+# --- runs of anywhere as trials -------------------------------------------------------------
+
+
+def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None = None) -> Trials:
+    """Runs as trials that suggest functions go on from, one document for each run.
+
+    A document has every label of the search space; inactive ones are empty. Hyperopt has no
+    pruned trials, and one loss for each: what was pruned or evaluated at a lower budget is a trial
+    with status "fail", which TPE ranks last; its loss is kept for ``read_task``. Trials begin and
+    end when their runs did, one after the other where that is not known.
+
+    Args:
+        record: The runs.
+        space: What ``fmin`` will be given; or a ``ConfigurationSpace``, whose ``expression`` it
+            will be given; None takes the recorded one.
+        exp_key: Experiment key of the trials.
+
+    Raises:
+        ValueError: If the space is not known or cannot be translated, or no run fits it.
+    """
+    known = read_space(space_of(record, None) if space is None else space)
+    record = conform(record, known.space)
+    trials = Trials(exp_key=exp_key)
+    if len(record):
+        trials.insert_trial_docs(_documents(record, known, trials))
+    trials.refresh()
+    return trials
+
+
+def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[Document]:
+    documents = []
+    moments = calendar(record, _NO_TIME, _utc)
+    for tid, (configuration, (began, ended)) in enumerate(
+        zip(record.configurations, moments, strict=True)
+    ):
+        document = new_document(trials, known.domain, tid, known.labels(configuration))
+        document["result"] = _result(record, tid)
+        # Without a beginning there is no duration.
+        document["book_time"] = None if math.isnan(record.seconds[tid]) else began
+        document["refresh_time"] = ended
+        document["state"] = JOB_STATE_DONE
+        documents.append(document)
+    return documents
+
+
+def _result(record: TaskRecord, row: int) -> dict[str, Any]:
+    loss, budget = float(record.losses[row]), float(record.budget[row])
+    status = Status(record.status[row])
+    result: dict[str, Any] = {"status": STATUS_FAIL}
+    if status == Status.COMPLETE and math.isnan(budget):
+        result = {"status": STATUS_OK, "loss": loss}
+    elif status == Status.PRUNED or not math.isnan(budget):
+        result[NOTE] = {"status": int(status), "loss": loss, "budget": budget}
+    if not math.isnan(record.seconds[row]):
+        result["seconds"] = float(record.seconds[row])
+    return result
+
+
+def _is_either(thing: Any) -> bool:
+    return isinstance(thing, ConfigurationSpace) or is_space(thing)
+
+
+def _utc(unix: float) -> datetime:
+    return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None)
+
+
+# --- recording while fmin continues ---------------------------------------------------------
+
+
+def record(
+    objective: Callable[..., Any],
+    store: WritableStore | str | os.PathLike[str],
+    task: str,
+    space: Any = None,
+    meta_features: Mapping[str, float] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> RecordedObjective:
+    """An objective for ``fmin`` that writes each trial to a store.
+
+    Complete and failed trials are recorded, and those that raise: as failed ones, then the
+    exception goes on its way. A trial is known by its experiment key, its number and its
+    beginning, so it is never there twice, however often it is recorded or imported (``add``).
+
+    Nothing that happens while trials are recorded stops ``fmin``: the first failure is logged as a
+    warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once.
+
+    Only an objective that is called in the process of ``fmin``, or of a Mongo worker, knows its
+    labels: ``SparkTrials`` and the ``executor=`` of ``boasf_fmin`` cannot use it. Import their
+    trials afterwards, ``record(objective, store, task).add(trials, space)``. Pass the space to
+    ``fmin`` itself: ``space="annotated"`` looks for it in the objective, which is hidden here.
+
+    Args:
+        objective: What ``fmin`` would be given.
+        store: A ``MetaStore``, or its address or path.
+        task: Name of the task.
+        space: The search space that ``fmin`` is given. None takes it when the first trial comes;
+            then a space that cannot be translated is a failure to record, not an error.
+        meta_features: Properties of the data by name, such as ``meta_features(X, y)``.
+        tags: What else is known of the task.
+
+    Raises:
+        StoreError: If the store cannot be opened.
+        TypeError: For an objective that cannot be called, a store that is none, meta-features
+            that are no numbers, tags that are no text.
+        ValueError: For an infinite meta-feature, an address that is none, or a space that cannot
+            be translated.
+
+    Example::
+
+        fmin(record(objective, "memory.db", task="iris"), space, algo=tpe.suggest, max_evals=50)
+    """
+    if not callable(objective):
+        raise TypeError(f"objective must be callable, got {objective!r}.")
+    if not isinstance(task, str):
+        raise TypeError(f"task must be the name of a task, got {task!r}.")
+    recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
+    return RecordedObjective(objective, recorder, None if space is None else read_space(space))
+
+
+class RecordedObjective:
+    """An objective that is recorded, see ``record``.
+
+    Args:
+        objective: The user's.
+        recorder: Writes to the store.
+        space: The search space, if it is known.
+    """
+
+    fmin_pass_expr_memo_ctrl = True  # Hyperopt then tells the trial, and with it the labels
+
+    def __init__(
+        self, objective: Callable[..., Any], recorder: Recorder, space: SearchSpace | None
+    ) -> None:
+        self.objective = objective
+        self.recorder = recorder
+        self._given = space
+        self._found: tuple[Any, SearchSpace] | None = None  # by expression: a cache
+        self.__name__ = getattr(objective, "__name__", type(objective).__name__)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_found": None}
+
+    @property
+    def n_recorded(self) -> int:
+        """Trials that were written and not there before."""
+        return self.recorder.n_recorded
+
+    @property
+    def n_lost(self) -> int:
+        """Trials that could not be written."""
+        return self.recorder.n_lost
+
+    def __call__(self, expr: Any, memo: Mapping[Any, Any], ctrl: Any) -> Any:
+        """Evaluate the user's objective as Hyperopt would, and record what it came to."""
+        start = time.perf_counter()
+        try:
+            if getattr(self.objective, "fmin_pass_expr_memo_ctrl", False):
+                result = self.objective(expr=expr, memo=memo, ctrl=ctrl)
+            else:
+                result = self.objective(pyll.rec_eval(expr, memo=memo, print_node_on_error=False))
+        except Exception:
+            self._write(expr, ctrl.current_trial, None, time.perf_counter() - start)
+            raise
+        self._write(expr, ctrl.current_trial, result, time.perf_counter() - start)
+        return result
+
+    def add(self, trials: Trials, space: Any = None) -> int:
+        """Write all finished trials that are not there yet; returns how many.
+
+        Args:
+            trials: The trials.
+            space: Their search space; None takes that given to ``record``.
+
+        Raises:
+            StoreError: If the store cannot be written.
+            ValueError: Without a space, or with the wrong one.
+        """
+        known = self._given if space is None else read_space(space)
+        if known is None:
+            raise ValueError("Trials do not keep their search space: pass space=.")
+        groups: dict[str, list[Document]] = {}
+        for document in finished_documents(trials):
+            groups.setdefault(_search(document, known), []).append(document)
+        return sum(
+            self.recorder.add(
+                read_documents(documents, name=str(self.recorder.task), known=known),
+                search=search,
+                keys=[_key(document) for document in documents],
+            )
+            for search, documents in groups.items()
+        )
+
+    def _write(self, expr: Any, trial: Document, result: Any, seconds: float) -> None:
+        self.recorder.write(
+            lambda: read_documents(
+                [_ended(trial, result, seconds)],
+                name=str(self.recorder.task),
+                known=self._space(expr),
+            ),
+            search=lambda: _search(trial, self._space(expr)),
+            key=lambda: _key(trial),
+        )
+
+    def _space(self, expr: Any) -> SearchSpace:
+        if self._given is not None:
+            return self._given
+        if self._found is None or self._found[0] is not expr:
+            self._found = (expr, read_space(expr))
+        return self._found[1]
+
+
+def _ended(trial: Document, result: Any, seconds: float) -> Document:
+    """The document as it will be when Hyperopt has stored the result; None has raised."""
+    if isinstance(result, float | int | np.number):
+        result = {"status": STATUS_OK, "loss": float(result)}
+    told = dict(result) if isinstance(result, Mapping) else {}
+    told["seconds"] = as_seconds(told.get("seconds"), seconds)
+    return {
+        **trial,
+        "result": told,
+        "state": JOB_STATE_ERROR if result is None else JOB_STATE_DONE,
+        "refresh_time": datetime.now(UTC).replace(tzinfo=None),
+    }
+
+
+def _search(trial: Document, known: SearchSpace) -> str:
+    return search_name(str(trial.get("exp_key") or _SEARCH), known.space)
+
+
+def _key(trial: Document) -> str:
+    began = trial.get("book_time")
+    return f"{trial['tid']}" if began is None else f"{trial['tid']}@{began.isoformat()}"

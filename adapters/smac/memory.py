@@ -1,0 +1,375 @@
+"""Run histories as tasks of a memory and as searches to compare, and runs of anywhere as one."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from smac import RunHistory
+from smac.callback import Callback
+from smac.facade.abstract_facade import AbstractFacade
+from smac.main.smbo import SMBO
+from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
+
+from automl_plugins.meta.alignment import AlignOptions
+from automl_plugins.meta.conversion import conform, dataset_of, space_of
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.encoding import digest, encode, plain_configuration
+from automl_plugins.meta.recorder import Recorder, WritableStore, search_name
+from automl_plugins.records.search import Search
+from automl_plugins.records.task_record import TaskRecord, UnnamedTask
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.values import as_configuration, values_of
+
+from ._private import scenario_of
+from .trials import NOTE, Run, Source, Told, runs_in, runs_of, scenario_name
+
+# --- searches -------------------------------------------------------------------------------
+
+
+def curves(
+    source: RunHistory | AbstractFacade | str | Path,
+    *,
+    table: str | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+) -> list[Search]:
+    """The searches that run histories record.
+
+    A configuration evaluated with several seeds has a trial for each, with its own loss.
+
+    Args:
+        source: A run history; a facade; a folder that SMAC wrote, or one above such folders.
+        table: What was tuned; None takes the name that the scenario was given.
+        method: What tuned it; None takes that of the facade.
+        seed: Number of the repetition; None takes the seed of the scenario, 0 without one.
+
+    Returns:
+        One search for each run history. Trials that crashed or ran out of time or memory are
+        failed ones; running ones are left out, which the search says. The step of a trial is its
+        budget, None for the highest one.
+
+    Raises:
+        TypeError: For anything else.
+        ValueError: For a folder without run histories, one that does not say what was tuned, or
+            runs on several objectives or instances, whose losses cannot be compared.
+    """
+    return [_read_search(run, table, method, seed) for run in runs_of(source)]
+
+
+def _read_search(run: Run, table: str | None, method: str | None, seed: int | None) -> Search:
+    table = run.table if table is None else table
+    method = run.method if method is None else method
+    if table is None or method is None:
+        absent = " and ".join(
+            f"{word}=" for word, value in (("table", table), ("method", method)) if value is None
+        )
+        raise ValueError(
+            f"A run history does not say what it is of: pass {absent}. With Scenario(name=...) and"
+            " its folder or facade, table= and method= are known."
+        )
+    told = replace(run, table=table).finished()
+    return Search.of(
+        table,
+        method,
+        (run.seed or 0) if seed is None else seed,
+        run.read(told),
+        space=run.space,
+        left_out={"running": len(run.history) - len(told)},
+    )
+
+
+# --- tasks of a memory ----------------------------------------------------------------------
+
+
+def read_task(
+    source: Source, *, name: str | None = None, space: ConfigurationSpace | None = None
+) -> TaskRecord:
+    """The finished trials of a run history.
+
+    Trials that crashed, ran out of time or memory or have an infinite cost are failed ones. A
+    configuration evaluated with several seeds has a run for each.
+
+    Args:
+        source: A run history; a facade; a folder that SMAC wrote, with one run history in it or
+            below.
+        name: Name of the task; None takes the name that the scenario was given.
+        space: The search space; None takes the recorded one.
+
+    Raises:
+        TypeError: For anything else.
+        ValueError: For several run histories, or none; without a name; for runs on several
+            objectives or instances, whose losses cannot be compared.
+    """
+    runs = runs_of(source)
+    if len(runs) != 1:
+        raise ValueError(
+            f"{source} holds {len(runs)} run histories, a task is one of them: pass its folder, or"
+            " read all with meta_dataset_from_runhistory."
+        )
+    run = runs[0] if name is None else replace(runs[0], table=name)
+    record = read_record(run, run.finished())
+    return record if space is None else replace(record, space=space)
+
+
+def read_record(run: Run, told: Sequence[Told], name: str | None = None) -> TaskRecord:
+    """Finished trials of a run history as a task.
+
+    Raises:
+        UnnamedTask: Without a name.
+    """
+    name = run.table if name is None else name
+    if name is None:
+        raise UnnamedTask(
+            "A run history does not say what it is of: pass name=, or give the Scenario a name and"
+            " pass its folder or facade."
+        )
+    return TaskRecord.of(name, run.read(told), space=run.space, framework="smac", seed=run.seed)
+
+
+def meta_dataset_from_runhistory(
+    sources: Source | Iterable[Source] | Mapping[str, Source],
+    space: ConfigurationSpace | None = None,
+    *,
+    meta_features: Mapping[str, Mapping[str, float]] | None = None,
+    tags: Mapping[str, Mapping[str, str]] | None = None,
+    **options: Unpack[AlignOptions],
+) -> MetaDataset:
+    """Run histories as the memory that initial designs and meta-models read.
+
+    Run histories of one name are one task, so the seeds of a scenario go together.
+
+    Args:
+        sources: A run history, a facade, or a folder with any number of run histories below it;
+            several of these; or several by name of the task. Without a name the task has that of
+            its scenario.
+        space: The search space; None takes the union of the recorded ones.
+        meta_features: Properties of the data by name of the task.
+        tags: What else is known, by name of the task.
+        **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
+
+    Raises:
+        TypeError: For anything that is no run history.
+        ValueError: As ``read_task``; if no task shares a hyperparameter with the space.
+    """
+    records = [read_record(run, run.finished()) for run in runs_in(sources)]
+    return dataset_of(
+        records,
+        space,
+        meta_features=meta_features,
+        tags=tags,
+        **options,
+    )
+
+
+# --- runs of anywhere as a run history ------------------------------------------------------
+
+
+def write_history(
+    record: TaskRecord,
+    space: ConfigurationSpace | None = None,
+    *,
+    crash_cost: float | None = None,
+) -> RunHistory:
+    """Runs as a run history, for a facade to be told of or to be saved for SMAC.
+
+    A configuration that was evaluated again has another seed each time: 0, 1, ... SMAC has no
+    pruned trials, and its model takes costs at face value: what was pruned or evaluated at a
+    lower budget has the status TIMEOUT and, like what failed, the cost of the worst complete run
+    (SMAC cannot fit its model to an infinite one). ``read_task`` finds the true losses again.
+    ``RunHistory.add`` looks at all earlier trials: 1 000 runs take seconds, 10 000 minutes.
+
+    Args:
+        record: The runs.
+        space: The search space of the scenario; None takes the recorded one.
+        crash_cost: The cost of failed runs instead.
+
+    Raises:
+        ValueError: If the space is not known, or no run fits it.
+
+    Example::
+
+        history = write_history(record, scenario.configspace)
+        for key, value in history.items():
+            config = history.get_config(key.config_id)
+            facade.tell(TrialInfo(config, seed=key.seed), value, save=False)
+    """
+    space = space_of(record, space)
+    record = conform(record, space)
+    complete = record.losses[(record.status == Status.COMPLETE) & np.isnan(record.budget)]
+    worst = float(complete.max()) if len(complete) else 1.0
+    history = RunHistory()
+    repeats: Counter[tuple[float, ...]] = Counter()
+    clock = 0.0
+    for i, values in enumerate(record.configurations):
+        vector = np.array(
+            [space[n].to_vector(values[n]) if n in values else math.nan for n in space.at]
+        )
+        seconds, end = float(record.seconds[i]), float(record.times[i])
+        length = 0.0 if math.isnan(seconds) else seconds
+        if math.isnan(end):  # its own clock, which no time is taken for
+            end = clock = clock + length
+        key = tuple(np.nan_to_num(vector, nan=-1.0).tolist())
+        status, cost, note = _outcome(record, i, worst if crash_cost is None else crash_cost)
+        history.add(
+            as_configuration(space, vector),
+            cost=cost,
+            time=length,
+            status=status,
+            seed=repeats[key],
+            starttime=end - length,
+            endtime=end,
+            additional_info={NOTE: note},
+        )
+        repeats[key] += 1
+    return history
+
+
+def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusType, float, Any]:
+    """Status and cost for SMAC's model, and what it has no word for."""
+    status, loss = Status(record.status[row]), float(record.losses[row])
+    budget = float(record.budget[row])
+    seconds = float(record.seconds[row])  # more exact than the difference of two times
+    note: dict[str, Any] = {"seconds": None if math.isnan(seconds) else seconds}
+    if status == Status.COMPLETE and math.isnan(budget):
+        return StatusType.SUCCESS, loss, note
+    if status == Status.FAILED:
+        return StatusType.CRASHED, crash_cost, note
+    note["status"] = int(status)
+    note["loss"] = None if math.isnan(loss) else loss
+    note["budget"] = None if math.isnan(budget) else budget
+    return StatusType.TIMEOUT, crash_cost, note
+
+
+def is_space(thing: Any) -> bool:
+    """Whether something is a search space of SMAC's."""
+    return isinstance(thing, ConfigurationSpace)
+
+
+# --- recording while a facade continues -----------------------------------------------------
+
+
+class RecordCallback(Callback):
+    """A callback that writes finished trials to a store: those that succeed, and those that fail.
+
+    A trial is known by the name of its scenario, its configuration, seed, budget and end, so it is
+    never there twice, however often it is recorded or imported (``add``). Works with parallel
+    workers: SMAC tells results in the main process.
+
+    Nothing that happens while trials are recorded stops SMAC: the first failure is logged as a
+    warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once,
+    what is wrong with the scenario when ``optimize`` begins.
+
+    Args:
+        store: A ``MetaStore``, or its address or path.
+        task: Name of the task; None takes the name that the scenario was given.
+        meta_features: Properties of the data by name, such as ``meta_features(X, y)``.
+        tags: What else is known of the task.
+
+    Raises:
+        StoreError: If the store cannot be opened.
+        TypeError: For a store that is none, meta-features that are no numbers, tags that are no
+            text.
+        ValueError: For an infinite meta-feature, or an address that is none.
+
+    Example::
+
+        facade = Facade(scenario, train, callbacks=[RecordCallback("memory.db", task="iris")])
+    """
+
+    def __init__(
+        self,
+        store: WritableStore | str | os.PathLike[str],
+        task: str | None = None,
+        meta_features: Mapping[str, float] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
+
+    @property
+    def n_recorded(self) -> int:
+        """Trials that were written and not there before."""
+        return self.recorder.n_recorded
+
+    @property
+    def n_lost(self) -> int:
+        """Trials that could not be written."""
+        return self.recorder.n_lost
+
+    def on_start(self, smbo: SMBO) -> None:
+        """Refuse what could not be recorded, before ``optimize`` begins.
+
+        Raises:
+            ValueError: For a scenario without a name if ``task`` was not given; with several
+                instances.
+        """
+        self._run(smbo)
+
+    def on_tell_end(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
+        """Write a finished trial."""
+        if value.status == StatusType.RUNNING:
+            return None
+        trial = info.config, TrialKey(0, info.instance, info.seed, info.budget), value
+        self.recorder.write(
+            lambda: read_record(self._run(smbo), [trial]),
+            search=lambda: _search(self._run(smbo)),
+            key=lambda: _key(*trial),
+        )
+        return None
+
+    def _run(self, smbo: SMBO) -> Run:
+        scenario = scenario_of(smbo)
+        name = scenario_name(scenario.name) if self.recorder.task is None else self.recorder.task
+        if name is None:
+            raise ValueError("The Scenario has no name to call the task by: pass task=.")
+        if len(scenario.instances or ()) > 1:
+            raise ValueError(
+                f"The scenario has {len(scenario.instances or ())} instances, whose losses cannot"
+                " be compared: RecordCallback records tasks with one."
+            )
+        return Run(
+            smbo.runhistory,
+            scenario.configspace,
+            name,
+            seed=scenario.seed,
+            max_budget=scenario.max_budget,
+        )
+
+    def add(self, source: Source | Iterable[Source]) -> int:
+        """Write all finished trials of run histories that are not there yet; returns how many.
+
+        Args:
+            source: A run history, a facade, a folder with any number of run histories below it;
+                or several of these.
+
+        Raises:
+            StoreError: If the store cannot be written.
+            ValueError: For several objectives or instances, or without a name for the task.
+        """
+        new = 0
+        for run in runs_in(source):
+            if told := run.finished():
+                record = read_record(run, told, self.recorder.task)
+                keys = [_key(*trial) for trial in told]
+                new += self.recorder.add(record, search=_search(run), keys=keys)
+        return new
+
+
+def _search(run: Run) -> str:
+    if run.space is None:
+        raise ValueError("The run history has no configuration, so no search space.")
+    return search_name("smac", run.space, run.seed)
+
+
+def _key(config: Configuration, key: TrialKey, value: TrialValue) -> str:
+    """Ids of configurations differ between run histories; their values do not."""
+    told = encode(plain_configuration(values_of(config), where="A trial"))
+    return digest(told, key.instance, key.seed, key.budget, value.endtime)
