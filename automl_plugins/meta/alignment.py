@@ -1,6 +1,6 @@
 """Runs recorded in one search space as vectors of another, matched by name.
 
-What the new space asks for and a run does not tell is imputed, what lies outside is clipped or
+What the new space asks for and a run does not have is imputed, what lies outside is clipped or
 dropped, and ``Coverage`` says how much of that there was.
 """
 
@@ -82,8 +82,7 @@ class Coverage:
         clipped: Runs used with a value that was moved into its range, by hyperparameter.
         dropped: Runs left out for a value that the space does not have, by hyperparameter.
         n_partial: Runs left out because they were evaluated at a lower budget.
-        converted: Runs used with a count that is a fraction in the space, or the reverse, by
-            hyperparameter.
+        converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
     """
 
     task: str
@@ -199,13 +198,11 @@ def align(
 
 
 def _by_name(space: VectorSpace, mask: BoolArray) -> dict[str, int]:
-    """Rows of a mask (n, d) by hyperparameter, where there are any."""
     counts = mask.sum(axis=0).tolist()
     return {name: count for name, count in zip(space.names, counts, strict=True) if count}
 
 
 def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:
-    """The default of every hyperparameter as vector entries (d,)."""
     given = given or {}
     if foreign := sorted(set(given) - set(space.names)):
         raise ValueError(
@@ -223,13 +220,10 @@ def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray
 
 
 class _Column(NamedTuple):
-    """A hyperparameter of n runs.
+    """Entries (n,) of a hyperparameter, NaN where absent, and masks (n,).
 
-    Attributes:
-        entries: Vector entries (n,), NaN where absent.
-        outside: Which were moved into the range (n,).
-        foreign: Which values the space does not have (n,).
-        converted: Which were recorded as a count for a fraction, or the reverse (n,).
+    ``outside`` were moved into the range, ``foreign`` are no values of the space, ``converted``
+    were counts for fractions, or the reverse.
     """
 
     entries: FloatArray

@@ -97,16 +97,11 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
 
     Values that the space allows stay as they are; runs with others are aligned (``align``:
     clipped, imputed, dropped), which is said in a warning. A failed run may have stopped before
-    it had all its values: nothing is imputed there.
-
-    Args:
-        record: The runs.
-        space: The search space.
-        partial: Whether such failed runs stay, with the values that they have; else they are left
-            out.
+    it had all its values: nothing is imputed there. With ``partial`` it stays, with the values
+    that it has; else it is left out.
 
     Raises:
-        ValueError: If there are runs, but none has a hyperparameter of the space.
+        MemoryMismatch: If there are runs, but none has a hyperparameter of the space.
     """
     found: dict[int, dict[str, Any]] = {}
     odd: list[int] = []

@@ -128,11 +128,7 @@ class MetaDataset:
         return MetaDataset.from_records(self.records(), space, **options)
 
     def subset(self, keep: Callable[[MetaTask], bool]) -> MetaDataset:
-        """The tasks for which ``keep`` is true, with their runs.
-
-        Raises:
-            ValueError: If no task is left.
-        """
+        """The tasks for which ``keep`` is true, with their runs; ValueError if none is left."""
         kept = [index for index, task in enumerate(self.tasks) if keep(task)]
         if not kept:
             raise ValueError("No task is left.")
@@ -151,11 +147,7 @@ class MetaDataset:
         )
 
     def without(self, *names: str) -> MetaDataset:
-        """All tasks but those named.
-
-        Raises:
-            ValueError: If no task is left.
-        """
+        """All tasks but those named; ValueError if none is left."""
         if not any(task.name in names for task in self.tasks):
             return self
         return self.subset(lambda task: task.name not in names)
@@ -198,7 +190,7 @@ class MetaDataset:
         return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
     def scores(self, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Losses (N,) made comparable between tasks: ``standardised`` or ``regret`` of ``scores``.
+        """Losses (N,) made comparable between tasks by a function of ``records.scores``.
 
         Failed and pruned runs count as the worst of their task.
         """

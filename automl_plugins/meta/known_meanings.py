@@ -42,9 +42,9 @@ class DataSize(NamedTuple):
 
 
 def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
-    """What a numeric hyperparameter counts in; None if it is no count, or may be either.
+    """What a numeric hyperparameter counts in, by the end of its name; None if neither or either.
 
-    Its name tells, of "rf.max_features", "rf:max_features" and "rf__max_features" the end.
+    "rf.max_features", "rf:max_features" and "rf__max_features" are "max_features".
     """
     if _last_part(hyperparameter.name) not in _COUNTED:
         return None
@@ -97,7 +97,7 @@ def in_unit(
     Args:
         name: Its name.
         values: What was recorded (n).
-        known: The same as numbers (n); NaN where there is none. Of a text it is a fraction.
+        known: The same as numbers (n), NaN where there is none; of a text it is a fraction.
         unit: The unit of the space.
         size: Sizes of the data.
 

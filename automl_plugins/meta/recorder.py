@@ -38,7 +38,7 @@ class Recorder:
 
     What is wrong with the arguments is raised here. What goes wrong later - a full disk, a
     database that is away, a configuration that cannot be stored - is logged once as a warning of
-    ``automl_plugins.meta.recorder`` and counted, and the search goes on.
+    ``automl_plugins.meta.recorder`` and counted, and the search continues.
 
     Args:
         store: A ``MetaStore``, or its address or path.

@@ -23,13 +23,7 @@ TaskDescription = Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class MetaTask:
-    """An earlier task.
-
-    Attributes:
-        name: Its name, unique in a ``MetaDataset``.
-        meta_features: Properties of its data by name; empty where they were not extracted.
-        tags: What else is known of it.
-    """
+    """A task: its name, unique in a ``MetaDataset``, meta-features by name (empty = unknown), tags."""
 
     name: str
     meta_features: Mapping[str, float] = field(default_factory=dict)
@@ -93,7 +87,7 @@ def describe_task(
 
 
 class TaskFeatures:
-    """Scales meta-features by the ranks of the tasks in a memory.
+    """Scales meta-features by the ranks of the known tasks.
 
     Args:
         tasks: The known tasks.

@@ -36,12 +36,10 @@ _TRUST = 0.5  # in a measured loss, the rest is its neighbours'
 
 @dataclass(frozen=True)
 class Performance:
-    """Regrets of the same configurations on all tasks.
+    """Regrets of the same ``candidates`` (C, d), distinct configurations, on all tasks.
 
-    Attributes:
-        candidates: Distinct configurations (C, d).
-        measured: Regrets (T, C); NaN where a task did not run a configuration.
-        estimated: Kernel estimates (T, C) from each task's own runs.
+    ``measured`` (T, C) is NaN where a task did not run a configuration; ``estimated`` (T, C) are
+    kernel estimates from each task's own runs.
     """
 
     candidates: FloatArray

@@ -25,13 +25,9 @@ _PROMISING = 1000  # pipelines whose expected improvement is computed first
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A pipeline and why.
+    """A pipeline, its expected loss and the deviation of that (None at the start).
 
-    Attributes:
-        row: The pipeline.
-        loss: Its expected loss; None at the start.
-        std: Standard deviation of that.
-        shares: Share of each known data set in the decision (D,), see ``Recommender``.
+    ``shares`` (D,) is the share of each known data set in the decision, see ``Recommender``.
     """
 
     row: int
@@ -205,10 +201,8 @@ MOST = 2000  # pipelines among which a portfolio is chosen
 class Pick:
     """A pipeline of the start.
 
-    Attributes:
-        row: The pipeline.
-        shares: What part of the choice each data set has (D,): all of it the data set whose best
-            it is, or its part of the gain that made the portfolio take it. Sums to at most 1.
+    ``shares`` (D,) is what part of the choice each data set has: all of it the data set whose
+    best it is, or its part of the gain that made the portfolio take it. Sums to at most 1.
     """
 
     row: int

@@ -83,11 +83,6 @@ class MetaStore:
     ) -> None:
         """Make a task, or add to what is known of it; the new wins over the old, name by name.
 
-        Args:
-            task: Name of the task.
-            meta_features: Properties of its data.
-            tags: What else is known of it.
-
         Raises:
             TypeError: For a meta-feature that is no number, or a tag that is no text.
             ValueError: For an infinite meta-feature, or a name that is empty or too long.
@@ -204,9 +199,7 @@ class MetaStore:
     def delete_search(self, search: str, *, task: str | None = None) -> int:
         """Delete the runs of a search, and what was computed from them; returns how many runs.
 
-        Args:
-            search: Its name, as told by ``searches``.
-            task: The task to delete it from; None deletes it from all.
+        ``task`` is the task to delete it from; None deletes it from all.
 
         Raises:
             ValueError: If there is no such search.
@@ -219,13 +212,10 @@ class MetaStore:
         return count
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Store the runs of a file; those that are there already are left as they are.
+        """Store the runs of a file; returns how many are new. Those that are there are left alone.
 
         The file is read and checked before anything is stored; each of its searches is a
         transaction of its own, and importing it again completes what was cut short.
-
-        Returns:
-            How many runs are new.
 
         Raises:
             ValueError: For a file of something else, or one that is damaged.
@@ -423,5 +413,4 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _describe_bare(task: MetaTask) -> TaskRecord:
-    """A task of which no run is known."""
     return TaskRecord(task.name, [], np.empty(0), meta_features=task.meta_features, tags=task.tags)

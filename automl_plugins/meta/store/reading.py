@@ -31,15 +31,7 @@ Keep = Callable[[MetaTask], bool]
 
 @dataclass(frozen=True)
 class SearchInfo:
-    """What is stored of a search.
-
-    Attributes:
-        task: Name of its task.
-        search: Its own name, unique in the task.
-        framework: What it was made with; empty where that is not known.
-        seed: Its seed; None where that is not known.
-        n_runs: Runs that are stored.
-    """
+    """What is stored of a search: task, name, framework ("" if unknown), seed, number of runs."""
 
     task: str
     search: str
