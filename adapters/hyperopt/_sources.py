@@ -11,6 +11,7 @@ from hyperopt import Trials
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.task_memory import TaskMemory, task_memory
+from automl_plugins.recipes.with_memory import describe_options
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .memory import meta_dataset_from_trials
@@ -71,13 +72,15 @@ class TrialsMemory:
 def opened(options: dict[str, Any]) -> dict[str, Any]:
     """Options whose memory is opened, so that proposers share it; trials stay what they are.
 
+    Meta-features take the place of the data ``X`` and ``y``.
+
     Raises:
         TypeError: For what is no memory.
         MemoryMismatch: For a memory without another task.
     """
     if "memory" not in options:
         return options
-    task = options.get("task")
+    options, task = describe_options(options), options.get("task")
     if (named := _named(options["memory"])) is None:
         return options | {"memory": task_memory(options["memory"], task=task)}
     if not set(named) - {task}:

@@ -133,6 +133,8 @@ def tst(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[TSTOpti
             a bundled memory. The trials of this search itself are left out.
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task, for ``distance="meta_features"``.
+        X: Its data instead, of which meta-features are computed.
+        y: Its target.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
         bandwidth: Distance at which an earlier task has lost its vote.
         paper: Whether to follow the authors, see ``automl_plugins.recipes.tst``.
@@ -152,7 +154,8 @@ def pmf(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[PMFOpti
     Options, beside those that all take:
         memory: The earlier tasks, see ``tst``.
         task: Name of this task; its own runs in the memory are left out.
-        meta_features: Those of this task; without them the start is the same for all tasks.
+        meta_features: Those of this task, or ``X`` and ``y``; without them the start is the same
+            for all tasks.
         model: A ``MatrixFactorization``, fitted on this memory or not; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which expected improvement gains nothing.
@@ -174,7 +177,8 @@ def blended(
     Options, beside those that all take:
         memory: The earlier tasks, see ``tst``.
         task: Name of this task; its own runs in the memory are left out.
-        meta_features: Those of this task; without them the meta-learner predicts their mean.
+        meta_features: Those of this task, or ``X`` and ``y``; without them the meta-learner
+            predicts their mean.
         surrogate: What votes more and more; None takes that of ``gbqr``.
         n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.
         balance: See ``gbqr``.

@@ -12,7 +12,12 @@ from optuna.study import Study
 from automl_plugins import recipes
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer
-from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
+from automl_plugins.recipes.with_memory import (
+    BlendedArguments,
+    PMFArguments,
+    TSTArguments,
+    describe_options,
+)
 from automl_plugins.records.history import History
 from automl_plugins.representation import preset
 
@@ -76,7 +81,7 @@ class TransferSampler(ProposerSampler):
         self._task: set[str] = {of_recipe.pop("task", None)} - {None}
         self._sources = read_sources(sources)
         self._sources.without(self._task)  # nothing to learn from fails here, not later
-        self._recipe = partial(recipe, **of_recipe)
+        self._recipe = partial(recipe, **describe_options(of_recipe))
         whole = UnionMemory(self._sources, self._task)
         declared, foresight = options.get("search_space"), self._sources.foresight
         super().__init__(
@@ -126,6 +131,8 @@ class TSTSampler(TransferSampler):
         sources: Earlier tasks, see ``TransferSampler``.
         task: Name of the task of this search; its runs in the sources are left out.
         meta_features: Meta-features of this task, for ``distance="meta_features"``.
+        X: The data of this task instead, of which meta-features are computed.
+        y: Its target.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
         bandwidth: Distance from which a source has no vote; None for the measured default.
         **options: ``seed``, ``n_startup_trials``, ``n_candidates``, ``max_rows``,
@@ -173,7 +180,10 @@ class PMFSampler(TransferSampler):
     Args:
         sources: Earlier tasks, see ``TransferSampler``; they should share configurations.
         task: Name of the task of this search; its runs in the sources are left out.
-        meta_features: Meta-features of this task; without them the start is the same for all.
+        meta_features: Meta-features of this task, or its data ``X`` and ``y``; without them the
+            start is the same for all.
+        X: See ``TSTSampler``.
+        y: See ``TSTSampler``.
         model: Settings of the factorisation; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which EI gains nothing.
@@ -209,8 +219,10 @@ class BlendedSampler(TransferSampler):
     Args:
         sources: Earlier tasks, see ``TransferSampler``.
         task: Name of the task of this search; its runs in the sources are left out.
-        meta_features: Meta-features of this task; without them the meta-learner predicts for a
-            mean task.
+        meta_features: Meta-features of this task, or its data ``X`` and ``y``; without them the
+            meta-learner predicts for a mean task.
+        X: See ``TSTSampler``.
+        y: See ``TSTSampler``.
         surrogate: What votes more and more, with ``fit(X, y)`` and ``predict(X)``; None takes
             that of ``GBQRSampler``.
         n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.

@@ -23,7 +23,7 @@ TaskDescription = Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class MetaTask:
-    """A task: its name, unique in a ``MetaDataset``, meta-features by name (empty = unknown), tags."""
+    """A task: its name, unique in a ``MetaDataset``, meta-features (empty = unknown), tags."""
 
     name: str
     meta_features: Mapping[str, float] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from automl_plugins.meta.blending import BlendedTemplate
 from automl_plugins.meta.factorization import MatrixFactorization
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.task_memory import AlignedMemory, task_memory
+from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import TransferTemplate
 from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.pipelines import PipelineProposer, Start
@@ -26,6 +27,8 @@ class TransferArguments(TypedDict, total=False):
 
     task: str | None
     meta_features: Mapping[str, float] | None
+    X: Any
+    y: Any
 
 
 class TSTArguments(TransferArguments, total=False):
@@ -66,11 +69,23 @@ class PMFOptions(PMFArguments, Options, total=False):
     """All arguments of ``pmf``, but for the memory."""
 
 
+def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of these recipes with meta-features in place of ``X`` and ``y``: computed once."""
+    found = dict(options)
+    X, y = found.pop("X", None), found.pop("y", None)
+    if X is not None or y is not None:
+        described = describe_task(found.get("meta_features"), X, y)
+        found["meta_features"] = described.meta_features
+    return found
+
+
 def tst(
     memory: Memory | AlignedMemory,
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
+    X: Any = None,
+    y: Any = None,
     distance: Distance = "ranks",
     bandwidth: float | None = None,
     paper: bool = False,
@@ -86,6 +101,8 @@ def tst(
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task, for ``distance="meta_features"``.
+        X: Its data instead, of which meta-features are computed.
+        y: Its target.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
         bandwidth: See ``TwoStageTransfer``.
         paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, which
@@ -111,7 +128,7 @@ def tst(
         paper=paper,
         distance=distance,
         bandwidth=bandwidth,
-        meta_features=meta_features,
+        meta_features=describe_task(meta_features, X, y).meta_features or None,
     )
     proposer = make_proposer(template, target="raw", informed=True, **settings, **options)
     return WithFallback(proposer, plain, memory=known)
@@ -122,6 +139,8 @@ def blended(
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
+    X: Any = None,
+    y: Any = None,
     surrogate: Surrogate | None = None,
     n_suggested: int = 5,
     balance: int | None = 5,
@@ -135,6 +154,8 @@ def blended(
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task; without them the meta-learner predicts their mean.
+        X: See ``tst``.
+        y: See ``tst``.
         surrogate: What votes more and more; None takes that of ``gbqr``.
         n_suggested: Evaluations before anything is voted on; 0 begins with the meta-learner.
         balance: See ``ProposerSettings``.
@@ -146,13 +167,14 @@ def blended(
         ValueError: For an argument outside its range.
     """
     known = task_memory(memory, task=task)
+    described = describe_task(meta_features, X, y).meta_features or None
     template = BlendedTemplate(
-        known, gbqr_surrogate() if surrogate is None else surrogate, meta_features=meta_features
+        known, gbqr_surrogate() if surrogate is None else surrogate, meta_features=described
     )
     voted = make_proposer(
         template, target="normal_scores", informed=True, balance=balance, **options
     )
-    start = SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=meta_features)
+    start = SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=described)
     return WithFallback(start, gbqr(**options), memory=known)
 
 
@@ -161,6 +183,8 @@ def pmf(
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
+    X: Any = None,
+    y: Any = None,
     model: MatrixFactorization | None = None,
     n_start: int = 5,
     xi: float = 0.01,
@@ -174,6 +198,8 @@ def pmf(
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task; without them the start is the same for all tasks.
+        X: See ``tst``.
+        y: See ``tst``.
         model: Settings of the factorisation, or one fitted on this memory; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which EI gains nothing.
@@ -200,7 +226,7 @@ def pmf(
         known,
         fallback=plain,
         model=model,
-        meta_features=meta_features,
+        meta_features=describe_task(meta_features, X, y).meta_features or None,
         n_start=n_start,
         xi=xi,
         start=("nearest" if paper else "portfolio") if start is None else start,

@@ -1,0 +1,91 @@
+"""A task is described by its meta-features or by its data, the same behind every door."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from automl_plugins.adapters import hyperopt as in_hyperopt
+from automl_plugins.adapters import optuna as in_optuna
+from ConfigSpace import ConfigurationSpace
+from hyperopt import Trials, fmin, hp
+
+from automl_plugins import recipes
+from automl_plugins.meta import MetaDataset, TaskRecord, meta_features
+from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
+X, Y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+
+
+def memory() -> MetaDataset:
+    """On small data a small x is best."""
+    x = np.linspace(0.0, 1.0, 9)
+    return MetaDataset.from_records(
+        TaskRecord(
+            f"t{i}",
+            [{"x": float(v)} for v in x],
+            np.abs(x - i / 5),
+            space=SPACE,
+            meta_features={"NumberOfInstances": 10.0 * 2**i},
+        )
+        for i in range(6)
+    )
+
+
+def core(method: str, **options: Any) -> list[float]:
+    proposer = getattr(recipes, method)(memory(), **options)
+    empty = History.of(np.empty((0, 1)), [])
+    return [float(proposer.propose(VectorSpace(SPACE), empty, Streams(0), 0).vector[0])]
+
+
+def with_optuna(method: str, **options: Any) -> list[float]:
+    kind = {"tst": "TSTSampler", "blended": "BlendedSampler", "pmf": "PMFSampler"}[method]
+    study = optuna.create_study(sampler=getattr(in_optuna, kind)(memory(), seed=0, **options))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    return [trial.params["x"] for trial in study.trials]
+
+
+def with_hyperopt(method: str, **options: Any) -> list[float]:
+    algo = getattr(in_hyperopt, method)(memory=memory(), seed=0, **options)
+    trials, draws = Trials(), np.random.default_rng(0)
+    space = hp.uniform("x", 0, 1)
+    fmin(float, space, algo, 2, trials=trials, rstate=draws, show_progressbar=False)
+    return [values["x"][0] for values in (t["misc"]["vals"] for t in trials.trials)]
+
+
+DOORS: list[Callable[..., list[float]]] = [core, with_optuna, with_hyperopt]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("method", ["tst", "blended", "pmf"])
+def test_the_data_is_as_good_as_its_meta_features(
+    door: Callable[..., list[float]], method: str
+) -> None:
+    options = {"distance": "meta_features"} if method == "tst" else {}
+    told = door(method, meta_features=meta_features(X, Y), **options)
+    assert door(method, X=X, y=Y, **options) == told
+    if method == "pmf":
+        assert told != door(method)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"X": X}, ValueError, "X without y: meta-features need both"),
+        ({"X": X, "y": Y, "meta_features": {}}, ValueError, "X and y or their meta-features"),
+        ({"meta_features": [1.0]}, TypeError, "Meta-features must be numbers by name"),
+    ],
+)
+def test_one_text_for_each_error(
+    door: Callable[..., list[float]],
+    options: dict[str, Any],
+    error: type[Exception],
+    told: str,
+) -> None:
+    with pytest.raises(error, match=told):
+        door("blended", **options)
