@@ -37,29 +37,14 @@ def explain(trials: Trials, tid: int | None = None) -> Explanation:
     number = max(documents, default=None) if tid is None else tid
     if number is None or number not in documents:
         raise ValueError(f"There is no trial {number!r}; there are {len(documents)} trials.")
-    misc = documents[number]["misc"]
-    note = note_of(documents[number])
+    misc, note = documents[number]["misc"], note_of(documents[number])
     arm = ArmFacts.from_dict(note.get("why"))
-    facts, shares = _facts(note.get(PROPOSAL))
-    return Explanation.from_facts(
+    return Explanation.from_proposal(
         number,
-        facts,
-        own_share=None if shares is None else 1.0 - sum(shares.values()),
-        shares=shares,
+        note.get(PROPOSAL),
         arm=arm,
         origin=_design(misc) or ("inner" if arm else "enqueued" if "arm" in note else "foreign"),
     )
-
-
-def _facts(noted: Any) -> tuple[dict[str, Any], dict[str, float] | None]:
-    """Origin and predictions of a proposal, and the shares of earlier tasks, the largest first."""
-    facts = dict(noted) if isinstance(noted, Mapping) else {}
-    try:
-        shares = {str(name): float(share) for name, share in facts.get("shares", {}).items()}
-    except (AttributeError, TypeError, ValueError):  # somebody's own
-        shares = {}
-    largest_first = dict(sorted(shares.items(), key=lambda item: -item[1]))
-    return facts | {"value": facts.get("loss")}, largest_first or None
 
 
 def _design(misc: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import bandit, optimizer, weighted
-from automl_plugins.adapters.hyperopt._documents import values_of
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
     JOB_STATE_RUNNING,
@@ -22,13 +22,13 @@ from hyperopt import (
     STATUS_OK,
     Domain,
     Trials,
-    fmin,
     hp,
     rand,
     space_eval,
     tpe,
 )
 from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
+from hyperopt_runs import configs, minimise, options_of, values_of
 from scipy.stats import chisquare
 
 from automl_plugins import bandits
@@ -72,39 +72,20 @@ def loss_of(config: dict[str, Any]) -> float:
     return 0.5 if config["type"] == "nb" else 0.4 + 0.001 * float(config["depth"])
 
 
-def minimise(algo: Any, n: int, *, seed: int = 0, where: Any = None, fn: Any = loss_of) -> Trials:
-    trials = Trials()
-    fmin(
-        fn,
-        space() if where is None else where,
-        algo=algo,
-        max_evals=n,
-        trials=trials,
-        rstate=np.random.default_rng(seed),
-        show_progressbar=False,
-        return_argmin=False,
-        catch_eval_exceptions=True,
-    )
-    return trials
+def search(algo: Any, n: int, *, fn: Any = loss_of, where: Any = None, **options: Any) -> Trials:
+    where = space() if where is None else where
+    return minimise(fn, where, algo, n, catch_eval_exceptions=True, **options)
 
 
-def arms_of(trials: Trials) -> list[int]:
-    return [document["misc"]["vals"]["model"][0] for document in trials.trials]
-
-
-def configs(trials: Trials) -> list[dict[str, Any]]:
-    return [values_of(document) for document in trials.trials]
-
-
-BOTH = [weighted, partial(bandit, policy=Recorder())]
+BOTH = pytest.mark.parametrize("algo", [weighted, partial(bandit, policy=Recorder())])
 
 
 # --- documents ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("algo", BOTH)
-def test_documents_are_those_of_hyperopt(algo: Any) -> None:
-    trials = minimise(algo, 15)
+@BOTH
+def test_documents_are_those_of_hyperopt_and_tpe_continues_with_them(algo: Any) -> None:
+    trials = search(algo, 12)
     every = {"model", "kernel", "C", "gamma", "depth"}
     for document in trials.trials:
         misc, tid = document["misc"], document["tid"]
@@ -116,89 +97,53 @@ def test_documents_are_those_of_hyperopt(algo: Any) -> None:
         active = {"model"} | {key for key in config if key in every}
         active |= {"gamma"} & set(config.get("kernel", {}))
         assert set(values_of(document)) == active
+    search(partial(tpe.suggest, n_startup_jobs=5), 16, trials=trials)
+    assert len(search(algo, 20, trials=trials)) == 20
 
 
-@pytest.mark.parametrize("algo", BOTH)
-def test_tpe_goes_on_with_these_trials(algo: Any) -> None:
-    trials = minimise(algo, 12)
-    fmin(
-        loss_of,
-        space(),
-        algo=partial(tpe.suggest, n_startup_jobs=5),
-        max_evals=18,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
-    assert len(trials) == 18
-    assert len(minimise(algo, 5).trials) == 5
-
-
-@pytest.mark.parametrize("algo", BOTH)
-def test_a_document_for_each_id(algo: Any) -> None:
-    domain, trials = Domain(loss_of, space()), minimise(algo, 5)
-    ids = trials.new_trial_ids(4)
-    documents = algo(ids, domain, trials, 7)
-    assert [document["tid"] for document in documents] == ids
+@BOTH
+def test_several_are_asked_for_at_a_time_and_while_others_run(algo: Any) -> None:
+    domain, trials = Domain(loss_of, space()), Trials()
+    documents = algo(trials.new_trial_ids(4), domain, trials, 7)
+    assert [document["tid"] for document in documents] == [0, 1, 2, 3]
     trials.insert_trial_docs(documents)  # they are valid
-    assert len({str(values_of(d)) for d in documents if len(values_of(d)) > 1}) > 1
+    for k in range(8):
+        trials.refresh()
+        (document,) = algo(trials.new_trial_ids(1), domain, trials, k)
+        document["state"] = JOB_STATE_RUNNING
+        trials.insert_trial_docs([document])
+    trials.refresh()
+    assert set(options_of(trials)) >= {0, 1}
+    assert len({str(values) for values in configs(trials)}) >= 11
+    assert set(pickle.loads(pickle.dumps(domain)).params) == set(domain.params)
 
 
-@pytest.mark.parametrize("algo", [*BOTH, weighted(inner="tpe")])
-def test_a_proposal_hangs_on_trials_and_seed_alone(algo: Any) -> None:
-    assert configs(minimise(algo, 14)) == configs(minimise(algo, 14))
-    assert configs(minimise(algo, 14)) != configs(minimise(algo, 14, seed=1))
-
-
-@pytest.mark.parametrize("algo", BOTH)
+@BOTH
 def test_with_its_own_seed_a_run_can_be_continued(algo: Any) -> None:
-    algo = partial(algo, seed=3)
-    whole, parts = minimise(algo, 16), minimise(algo, 9, seed=8)
-    fmin(
-        loss_of,
-        space(),
-        algo=algo,
-        max_evals=16,
-        trials=parts,
-        rstate=np.random.default_rng(9),
-        show_progressbar=False,
-    )
-    assert configs(parts) == configs(whole)
+    assert configs(search(algo, 9)) == configs(search(algo, 9))
+    assert configs(search(algo, 9)) != configs(search(algo, 9, seed=1))
+    own = partial(algo, seed=3)
+    parts = search(own, 9, seed=8)
+    assert configs(search(own, 16, seed=9, trials=parts)) == configs(search(own, 16))
 
 
 def test_options_are_given_by_partial_or_call() -> None:
     options = {"weights": [1, 0, 0], "label": "model"}
     for algo in (weighted(**options), partial(weighted, **options)):
-        assert set(arms_of(minimise(algo, 6))) == {0}
-        assert set(arms_of(minimise(pickle.loads(pickle.dumps(algo)), 3))) == {0}
+        assert set(options_of(search(algo, 6))) == {0}
+        assert set(options_of(search(pickle.loads(pickle.dumps(algo)), 3))) == {0}
     with pytest.raises(TypeError, match="weigths"):
         weighted(weigths=[1, 0, 0])
-    with pytest.raises(TypeError, match="polcy"):
+    with pytest.raises(TypeError, match=r"polcy.*options are policy, label"):
         bandit(polcy=None)
     with pytest.raises(TypeError, match=r"such as UCB1\(\), got"):
-        minimise(bandit(policy=Recorder), 1)
+        bandit(policy=Recorder)
+    for inner, error in (("tpee", ValueError), (3, TypeError)):
+        with pytest.raises(error, match=r"'random', 'tpe' or a suggest function"):
+            bandit(inner=inner)
 
 
-@pytest.mark.parametrize("algo", BOTH)
-def test_the_domain_still_pickles(algo: Any) -> None:
-    domain = Domain(loss_of, space())
-    algo([0], domain, Trials(), 0)
-    assert set(pickle.loads(pickle.dumps(domain)).params) == set(domain.params)
-
-
-@pytest.mark.parametrize("algo", BOTH)
-def test_asynchronous_trials_are_asked_while_others_run(algo: Any) -> None:
-    domain, trials = Domain(loss_of, space()), Trials()
-    for k in range(8):
-        (tid,) = trials.new_trial_ids(1)
-        (document,) = algo([tid], domain, trials, k)
-        document["state"] = JOB_STATE_RUNNING
-        trials.insert_trial_docs([document])
-        trials.refresh()
-    assert set(arms_of(trials)) == {0, 1, 2} if algo is not weighted else {0, 1}
-
-
-@pytest.mark.parametrize("algo", BOTH)
+@BOTH
 @pytest.mark.parametrize(
     "where",
     [
@@ -214,27 +159,12 @@ def test_asynchronous_trials_are_asked_while_others_run(algo: Any) -> None:
     ],
 )
 def test_spaces_of_all_forms_are_searched(algo: Any, where: Any) -> None:
-    trials = minimise(algo, 10, where=where, fn=lambda config: len(str(config)) / 1000)
+    trials = search(algo, 10, where=where, fn=lambda config: len(str(config)) / 1000)
     assert len(trials) == 10
     for document in trials.trials:
         space_eval(where, values_of(document))
-    assert set(trials.trials[0]["misc"]["vals"]) == set(
-        Domain(None, where, pass_expr_memo_ctrl=False).params
-    )
-
-
-def test_labels_that_options_share_are_written_once() -> None:
-    shared = hp.uniform("alpha", 0, 1)
-    where = hp.choice("model", [{"type": "a", "alpha": shared}, {"type": "b", "alpha": shared}])
-    trials = minimise(BOTH[1], 12, where=where, fn=lambda c: c["alpha"])
-    assert set(arms_of(trials)) == {0, 1}
-    assert all(len(document["misc"]["vals"]["alpha"]) == 1 for document in trials.trials)
-
-
-@pytest.mark.parametrize("algo", BOTH)
-def test_a_space_without_a_choice_is_refused(algo: Any) -> None:
-    with pytest.raises(ValueError, match="no choice whose options could be arms"):
-        minimise(algo, 1, where=hp.uniform("x", 0, 1))
+    params = Domain(None, where, pass_expr_memo_ctrl=False).params
+    assert set(trials.trials[0]["misc"]["vals"]) == set(params)
 
 
 # --- weighted -----------------------------------------------------------------------------
@@ -252,15 +182,6 @@ def test_options_are_drawn_by_weight(weights: Any, expected: list[float]) -> Non
     assert chisquare([counts[i] for i in range(3)], n * p).pvalue > 1e-3
 
 
-def test_within_an_option_it_is_random_search() -> None:
-    domain, n = Domain(None, space(), pass_expr_memo_ctrl=False), 400
-    documents = weighted(list(range(n)), domain, Trials(), 0, weights=[1, 0, 0])
-    logs = [math.log(document["misc"]["vals"]["C"][0]) for document in documents]
-    assert abs(np.mean(logs)) < 4 * 10 / math.sqrt(12 * n)
-    kernels = sum(document["misc"]["vals"]["kernel"][0] for document in documents)
-    assert abs(kernels - n / 2) < 4 * math.sqrt(n / 4)
-
-
 def test_a_weighted_search_with_tpe_is_tpe_on_the_trials_of_each_option() -> None:
     seeds: dict[int, int] = {}
 
@@ -269,9 +190,8 @@ def test_a_weighted_search_with_tpe_is_tpe_on_the_trials_of_each_option() -> Non
         return tpe.suggest(ids, domain, trials, seed, n_startup_jobs=4, verbose=False)
 
     options = [{"x": hp.uniform("x", 0, 1)}, {"y": hp.normal("y", 0, 1), "z": hp.randint("z", 9)}]
-    trials = minimise(
-        weighted(inner=spied), 24, where=hp.choice("model", options), fn=lambda c: len(str(c)) / 99
-    )
+    where = hp.choice("model", options)
+    trials = search(weighted(inner=spied), 24, where=where, fn=lambda c: len(str(c)) / 99)
     assert len(set(seeds.values())) == 24
     for document in trials.trials:
         tid, option = document["tid"], document["misc"]["vals"]["model"][0]
@@ -288,31 +208,26 @@ def test_a_weighted_search_with_tpe_is_tpe_on_the_trials_of_each_option() -> Non
 
 
 def test_the_policy_gets_every_trial_as_a_record() -> None:
-    where, policy = space(), Recorder()
-    domain = Domain(loss_of, where)
-    trials = minimise(weighted(weights=[1, 1, 1]), 8, seed=5)
-    for document, change in zip(
-        trials.trials,
-        [
-            {"state": JOB_STATE_RUNNING, "result": {"status": "new"}},
-            {"state": JOB_STATE_ERROR, "result": {"status": "new"}},
-            {"result": {"status": STATUS_FAIL}},
-            {"result": {"status": STATUS_OK, "loss": math.nan}},
-            {"state": JOB_STATE_CANCEL},
-            {"result": {"status": STATUS_OK, "loss": 0.25, "seconds": 17.0}},
-        ],
-        strict=False,
-    ):
+    policy, domain = Recorder(), Domain(loss_of, space())
+    trials = search(weighted(weights=[1, 1, 1]), 8, seed=5)
+    changes: list[dict[str, Any]] = [
+        {"state": JOB_STATE_RUNNING, "result": {"status": "new"}},
+        {"state": JOB_STATE_ERROR, "result": {"status": "new"}},
+        {"result": {"status": STATUS_FAIL}},
+        {"result": {"status": STATUS_OK, "loss": math.nan}},
+        {"state": JOB_STATE_CANCEL},
+        {"result": {"status": STATUS_OK, "loss": 0.25, "seconds": 17.0}},
+    ]
+    for document, change in zip(trials.trials, changes, strict=False):
         document.update(change)
-    arms = [document["misc"]["vals"]["model"][0] for document in trials._dynamic_trials]
+    arms = options_of(trials)
     documents = bandit([8, 9], domain, trials, 0, policy=policy)
     (_, records, k), (_, later, _) = policy.shown
     assert k == 8
     # finished ones in the order in which they finished, then the running one; no cancelled one
     assert records.arm.tolist() == [arms[i] for i in (1, 2, 3, 5, 6, 7, 0)]
-    assert records.status.tolist() == [Status.FAILED] * 3 + [Status.COMPLETE] * 3 + [
-        Status.RUNNING
-    ]
+    expected = [Status.FAILED] * 3 + [Status.COMPLETE] * 3 + [Status.RUNNING]
+    assert records.status.tolist() == expected
     assert records.reward[3] == 0.75 and records.seconds[3] == 17.0
     assert np.isnan(records.reward[:3]).all()
     # the first of two asked for is pending for the second
@@ -329,7 +244,7 @@ def test_inside_an_arm_only_its_own_trials_are_seen() -> None:
         assert all(set(d["misc"]["vals"]) >= set(domain.params) for d in trials.trials)
         return rand.suggest(ids, domain, trials, seed)
 
-    trials = minimise(bandit(policy=Recorder(), inner=spy), 20)
+    trials = search(bandit(policy=Recorder(), inner=spy), 30)
     assert {frozenset(own) for own, _ in seen} == {
         frozenset({"C", "kernel", "gamma"}),
         frozenset({"depth"}),
@@ -337,13 +252,8 @@ def test_inside_an_arm_only_its_own_trials_are_seen() -> None:
     for own, shown in seen:
         assert all(labels - own == {"model"} for labels in shown)
     assert sum(len(shown) for _, shown in seen) > 0
-    assert arms_of(trials).count(2) == 1  # nothing to tune: once
-
-
-def test_the_better_arm_gets_the_trials() -> None:
-    trials = minimise(bandit(policy=Recorder()), 30)
-    counts = Counter(arms_of(trials))
-    assert counts[2] == 1 and counts[0] > 20
+    counts = Counter(options_of(trials))
+    assert counts[2] == 1 and counts[0] > 20  # nothing to tune: once; the better arm: often
 
 
 def policies() -> list[type[Policy]]:
@@ -367,33 +277,32 @@ def policies() -> list[type[Policy]]:
 @pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.__name__)
 def test_any_policy_of_the_core_works(policy: type[Policy]) -> None:
     chosen = policy()
-    trials = minimise(bandit(policy=chosen, inner="random"), 24)
-    counts = Counter(arms_of(trials))
+    trials = search(bandit(policy=chosen, inner="random"), 24)
+    counts = Counter(options_of(trials))
     assert len(trials) == 24 and counts[2] == 1
     assert min(counts[0], counts[1]) >= chosen.min_pulls
 
 
 def test_the_default_policy_looks_for_the_best_maximum() -> None:
-    default, named = minimise(bandit, 15), minimise(bandit(policy=MaxUCB()), 15)
+    default, named = search(bandit, 15), search(bandit(policy=MaxUCB()), 15)
     assert configs(default) == configs(named)
-    assert configs(default) != configs(minimise(bandit(policy=UCB1()), 15))
+    assert configs(default) != configs(search(bandit(policy=UCB1()), 15))
 
 
 def test_configurations_are_not_repeated_and_the_search_ends_with_them() -> None:
     where = hp.choice(
         "model", [{"k": hp.randint("k", 5)}, {"q": hp.quniform("q", 0, 3, 1)}, "bare"]
     )
-    trials = minimise(bandit(policy=Recorder()), 30, where=where, fn=lambda c: 0.5)
-    assert len(trials) == 5 + 4 + 1
-    assert len({str(sorted(c.items())) for c in configs(trials)}) == 10
+    trials = search(bandit(policy=Recorder()), 30, where=where, fn=lambda c: 0.5)
+    assert len(trials) == len({str(sorted(c.items())) for c in configs(trials)}) == 5 + 4 + 1
 
 
 def test_losses_of_any_scale_are_rescaled() -> None:
     policy = Recorder()
-    minimise(bandit(policy=policy), 12, fn=lambda c: 1000 * loss_of(c) - 300)
+    search(bandit(policy=policy), 12, fn=lambda c: 1000 * loss_of(c) - 300)
     rewards = policy.shown[-1][1].reward
     assert rewards.min() == 0.0 and rewards.max() == 1.0
-    minimise(bandit(policy=policy, reward_range=(0.0, 2.0)), 6)
+    search(bandit(policy=policy, reward_range=(0.0, 2.0)), 6)
     _, records, _ = policy.shown[-1]
     assert (np.abs(records.reward - 0.75) < 0.25).all()
 
@@ -404,14 +313,13 @@ def test_arms_that_fail_are_given_up() -> None:
             raise RuntimeError("on purpose")
         return {"status": STATUS_FAIL} if config["type"] == "nb" else 0.3
 
-    trials = minimise(bandit(policy=Recorder()), 25, fn=objective)
-    counts = Counter(document["misc"]["vals"]["model"][0] for document in trials._dynamic_trials)
+    counts = Counter(options_of(search(bandit(policy=Recorder()), 25, fn=objective)))
     assert counts[0] <= 3 and counts[2] == 1 and counts[1] == 25 - counts[0] - counts[2]
 
 
 def test_trials_that_lack_labels_are_lived_with() -> None:
     # as fmin(points_to_evaluate=) writes them
-    trials = minimise(BOTH[1], 6)
+    trials = search(bandit(policy=Recorder()), 6)
     for document in trials.trials:
         for column in ("idxs", "vals"):
             full = document["misc"][column]
@@ -422,35 +330,20 @@ def test_trials_that_lack_labels_are_lived_with() -> None:
         assert len(bandit([tid], domain, again, tid, policy=Recorder())) == 1
 
 
-@pytest.mark.parametrize(("inner", "error"), [("tpee", ValueError), (3, TypeError)])
-def test_unknown_inner_functions_are_refused(inner: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"'random', 'tpe' or a suggest function"):
-        bandit([0], Domain(loss_of, space()), Trials(), 0, inner=inner)
-
-
-# --- replays ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("algo", ["weighted", "bandit"])
 def test_algorithms_are_replayed_on_conditional_spaces(algo: str) -> None:
-    from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
-
     made = ConfigurationSpace(seed=0)
     model, c, k = Categorical("m", ["svm", "rf", "nb"]), Float("C", (0, 1)), Integer("k", (1, 3))
     made.add(model, c, k, Categorical("scaler", ["no", "yes"]))
     made.add(EqualsCondition(c, model, "svm"), EqualsCondition(k, model, "rf"))
     method = optimizer(weighted) if algo == "weighted" else optimizer(bandit, policy=Recorder())
     assert method.name == f"automl_plugins.adapters.hyperopt.algos.{algo}"
-    search = method.start(Problem(made, seed=1))
-    seen = []
+    replayed = method.start(Problem(made, seed=1))
+    counts = Counter[str]()
     for i in range(30):
-        proposal = search.ask()
+        proposal = replayed.ask()
         assert proposal is not None
-        seen.append(dict(proposal.config))
+        counts[proposal.config["m"]] += 1
         loss = {"svm": 0.1, "rf": 0.3, "nb": 0.5}[proposal.config["m"]]
-        search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, i, i + 1.0))
-    counts = Counter(config["m"] for config in seen)
-    if algo == "bandit":
-        assert counts["svm"] > 15
-    else:
-        assert counts["svm"] + counts["rf"] > counts["nb"]
+        replayed.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, i, i + 1.0))
+    assert counts["svm"] > 15 if algo == "bandit" else counts["svm"] + counts["rf"] > counts["nb"]

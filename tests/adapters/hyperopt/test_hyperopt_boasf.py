@@ -1,8 +1,9 @@
-"""What ``boasf_fmin`` does with its budget: rounds, arms, seconds, cells, continued runs."""
+"""What BOASF does with its budget: rounds, arms, seconds, cells, continued runs, replays."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import math
 import pickle
@@ -13,9 +14,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import arm_report, bandit, boasf, boasf_fmin, weighted
-from automl_plugins.adapters.hyperopt._documents import note_of, values_of
+from automl_plugins.adapters.hyperopt import (
+    arm_report,
+    bandit,
+    boasf,
+    boasf_fmin,
+    optimizer,
+    weighted,
+)
+from automl_plugins.adapters.hyperopt._documents import note_of
 from automl_plugins.adapters.hyperopt.algos import Boasf
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    Integer,
+)
 from effort import Clock
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -23,15 +39,18 @@ from hyperopt import (
     STATUS_OK,
     Domain,
     Trials,
-    fmin,
     hp,
     rand,
     space_eval,
     tpe,
 )
 from hyperopt.exceptions import AllTrialsFailed
+from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.successive_filtering import Round
+from automl_plugins.replay.protocol import Method, Optimizer, Outcome, Problem, TrialStatus
+from automl_plugins.replay.simulation import Budget, Simulation
+from automl_plugins.replay.table import Table
 
 MODELS = ("svm", "rf", "knn", "mlp")
 
@@ -56,49 +75,40 @@ def timed(config: dict[str, Any]) -> dict[str, Any]:
     return {"status": STATUS_OK, "loss": loss_of(config), "took": 1.0 + index}
 
 
+def failing(config: dict[str, Any]) -> Any:
+    """A model that raises, another that fails."""
+    if config["type"] == "svm":
+        raise RuntimeError("on purpose")
+    return {"status": STATUS_FAIL} if config["type"] == "rf" else timed(config)
+
+
 def search(fn: Any = loss_of, where: Any = None, *, seed: int = 0, **options: Any) -> Trials:
     """Trials of a quiet search by random sampling within the arms, which is quick."""
     trials = options.pop("trials", None)
     trials = Trials() if trials is None else trials
-    settings: dict[str, Any] = {
-        "inner": "random",
-        "show_progressbar": False,
-        "return_argmin": False,
-    }
+    settings: dict[str, Any] = {"inner": "random", "verbose": False, "return_argmin": False}
     where = space() if where is None else where
     rstate = np.random.default_rng(seed)
     boasf_fmin(fn, where, trials=trials, rstate=rstate, **(settings | options))
     return trials
 
 
-def arms_of(trials: Trials) -> list[int]:
-    return [document["misc"]["vals"]["model"][0] for document in trials._dynamic_trials]
-
-
-def configs(trials: Trials) -> list[dict[str, Any]]:
-    return [values_of(document) for document in trials._dynamic_trials]
+def spent(trials: Trials) -> float:
+    return math.fsum(result["took"] for result in trials.results if "took" in result)
 
 
 # --- rounds -------------------------------------------------------------------------------
 
 
-def test_the_best_trial_is_returned_as_fmin_does() -> None:
-    trials, rstate = Trials(), np.random.default_rng(0)
-    best = boasf_fmin(loss_of, space(), max_evals=30, trials=trials, rstate=rstate, verbose=False)
-    assert best == trials.argmin
-    assert loss_of(space_eval(space(), best)) == min(trials.losses())
-    assert best["model"] == 0
-
-
 def test_evaluations_are_shared_in_rounds_that_the_trials_keep() -> None:
     trials = search(max_evals=60)
     assert len(trials) == 60
-    report = arm_report(trials, space())
+    report = arm_report(trials)
     assert report.names == (*MODELS, "nb")
     assert [r.index for r in report.rounds] == [0, 1, 2]
     # What a round decided is what happened: nobody else was evaluated in it.
     by_round: dict[int, set[int]] = {}
-    for document, arm in zip(trials.trials, arms_of(trials), strict=True):
+    for document, arm in zip(trials.trials, options_of(trials), strict=True):
         assert note_of(document)["arm"] == arm
         by_round.setdefault(note_of(document)["round"], set()).add(arm)
     for outcome in report.rounds:
@@ -110,6 +120,8 @@ def test_evaluations_are_shared_in_rounds_that_the_trials_keep() -> None:
     assert report.opened[:2] == (0, 17)
     # the worst of the four leaves after the first round, at the latest
     assert len(report.rounds[1].arms) < 4 and 0 in report.rounds[2].arms
+    stored = [data for d in trials.trials for data in note_of(d).get("opened", [])]
+    assert [Round.from_dict(json.loads(json.dumps(data))) for data in stored] == [*report.rounds]
 
 
 def test_rounds_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -121,89 +133,43 @@ def test_rounds_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "left: " in lines[1] and "Best loss 0.1" in lines[1]
 
 
-def test_within_an_arm_only_its_own_trials_are_seen() -> None:
-    seen: list[tuple[str, ...]] = []
-
-    def spy(ids: Any, domain: Any, trials: Trials, seed: int) -> Any:
-        own = set(domain.params)
-        assert all(set(values_of(d)) - {"model"} <= own for d in trials.trials)
-        seen.append(tuple(sorted(own)))
-        return tpe.suggest(ids, domain, trials, seed, n_startup_jobs=4, verbose=False)
-
-    search(max_evals=30, inner=spy)
-    assert set(seen) == {
-        ("gamma", "kernel", "svm.x"),
-        *((f"{model}.x",) for model in MODELS[1:]),
-    }
-
-
-def test_documents_are_complete_and_tpe_goes_on_with_them() -> None:
-    trials = search(max_evals=25)
-    every = {"model", "kernel", "gamma", *(f"{m}.x" for m in MODELS)}
-    for document in trials.trials:
-        assert set(document["misc"]["vals"]) == set(document["misc"]["idxs"]) == every
-        assert loss_of(space_eval(space(), values_of(document))) == document["result"]["loss"]
-    fmin(
-        loss_of,
-        space(),
-        algo=partial(tpe.suggest, n_startup_jobs=5),
-        max_evals=32,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
-    assert len(trials) == 32
-
-
-def test_the_same_seed_gives_the_same_documents() -> None:
-    first, again, other = (search(max_evals=25, seed=seed) for seed in (3, 3, 4))
-    notes = [[note_of(d).get("opened") for d in t.trials] for t in (first, again)]
-    assert configs(first) == configs(again) and notes[0] == notes[1]
-    assert configs(first) != configs(other)
-
-
 def test_the_paper_and_its_improvements_are_settings() -> None:
     greedy, flat = (
-        arm_report(search(max_evals=60, temperature=t, c=10.0, seed=5), space()).rounds[1]
+        arm_report(search(max_evals=60, temperature=t, c=10.0, seed=5)).rounds[1]
         for t in (0.02, 100.0)
     )
-    assert greedy.arms == flat.arms and len(flat.arms) > 1  # the same lots, on the same records
+    assert greedy.arms == flat.arms and len(flat.arms) > 1  # the same draws, on the same records
     shares = [[d.share for d in r.decisions if d.advances] for r in (greedy, flat)]
     assert max(shares[0]) > 1.5 * max(shares[1])
     assert max(shares[1]) == pytest.approx(min(shares[1]), rel=0.05)
-    best, mean = (arm_report(search(max_evals=60, score=s), space()) for s in ("maximum", "mean"))
+    best, mean = (arm_report(search(max_evals=60, score=s)) for s in ("maximum", "mean"))
     assert best.rounds[1].decisions[0].score != mean.rounds[1].decisions[0].score
     paper = search(timed, budget_seconds=60.5, cost="took", carry_debts=False)
     ours = search(timed, budget_seconds=60.5, cost="took")
     assert spent(paper) > 60.5 > spent(ours)
 
 
-def test_a_warning_when_the_arm_of_the_best_trial_leaves(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("options", [{"score": "mean"}, {}])
+def test_a_warning_when_the_arm_of_the_best_trial_leaves(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     calls: list[float] = []
 
     def peak(config: dict[str, Any]) -> float:
         calls.append(config["x"])
         return 0.3 if config["type"] == "flat" else 0.1 if len(calls) < 4 else 0.9
 
-    space = hp.choice(
+    where = hp.choice(
         "model", [{"type": t, "x": hp.uniform(f"{t}.x", 0, 1)} for t in ("peak", "flat")]
     )
-    choices: tuple[dict[str, Any], ...] = ({"score": "mean"}, {})
-    for options in choices:
-        calls.clear()
-        caplog.clear()
-        trials = search(peak, space, max_evals=30, c=0.0, **options)
-        assert trials.best_trial["misc"]["vals"]["model"] == [0]
-        kept = 0 in arm_report(trials, space).rounds[-1].arms
-        warned = [r for r in caplog.records if "the arm of the best trial" in r.getMessage()]
-        assert (kept, len(warned)) == ((True, 0) if not options else (False, 1))
+    trials = search(peak, where, max_evals=30, c=0.0, **options)
+    assert trials.best_trial["misc"]["vals"]["model"] == [0]
+    kept = 0 in arm_report(trials).rounds[-1].arms
+    warned = [r for r in caplog.records if "the arm of the best trial" in r.getMessage()]
+    assert (kept, len(warned)) == ((True, 0) if not options else (False, 1))
 
 
 # --- seconds ------------------------------------------------------------------------------
-
-
-def spent(trials: Trials) -> float:
-    return math.fsum(result["took"] for result in trials.results if "took" in result)
 
 
 @pytest.mark.parametrize("cost", ["took", lambda result: result["took"]])
@@ -213,12 +179,12 @@ def test_a_budget_in_seconds_is_kept(budget: float, cost: Any) -> None:
     assert spent(trials) <= budget + 5.0
     if budget >= 60:
         assert budget - 5.0 <= spent(trials) <= budget
-    report = arm_report(trials, space())
+    report = arm_report(trials)
     assert report.unit == "seconds"
     assert report.records.seconds.sum() == spent(trials)
 
 
-def test_seconds_are_measured_when_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_are_measured_where_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
 
     def slow(config: dict[str, Any]) -> float:
@@ -230,21 +196,14 @@ def test_seconds_are_measured_when_nothing_is_said(monkeypatch: pytest.MonkeyPat
     assert set(measured) == {0.125}
     assert 3.0 < sum(measured) <= 4.25
 
-
-def test_what_fails_and_says_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-
-    def objective(config: dict[str, Any]) -> Any:
-        if config["type"] == "svm":
-            clock.sleep(0.5)
-            raise RuntimeError("on purpose")
-        return {"status": STATUS_FAIL} if config["type"] == "rf" else timed(config)
+    def fails_late(config: dict[str, Any]) -> Any:
+        clock.sleep(0.5 if config["type"] == "svm" else 0.0)
+        return failing(config)
 
     for cost in ("took", lambda result: result["took"]):
-        trials = search(objective, budget_seconds=40, cost=cost, catch_eval_exceptions=True)
-        charged = [
-            note_of(d)["seconds"] for d in trials._dynamic_trials if "took" not in d["result"]
-        ]
+        trials = search(fails_late, budget_seconds=40, cost=cost, catch_eval_exceptions=True)
+        silent = [d for d in trials._dynamic_trials if "took" not in d["result"]]
+        charged = [note_of(d)["seconds"] for d in silent]
         assert len(charged) >= 2 and set(charged) == {0.0, 0.5}
         assert spent(trials) <= 40
 
@@ -259,53 +218,50 @@ def test_a_cost_that_is_no_number_of_seconds_is_refused(took: Any) -> None:
 # --- what can be tried --------------------------------------------------------------------
 
 
-def test_no_configuration_is_evaluated_twice_and_the_search_ends_with_them() -> None:
+@pytest.mark.parametrize("inner", ["random", partial(tpe.suggest, n_startup_jobs=3)])
+def test_no_configuration_is_evaluated_twice_and_the_search_ends_with_them(inner: Any) -> None:
     where = hp.choice(
         "model", [{"k": hp.randint("k", 6)}, {"q": hp.quniform("q", 0, 3, 1)}, "bare"]
     )
-    for inner in ("random", partial(tpe.suggest, n_startup_jobs=3)):
-        trials = search(lambda c: 0.5, where, max_evals=40, inner=inner)
-        assert len(trials) == 6 + 4 + 1
-        assert len({str(sorted(c.items())) for c in configs(trials)}) == 11
+    trials = search(lambda c: 0.5, where, max_evals=40, inner=inner)
+    assert len(trials) == len({str(sorted(c.items())) for c in configs(trials)}) == 6 + 4 + 1
 
 
 def test_arms_that_left_come_back_when_the_others_have_nothing_left() -> None:
     # 10 and 10, 20 more, and in the last round the 5 that are left of the better one
     where = hp.choice("model", [{"k": hp.randint("k", 35)}, {"x": hp.uniform("x", 0, 1)}])
     trials = search(lambda c: 0.1 if "k" in c else 0.9, where, max_evals=60)
-    assert Counter(arms_of(trials)) == {0: 35, 1: 25}
-    report = arm_report(trials, where)
+    assert Counter(options_of(trials)) == {0: 35, 1: 25}
+    report = arm_report(trials)
     assert "model[0] has no configuration left to try." in report.notes
     assert any("Round 4 takes back model[1]" in note for note in report.notes)
 
 
 def test_arms_that_always_fail_are_dropped_and_reported() -> None:
-    def objective(config: dict[str, Any]) -> Any:
-        if config["type"] == "svm":
-            raise RuntimeError("on purpose")
-        return {"status": STATUS_FAIL} if config["type"] == "rf" else loss_of(config)
-
-    trials = search(objective, max_evals=60, catch_eval_exceptions=True)
-    counts = Counter(arms_of(trials))
+    trials = search(failing, max_evals=60, catch_eval_exceptions=True)
+    counts = Counter(options_of(trials))
     assert sum(counts.values()) == 60
     assert counts[0] <= 4 and counts[1] <= 4  # a share of the first round each
-    report = arm_report(trials, space())
+    report = arm_report(trials)
     assert {f"{name} failed in all of its trials." for name in ("svm", "rf")} <= {*report.notes}
     reasons = {d.arm: d.reason for r in report.rounds for d in r.decisions if not d.advances}
     assert reasons[0] == reasons[1] == "failed every time"
+    raised = [d for d in trials._dynamic_trials if d["state"] == JOB_STATE_ERROR]
+    assert len(trials) == 60 - len(raised) < len(report.records) == 60
+    errors = {d["misc"]["error"] for d in raised}
+    assert errors == {("<class 'RuntimeError'>", "on purpose")}
 
 
 def test_when_everything_fails_it_is_said_as_fmin_says_it() -> None:
-    with pytest.raises(AllTrialsFailed):
-        search(lambda c: {"status": STATUS_FAIL}, max_evals=12, return_argmin=True)
-    with pytest.raises(AllTrialsFailed):
-        search(lambda c: math.nan, max_evals=12, return_argmin=True)
+    for result in ({"status": STATUS_FAIL}, math.nan):
+        with pytest.raises(AllTrialsFailed):
+            search(lambda c, result=result: result, max_evals=12, return_argmin=True)
 
 
 def test_more_arms_than_evaluations_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="5 arms, but 3 evaluations"):
         trials = search(max_evals=3)
-    assert len(set(arms_of(trials))) == 3
+    assert len(set(options_of(trials))) == 3
     with pytest.warns(UserWarning, match="not every arm gets 2"):
         search(max_evals=9, min_pulls=2)
 
@@ -326,6 +282,7 @@ def test_more_arms_than_evaluations_is_warned_of() -> None:
         ({"max_evals": 5, "split": 1}, "split must be at least 2"),
         ({"max_evals": 9, "reward_range": (1, 0)}, "reward_range must be two finite losses"),
         ({"max_evals": 5, "n_workers": 2}, "n_workers=2 needs an executor="),
+        ({"max_evals": 5, "where": hp.uniform("x", 0, 1)}, "split=2"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_evaluated(
@@ -336,11 +293,6 @@ def test_bad_arguments_are_refused_before_anything_is_evaluated(
 
     with pytest.raises(ValueError, match=message):
         search(never, **options)
-
-
-def test_a_space_without_a_choice_wants_cells() -> None:
-    with pytest.raises(ValueError, match="split=2"):
-        search(where=hp.uniform("x", 0, 1), max_evals=5)
 
 
 # --- cells --------------------------------------------------------------------------------
@@ -356,32 +308,28 @@ def test_cells_of_the_space_are_arms() -> None:
     def bowl(config: dict[str, Any]) -> float:
         return float((config["x"] - 2) ** 2 + (math.log(config["y"]) + 1) ** 2)
 
-    trials = search(
-        bowl, where, max_evals=60, split=2, inner=partial(tpe.suggest, n_startup_jobs=3)
-    )
-    report = arm_report(trials, where)  # knows from the trials how the space was split
+    inner = partial(tpe.suggest, n_startup_jobs=3)
+    trials = search(bowl, where, max_evals=60, split=2, inner=inner)
+    report = arm_report(trials)  # knows from the trials how the space was split
     assert report.names == (
         "x in [-5, 0), y in [0.04979, 1)",
         "x in [-5, 0), y in [1, 20.09]",
         "x in [0, 5], y in [0.04979, 1)",
         "x in [0, 5], y in [1, 20.09]",
     )
-    pulls = {row.arm: row.pulls for row in report.table()}
-    assert max(pulls, key=lambda name: pulls[name]) == "x in [0, 5], y in [0.04979, 1)"
+    assert max(report.table(), key=lambda row: row.pulls).arm == report.names[2]
     assert "Not split, since they have no bounds: n." in report.notes
-    for document, arm in zip(
-        trials.trials, [note_of(d)["arm"] for d in trials.trials], strict=True
-    ):
+    for document in trials.trials:
         values = values_of(document)
-        assert arm == 2 * (values["x"] >= 0) + (values["y"] >= 1)
+        assert note_of(document)["arm"] == 2 * (values["x"] >= 0) + (values["y"] >= 1)
 
 
 def test_cells_may_be_named_and_groups_of_options_keep_their_numbers() -> None:
     options = [{"t": i, "v": hp.uniform(f"v{i}", 0, 1)} for i in range(4)]
     where = {"c": hp.choice("model", options), "x": hp.uniform("x", 0, 1)}
-    algo = partial(tpe.suggest, n_startup_jobs=3)
-    trials = search(lambda c: c["c"]["v"], where, max_evals=30, split={"model": 2}, inner=algo)
-    assert arm_report(trials, where).names == (
+    inner = partial(tpe.suggest, n_startup_jobs=3)
+    trials = search(lambda c: c["c"]["v"], where, max_evals=30, split={"model": 2}, inner=inner)
+    assert arm_report(trials).names == (
         "model in {model[0], model[1]}",
         "model in {model[2], model[3]}",
     )
@@ -395,7 +343,9 @@ def test_cells_may_be_named_and_groups_of_options_keep_their_numbers() -> None:
 
 @pytest.mark.parametrize("stop_at", [3, 11, 20, 31])
 @pytest.mark.parametrize("inner", ["random", partial(tpe.suggest, n_startup_jobs=2)])
-def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not(stop_at: int, inner: Any) -> None:
+def test_a_run_that_was_interrupted_continues_as_if_it_had_not_been(
+    stop_at: int, inner: Any
+) -> None:
     def interrupted(config: dict[str, Any]) -> float:
         if len(trials.trials) == stop_at:
             raise KeyboardInterrupt
@@ -407,89 +357,37 @@ def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not(stop_at: int, inner
     assert len(trials) == stop_at
     search(max_evals=36, inner=inner, trials=trials)
     assert configs(trials) == configs(whole)
-    assert [note_of(d)["round"] for d in trials.trials] == [
-        note_of(d)["round"] for d in whole.trials
-    ]
-    assert arm_report(trials, space()).rounds == arm_report(whole, space()).rounds
+    rounds = [[note_of(d)["round"] for d in t.trials] for t in (trials, whole)]
+    assert rounds[0] == rounds[1]
+    assert arm_report(trials).rounds == arm_report(whole).rounds
+    assert configs(whole) != configs(search(max_evals=36, inner=inner, seed=1))
 
 
-def test_a_spent_budget_is_spent() -> None:
-    trials = search(max_evals=20)
-    search(lambda c: 1 / 0, max_evals=20, trials=trials)
-    assert len(trials) == 20
+def test_a_spent_budget_is_spent_and_a_larger_one_opens_rounds_of_its_own() -> None:
+    trials = search(max_evals=15)
+    search(lambda c: 1 / 0, max_evals=15, trials=trials)
+    assert len(trials) == 15
+    search(max_evals=40, trials=trials)
+    assert len(trials) == 40
+    report = arm_report(trials)
+    assert report.rounds[0].arms == (0, 1, 2, 3)  # all that can be pulled still, anew
+    assert report.rounds[-1].limit == pytest.approx(40)
     timed_trials = search(timed, budget_seconds=30, cost="took")
     n = len(timed_trials)
     search(lambda c: 1 / 0, budget_seconds=30, cost="took", trials=timed_trials)
     assert len(timed_trials) == n
 
 
-def test_a_larger_budget_opens_rounds_of_its_own() -> None:
-    trials = search(max_evals=15)
-    search(max_evals=40, trials=trials)
-    assert len(trials) == 40
-    report = arm_report(trials, space())
-    assert report.rounds[0].arms == (0, 1, 2, 3)  # all that can be pulled still, anew
-    assert report.rounds[-1].limit == pytest.approx(40)
-
-
 def test_trials_of_another_search_count() -> None:
-    trials = Trials()
-    fmin(
-        timed,
-        space(),
-        algo=rand.suggest,
-        max_evals=10,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
-    search(max_evals=16, trials=trials, fn=timed)
+    trials = minimise(timed, space(), rand.suggest, 10)
+    search(timed, max_evals=16, trials=trials)
     assert len(trials) == 16
     search(timed, budget_seconds=spent(trials) + 20, cost="took", trials=trials)
     assert 16 + 4 <= len(trials) <= 16 + 20
-
-
-def test_rounds_survive_as_plain_data() -> None:
-    import json
-
-    trials = search(max_evals=30)
-    stored = [data for d in trials.trials for data in note_of(d).get("opened", [])]
-    assert len(stored) == 3
-    for data in stored:
-        assert Round.from_dict(json.loads(json.dumps(data))) == Round.from_dict(data)
-
-
-def test_trials_that_raised_are_not_forgotten() -> None:
-    def objective(config: dict[str, Any]) -> float:
-        if config["type"] == "rf":
-            raise RuntimeError("on purpose")
-        return loss_of(config)
-
-    trials = search(objective, max_evals=20, catch_eval_exceptions=True)
-    states = [d["state"] for d in trials._dynamic_trials]
-    n_failed = states.count(JOB_STATE_ERROR)
-    assert n_failed >= 1 and len(trials) == 20 - n_failed
-    errors = [d["misc"]["error"] for d in trials._dynamic_trials if d["state"] == JOB_STATE_ERROR]
-    assert set(errors) == {("<class 'RuntimeError'>", "on purpose")}
-    assert len(arm_report(trials, space()).records) == 20
+    assert len(minimise(timed, space(), partial(tpe.suggest, n_startup_jobs=5), 40, trials=trials))
 
 
 # --- as an algo of fmin -------------------------------------------------------------------
-
-
-def by_fmin(algo: Any, n: int = 100, *, trials: Trials | None = None, fn: Any = timed) -> Trials:
-    trials = Trials() if trials is None else trials
-    fmin(
-        fn,
-        space(),
-        algo=algo,
-        max_evals=n,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-        return_argmin=False,
-    )
-    return trials
 
 
 @pytest.mark.parametrize(
@@ -503,29 +401,31 @@ def by_fmin(algo: Any, n: int = 100, *, trials: Trials | None = None, fn: Any = 
 def test_the_algo_is_what_boasf_fmin_does_and_ends_fmin(options: dict[str, Any]) -> None:
     seed = int(np.random.default_rng(3).integers(2**31 - 1))
     ours = search(timed, seed=3, **options)
-    theirs = by_fmin(boasf(**({"inner": "random"} | options), seed=seed))
+    theirs = minimise(timed, space(), boasf(**({"inner": "random"} | options), seed=seed), 100)
     assert len(ours) == len(theirs) < 100
     assert configs(ours) == configs(theirs)
     assert arm_report(ours).rounds == arm_report(theirs).rounds
 
 
 def test_the_algo_continues_and_takes_its_options_by_partial_or_call() -> None:
-    whole = by_fmin(boasf(max_evals=30, inner="random", seed=1))
-    parts = by_fmin(partial(boasf, max_evals=30, inner="random", seed=1), 11)
-    by_fmin(pickle.loads(pickle.dumps(boasf(max_evals=30, inner="random", seed=1))), trials=parts)
+    options = {"max_evals": 30, "inner": "random", "seed": 1}
+    whole = minimise(timed, space(), boasf(**options), 100)
+    parts = minimise(timed, space(), partial(boasf, **options), 11)
+    minimise(timed, space(), pickle.loads(pickle.dumps(boasf(**options))), 100, trials=parts)
     assert configs(whole) == configs(parts) and len(parts) == 30
     with pytest.raises(TypeError, match="max_eval"):
         boasf(max_eval=3)
     with pytest.raises(ValueError, match="one budget"):
         boasf(rounds=3)
-    options = inspect.signature(boasf).parameters
-    assert {f.name for f in fields(Boasf)} | {"new_ids", "domain", "trials", "seed_of_call"} == {
-        *options
-    }
-    shared = {*options} & {*inspect.signature(boasf_fmin).parameters}
-    assert {*options} - shared == {"new_ids", "domain", "seed", "seed_of_call"}
-    for name in shared - {"trials"}:
-        assert options[name].default == inspect.signature(boasf_fmin).parameters[name].default
+
+
+def test_the_options_of_boasf_fmin_are_those_of_the_algo() -> None:
+    given = inspect.signature(boasf).parameters
+    ours = inspect.signature(boasf_fmin).parameters
+    assert {f.name for f in fields(Boasf)} <= {*given}
+    for field in fields(Boasf):
+        if field.name != "seed":
+            assert ours[field.name].default == given[field.name].default == field.default
 
 
 def test_several_trials_are_proposed_at_a_time() -> None:
@@ -542,12 +442,115 @@ def test_several_trials_are_proposed_at_a_time() -> None:
     "algo", [boasf(max_evals=12, inner="random"), bandit(inner="random"), weighted]
 )
 def test_a_report_needs_no_space(algo: Any) -> None:
-    foreign = by_fmin(rand.suggest, 4)
-    trials = by_fmin(algo, 12, trials=foreign)
+    trials = minimise(timed, space(), rand.suggest, 4)
+    with pytest.raises(ValueError, match=r"pass the search space"):
+        arm_report(trials)
+    minimise(timed, space(), algo, 12, trials=trials)
     report, again = arm_report(trials), arm_report(trials, space(), label="model")
     assert report.names == again.names == (*MODELS, "nb")
-    assert report.records.arm.tolist() == again.records.arm.tolist() == arms_of(trials)
-    assert bool(report.rounds) == ("boasf" in str(algo))
+    assert report.records.arm.tolist() == again.records.arm.tolist() == options_of(trials)
+    assert bool(report.rounds) == ("boasf" in str(algo)) and not again.rounds
     assert arm_report(trials, space()).rounds == report.rounds
-    with pytest.raises(ValueError, match=r"pass the search space"):
-        arm_report(by_fmin(rand.suggest, 4))
+
+
+# --- replays ------------------------------------------------------------------------------
+
+
+def table() -> Table:
+    """Three algorithms with grids of their own, one without any; seconds by algorithm."""
+    made = ConfigurationSpace(seed=0)
+    algorithm = Categorical("algorithm", ["svm", "rf", "knn", "nb"])
+    made.add(algorithm)
+    rows: list[dict[str, Any]] = [{"algorithm": "nb"}]
+    for name, n in (("svm", 6), ("rf", 10), ("knn", 3)):
+        child = Integer(f"{name}.k", (1, n))
+        made.add(child, EqualsCondition(child, algorithm, name))
+        rows += [{"algorithm": name, f"{name}.k": k} for k in range(1, n + 1)]
+    order = {"svm": 0.1, "rf": 0.2, "knn": 0.4, "nb": 0.6}
+    losses = [order[r["algorithm"]] + 0.01 * r.get(f"{r['algorithm']}.k", 0) for r in rows]
+    seconds = [{"svm": 3.0, "rf": 2.0, "knn": 1.0, "nb": 0.5}[r["algorithm"]] for r in rows]
+    return Table("toy", made, rows, losses, seconds=seconds)
+
+
+def simulate(method: Method, budget: Budget, *, seed: int = 0) -> Simulation:
+    made = table()
+    problem = Problem(made.space, seed=seed, n_trials=budget.n_trials, n_workers=budget.n_workers)
+    simulation = Simulation(made, method.start(problem), budget)
+    simulation.run()
+    return simulation
+
+
+def test_a_replay_ends_with_the_configurations() -> None:
+    simulation = simulate(optimizer("boasf", inner="random"), Budget(n_trials=100))
+    found = {str(sorted(e.proposal.config.items())) for e in simulation.evaluations}
+    assert len(found) == len(simulation.evaluations) == 20  # all there are
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_a_budget_in_seconds_is_that_of_the_table(n_workers: int) -> None:
+    method = optimizer(boasf_fmin, budget_seconds=20.0, inner=rand.suggest)
+    simulation = simulate(method, Budget(n_trials=100, n_workers=n_workers))
+    took = sum(e.outcome.seconds for e in simulation.evaluations)
+    assert 20 - 3 * n_workers <= took <= 20 + 3 * (n_workers - 1)
+    search: Any = simulation.optimizer
+    report = arm_report(search.trials)
+    assert report.records.seconds.sum() == pytest.approx(took)
+    assert len(report.rounds) == 3 and report.unit == "seconds"
+
+
+def test_without_a_budget_the_replay_says_how_many_trials() -> None:
+    assert len(simulate(optimizer(boasf), Budget(n_trials=12)).evaluations) == 12
+    with pytest.raises(ValueError, match="one budget"):
+        optimizer("boasf").start(Problem(table().space, seed=0))
+
+
+def test_replays_are_named_pickled_and_repeatable() -> None:
+    method = optimizer("boasf", rounds=2)
+    assert isinstance(method, Method)
+    assert isinstance(method.start(Problem(table().space, seed=0, n_trials=9)), Optimizer)
+    assert method.name == "automl_plugins.boasf"
+    assert optimizer(boasf_fmin, name="mine").name == "mine"
+    copied = pickle.loads(pickle.dumps(method))
+    runs = [
+        [dict(e.proposal.config) for e in simulate(m, Budget(n_trials=15), seed=s).evaluations]
+        for m, s in ((method, 3), (copied, 3), (method, 4))
+    ]
+    assert runs[0] == runs[1] != runs[2]
+    for options in ({"budget": 3}, {"executor": None}, {"trials": None}):
+        with pytest.raises(TypeError):
+            optimizer("boasf", **options)
+    with pytest.raises(ValueError, match="rounds must be >= 1"):
+        optimizer("boasf", rounds=0)
+
+
+def test_failures_are_dropped_and_forbidden_ones_cost_nothing() -> None:
+    made = table()
+    made.space.add(ForbiddenEqualsClause(made.space["rf.k"], 3))
+    replayed = optimizer("boasf", budget_seconds=12.0).start(Problem(made.space, seed=1))
+    clock, seen = 0.0, []
+    while (proposal := replayed.ask()) is not None:
+        seen.append(dict(proposal.config))
+        failed = proposal.config["algorithm"] == "svm"
+        status = TrialStatus.FAILED if failed else TrialStatus.COMPLETE
+        loss = math.nan if failed else 0.5
+        replayed.tell(proposal, Outcome(status, loss, clock, clock + 1.0))
+        clock += 1.0
+    assert {"algorithm": "rf", "rf.k": 3} not in seen
+    assert [c["algorithm"] for c in seen].count("svm") <= 3
+    assert clock <= 12
+
+
+def test_cells_of_a_table_are_arms() -> None:
+    made = ConfigurationSpace(seed=0)
+    made.add(Float("x", (0.0, 1.0)), Float("y", (1e-3, 1.0), log=True))
+    replayed: Any = optimizer("boasf", split=2, inner="random", max_evals=40).start(
+        Problem(made, seed=0)
+    )
+    n = 0
+    while (proposal := replayed.ask()) is not None:
+        loss = (proposal.config["x"] - 0.9) ** 2 + (math.log10(proposal.config["y"]) + 2.5) ** 2
+        replayed.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, n, n + 1.0))
+        n += 1
+    assert n == 40
+    best = max(arm_report(replayed.trials).table(), key=lambda row: row.pulls)
+    assert best.arm == "x in [0.5, 1], y in [0.001, 0.03162)"

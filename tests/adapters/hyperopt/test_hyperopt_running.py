@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
-from automl_plugins.adapters.hyperopt._documents import note_of, values_of
+from automl_plugins.adapters.hyperopt import _running, arm_report, boasf_fmin
+from automl_plugins.adapters.hyperopt._arms import arms_of
+from automl_plugins.adapters.hyperopt._documents import note_of
+from automl_plugins.adapters.hyperopt._pulls import PullReader
 from effort import Clock
 from hyperopt import (
     JOB_STATE_DONE,
@@ -25,8 +27,8 @@ from hyperopt import (
     JOB_STATE_RUNNING,
     STATUS_FAIL,
     STATUS_OK,
+    Domain,
     Trials,
-    fmin,
     hp,
     rand,
     space_eval,
@@ -34,6 +36,7 @@ from hyperopt import (
 from hyperopt.early_stop import no_progress_loss
 from hyperopt.exceptions import InvalidAnnotatedParameter, InvalidLoss
 from hyperopt.fmin import fmin_pass_expr_memo_ctrl, generate_trials_to_calculate
+from hyperopt_runs import minimise, values_of
 
 
 def space() -> Any:
@@ -87,7 +90,7 @@ def test_results_are_those_of_fmin() -> None:
     assert loss_of(point) == min(trials.losses())
 
 
-def test_trials_are_of_the_users_own_kind() -> None:
+def test_trials_may_be_of_the_users_own_kind() -> None:
     class Mine(Trials):  # type: ignore[misc]
         inserted = 0
 
@@ -161,25 +164,22 @@ def test_timeout_stops(monkeypatch: pytest.MonkeyPatch) -> None:
         run(loss_threshold="0")
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_early_stop_survives_failed_trials(n_workers: int) -> None:
+@pytest.mark.parametrize("n_workers", [1, 3])
+@pytest.mark.parametrize("fails", ["nothing", "rf"])
+def test_early_stop_survives_failed_trials(n_workers: int, fails: str) -> None:
     def some_fail(config: dict[str, Any]) -> dict[str, Any]:
-        if config["type"] == "rf":
-            return {"status": STATUS_FAIL}
-        return {"status": STATUS_OK, "loss": 1.0}
+        failed = config["type"] == fails
+        return {"status": STATUS_FAIL} if failed else {"status": STATUS_OK, "loss": 1.0}
 
     trials = Trials()
-    with ThreadPoolExecutor(n_workers) as executor:
-        run(
-            fn=some_fail,
-            trials=trials,
-            max_evals=60,
-            early_stop_fn=no_progress_loss(6),
-            executor=executor if n_workers > 1 else None,
-        )
+    with ThreadPoolExecutor(n_workers) as pool:
+        executor = pool if n_workers > 1 else None
+        stop = no_progress_loss(6)
+        run(some_fail, trials=trials, max_evals=60, early_stop_fn=stop, executor=executor)
     statuses = [result["status"] for result in trials.results]
-    assert STATUS_FAIL in statuses and len(statuses) < 60
+    assert (STATUS_FAIL in statuses) == (fails == "rf") and len(statuses) < 60
     assert 6 <= statuses.count(STATUS_OK) <= 7 + n_workers
+    assert {document["state"] for document in trials.trials} == {JOB_STATE_DONE}
 
 
 def test_early_stop_keeps_its_arguments_as_in_fmin() -> None:
@@ -193,21 +193,6 @@ def test_early_stop_keeps_its_arguments_as_in_fmin() -> None:
     run(trials=trials, early_stop_fn=stop)
     assert len(trials) == 4
     assert calls == [(1, ()), (2, (1,)), (3, (2,)), (4, (3,))]
-
-
-@pytest.mark.parametrize("n_workers", [1, 3])
-def test_hyperopts_own_early_stop_works(n_workers: int) -> None:
-    trials = Trials()
-    with ThreadPoolExecutor(n_workers) as executor:
-        run(
-            lambda c: 0.5,
-            trials=trials,
-            max_evals=100,
-            early_stop_fn=no_progress_loss(6),
-            executor=executor if n_workers > 1 else None,
-        )
-    assert 6 <= len(trials) <= 6 + n_workers
-    assert {document["state"] for document in trials.trials} == {JOB_STATE_DONE}
 
 
 # --- files --------------------------------------------------------------------------------
@@ -235,17 +220,29 @@ def test_trials_are_saved_and_the_search_goes_on_from_the_file(tmp_path: Path) -
         trials = pickle.load(stream)
     assert [values_of(d) for d in trials.trials] == [values_of(d) for d in whole.trials]
     # fmin reads it as well
-    fmin(
-        loss_of,
-        space(),
-        algo=rand.suggest,
-        max_evals=18,
-        trials_save_file=file,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
+    minimise(loss_of, space(), rand.suggest, 18, trials=trials, trials_save_file=file)
     with open(file, "rb") as stream:
         assert len(pickle.load(stream).trials) == 18
+
+
+def test_a_crash_while_trials_are_saved_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trials.pkl"
+    dump, calls = _running.dump, []
+
+    def crashing(trials: Trials, file: Any) -> None:
+        calls.append(len(trials))
+        if len(calls) == 4:
+            file.write(b"\x80")
+            raise MemoryError
+        dump(trials, file)
+
+    monkeypatch.setattr(_running, "dump", crashing)
+    with pytest.raises(MemoryError):
+        run(trials_save_file=str(path), max_evals=8)
+    with path.open("rb") as file:
+        assert len(pickle.load(file).trials) == 3
 
 
 # --- points -------------------------------------------------------------------------------
@@ -356,46 +353,37 @@ def test_progress_is_shown_as_in_fmin(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_bar_of_seconds_ends_at_the_budget() -> None:
-    shown = [0.0]
+class Bars:
+    """Progress contexts of one's own, and what they were told."""
 
-    class Bar:
-        postfix = ""
+    def __init__(self) -> None:
+        self.postfix, self.shown = "", list[float]()
+        self.opened = list[tuple[float, float]]()
 
-        def update(self, n: float) -> None:
-            shown.append(shown[-1] + n)
+    def update(self, n: float) -> None:
+        self.shown.append(n)
 
     @contextmanager
-    def own(initial: float, total: float) -> Iterator[Bar]:
-        yield Bar()
-
-    def overrunning(config: dict[str, Any]) -> dict[str, Any]:
-        return {"loss": loss_of(config), "status": "ok", "took": 7.0}
-
-    run(overrunning, max_evals=None, budget_seconds=10, cost="took", show_progressbar=own)
-    assert shown[-1] == 10.0
+    def __call__(self, initial: float, total: float) -> Iterator[Bars]:
+        self.opened.append((initial, total))
+        yield self
 
 
 def test_progress_may_be_ones_own() -> None:
-    class Bar:
-        postfix = ""
-        total = 0.0
+    trials, bars = Trials(), Bars()
+    run(trials=trials, max_evals=6, show_progressbar=bars)
+    run(trials=trials, max_evals=10, show_progressbar=bars)
+    assert bars.opened == [(0, 6), (6, 10)] and sum(bars.shown) == 10
+    assert bars.postfix.startswith("best loss: ")
 
-        def update(self, n: float) -> None:
-            self.total += n
 
-    bars: list[tuple[Bar, float, float]] = []
+def test_the_bar_of_seconds_ends_at_the_budget() -> None:
+    def overrunning(config: dict[str, Any]) -> dict[str, Any]:
+        return {"loss": loss_of(config), "status": "ok", "took": 7.0}
 
-    @contextmanager
-    def own(initial: float, total: float) -> Iterator[Bar]:
-        bars.append((Bar(), initial, total))
-        yield bars[-1][0]
-
-    trials = Trials()
-    run(trials=trials, max_evals=6, show_progressbar=own)
-    run(trials=trials, max_evals=10, show_progressbar=own)
-    assert [(bar.total, initial, total) for bar, initial, total in bars] == [(6, 0, 6), (4, 6, 10)]
-    assert bars[0][0].postfix.startswith("best loss: ")
+    bars = Bars()
+    run(overrunning, max_evals=None, budget_seconds=10, cost="took", show_progressbar=bars)
+    assert sum(bars.shown) == 10.0
 
 
 # --- executors ----------------------------------------------------------------------------
@@ -555,3 +543,38 @@ def test_a_worker_that_dies_leaves_nothing_running(
         search(executor)
     states = [document["state"] for document in trials._dynamic_trials]
     assert len(states) == 20 and {JOB_STATE_DONE, JOB_STATE_ERROR} == set(states)
+
+
+class FirstFails(Executor):
+    """Its first task raises, the others never begin."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.futures.append(Future())
+        if len(self.futures) == 3:
+            self.futures[0].set_running_or_notify_cancel()
+            self.futures[0].set_exception(ZeroDivisionError("on purpose"))
+        return self.futures[-1]
+
+
+def test_trials_that_never_began_are_new_again() -> None:
+    trials = Trials()
+    with pytest.raises(ZeroDivisionError):
+        run(trials=trials, executor=FirstFails(), n_workers=3, max_evals=8)
+    waiting = trials._dynamic_trials[1:]
+    assert [d["state"] for d in waiting] == [JOB_STATE_NEW] * 2
+    assert {d["book_time"] for d in waiting} == {None}
+    run(trials=trials, max_evals=8)  # they are evaluated when the search is taken up again
+    assert [d["state"] for d in waiting] == [JOB_STATE_DONE] * 2
+
+
+def test_a_pull_is_read_again_when_its_result_was_replaced() -> None:
+    trials = Trials()
+    run(trials=trials, max_evals=8)
+    reader = PullReader(arms_of(Domain(loss_of, space())).arms)
+    document = trials.trials[0]
+    before = reader.read([document]).pulls.losses
+    document["result"] = {**document["result"], "loss": before[0] + 1.0}
+    assert reader.read([document]).pulls.losses == [before[0] + 1.0]
