@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -172,25 +169,3 @@ def test_a_transaction_that_writes_locks_before_it_reads(tmp_path: Path) -> None
         store.record("t", {"x": 1}, 0.5)
     begins = [statement.strip() for statement in seen if statement.startswith("BEGIN")]
     assert begins == ["BEGIN IMMEDIATE"], seen
-
-
-@pytest.fixture
-def memory_journal(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    path = BENCHMARKS / "memory_journal.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_one_process_writes_the_journal_of_the_memory(
-    memory_journal: ModuleType, tmp_path: Path
-) -> None:
-    with memory_journal.writing(tmp_path) as file:
-        memory_journal.append(file, {"learner": "svm"})
-        assert (tmp_path / "journal.jsonl").read_text() == '{"learner": "svm"}\n'
-        with pytest.raises(BlockingIOError, match="another run"), memory_journal.writing(tmp_path):
-            pass

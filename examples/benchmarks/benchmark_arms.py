@@ -20,10 +20,11 @@ from pathlib import Path
 
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna
-from compare_samplers import Quiet
+from common import Quiet, make_parser
 from hyperopt import rand, tpe
 from recorded_tables import oboe
 
+from automl_plugins import bandits
 from automl_plugins.replay import Method, Table, read_runs, replay
 from automl_plugins.statistics import compare
 
@@ -34,31 +35,18 @@ CONTROL = "Hyperopt TPE"
 
 def blind_methods() -> dict[str, Method]:
     """Methods that know nothing of the budget: a shorter one is the beginning of a longer one."""
-    from automl_plugins.bandits import (
-        UCB1,
-        AlwaysBest,
-        DecreasingEpsilon,
-        EpsilonGreedy,
-        IncreasingEffort,
-        MaxUCB,
-        RandomArm,
-        Thompson,
-        TopTwoThompson,
-        UCB1Tuned,
-    )
-
     policies = {
-        "epsilon-greedy": EpsilonGreedy(),
-        "decreasing epsilon": DecreasingEpsilon(),
-        "UCB1": UCB1(),
-        "UCB1-tuned": UCB1Tuned(),
-        "Thompson": Thompson(),
-        "top-two Thompson": TopTwoThompson(),
-        "increasing effort": IncreasingEffort(),
-        "random arm": RandomArm(),
-        "always the first best": AlwaysBest(),
-        "MaxUCB": MaxUCB(),
-        "MaxUCB by seconds": MaxUCB(unit="seconds"),
+        "epsilon-greedy": bandits.EpsilonGreedy(),
+        "decreasing epsilon": bandits.DecreasingEpsilon(),
+        "UCB1": bandits.UCB1(),
+        "UCB1-tuned": bandits.UCB1Tuned(),
+        "Thompson": bandits.Thompson(),
+        "top-two Thompson": bandits.TopTwoThompson(),
+        "increasing effort": bandits.IncreasingEffort(),
+        "random arm": bandits.RandomArm(),
+        "always the first best": bandits.AlwaysBest(),
+        "MaxUCB": bandits.MaxUCB(),
+        "MaxUCB by seconds": bandits.MaxUCB(unit="seconds"),
     }
     return {
         CONTROL: hyperopt.optimizer(tpe.suggest),
@@ -166,9 +154,7 @@ def report(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=("run", "report"))
+    parser = make_parser(__doc__, "run", "report")
     parser.add_argument("--folder", type=Path, default=Path("build/arms"))
     parser.add_argument("--methods", default="", help="comma-separated; all")
     parser.add_argument("--every", type=int, default=3)

@@ -7,10 +7,8 @@ benchmark_claims.py cost  # needs the recorded runs
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
-import warnings
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -19,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 from automl_plugins.adapters.optuna import SECONDS, EIPerSecondSampler, GBQRSampler, optimizer
+from common import by_search, make_parser, mean_regrets, silence
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from recorded_tables import oboe
@@ -131,19 +130,12 @@ COST_SAMPLERS: dict[str, Method] = {
 }
 
 
-def cost(every: int, seeds: int, n_jobs: int, n_trials: int = 100) -> None:
+def cost(every: int, seeds: int, n_jobs: int) -> None:
     """Simulated time to TPE's final best on oboe, as a ratio to TPE's own time."""
     frame = replay(
-        COST_SAMPLERS,
-        oboe(every),
-        budget=n_trials,
-        seed=range(seeds),
-        n_jobs=n_jobs,
-        path=COST_RUNS,
+        COST_SAMPLERS, oboe(every), budget=100, seed=range(seeds), n_jobs=n_jobs, path=COST_RUNS
     )
-    searches = {
-        name: dict(list(rows.groupby(["table", "seed"]))) for name, rows in frame.groupby("method")
-    }
+    searches = by_search(frame)
     for name in ("EIPerSecondSampler", "cost-blind self"):
         ratios, early = [], 0
         for key, tpe in searches["TPESampler"].items():
@@ -161,16 +153,11 @@ def cost(every: int, seeds: int, n_jobs: int, n_trials: int = 100) -> None:
             f"{name}: median ratio {np.median(ratios):.3f} over {len(ratios)} pairs, never reached"
             f" {np.mean(np.isinf(ratios)):.1%}; {early} pairs decided in the start designs"
         )
-    for at in (30, 50, 100):
-        regrets = frame[frame["trial"] == at].groupby("method")["regret"].mean()
-        means = {name: 100 * regrets[name] for name in COST_SAMPLERS}
-        text = ", ".join(f"{n} {value:.2f}" for n, value in means.items())
-        print(f"percent regret at {at}: {text}")
+    print(f"percent regret\n{mean_regrets(frame, (30, 50, 100)).to_string()}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("claim", choices=["overhead", "failures", "cost"])
+    parser = make_parser(__doc__, "overhead", "failures", "cost")
     parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=list(SPACES))
     parser.add_argument("--at", type=int, nargs="+", default=[100, 200, 1_000, 10_000])
     parser.add_argument("--cycles", type=int, default=50)
@@ -180,11 +167,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="failures: one seed, few trials")
     parser.add_argument("--n-jobs", type=int, default=1)
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    if args.claim == "overhead":
+    silence()
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # failing trials are errors in its log
+    if args.command == "overhead":
         overhead(args.spaces, args.at, args.cycles, args.repeats)
-    elif args.claim == "failures":
+    elif args.command == "failures":
         failures(*((1, 16) if args.quick else (args.seeds, 100)))
     else:
         cost(args.every, min(args.seeds, 3), args.n_jobs)

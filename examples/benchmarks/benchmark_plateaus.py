@@ -15,23 +15,18 @@ the 21st on, that lies within 1 % of each range of an earlier one.
 
 from __future__ import annotations
 
-import argparse
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import pandas as pd
-from automl_plugins.adapters.optuna import (
-    BOASFSampler,
-    EIPerSecondSampler,
-    GBQRSampler,
-    TSTSampler,
-)
+from automl_plugins.adapters.optuna import BOASFSampler, GBQRSampler, TSTSampler
+from common import keep_rows, make_parser, silence
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -153,7 +148,6 @@ METHODS: dict[str, Callable[[Problem, int, int], optuna.samplers.BaseSampler]] =
     "GBQR": lambda problem, n_trials, seed: GBQRSampler(seed=seed),
     "TST": _transfer,
     "BOASF": lambda problem, n_trials, seed: BOASFSampler(n_trials=n_trials, seed=seed),
-    "EI per second": lambda problem, n_trials, seed: EIPerSecondSampler(seed=seed),
 }
 NEEDS_CHOICE = ("BOASF",)
 
@@ -165,47 +159,19 @@ def near_copy(trial: optuna.trial.FrozenTrial, other: optuna.trial.FrozenTrial) 
     )
 
 
-def search(space: str, form: str, method: str, n_trials: int, seed: int) -> dict[str, float]:
+def search(space: str, form: str, method: str, n_trials: int, seed: int) -> dict[str, Any]:
     """Regret at 30 and at all trials, and the share of near-copies."""
     problem = Problem.of(space, form, seed)
     study = optuna.create_study(sampler=METHODS[method](problem, n_trials, seed))
     study.optimize(problem, n_trials=n_trials)
     low, high = problem.extremes()
-    best = np.minimum.accumulate(np.array([trial.value for trial in study.trials], dtype=float))
-    regret = np.maximum((best - low) / (high - low), 0.0)
     trials = study.trials
+    best = np.minimum.accumulate(np.array([trial.value for trial in trials], dtype=float))
+    regret = np.maximum((best - low) / (high - low), 0.0)
     late = range(min(FROM, n_trials - 1), n_trials)
     copies = [any(near_copy(trials[k], trials[j]) for j in range(k)) for k in late]
-    at = min(30, n_trials)
-    return {
-        "at30": float(regret[at - 1]),
-        "end": float(regret[-1]),
-        "copies": float(np.mean(copies)),
-    }
-
-
-def run(args: argparse.Namespace) -> pd.DataFrame:
-    """Results of every search, from the file or run now."""
-    key = ["space", "form", "method", "trials", "seed"]
-    done = pd.read_csv(args.path) if args.path.exists() else pd.DataFrame(columns=key)
-    there = set(done[key].itertuples(index=False, name=None))
-    args.path.parent.mkdir(parents=True, exist_ok=True)
-    for seed in range(args.seeds):
-        for space in args.spaces:
-            for form in FORMS:
-                for method in args.methods:
-                    place = (space, form, method, args.trials, seed)
-                    alone = method in NEEDS_CHOICE and len(SPACES[space]) == 1
-                    if place in there or alone:
-                        continue
-                    row = dict(zip(key, place, strict=True))
-                    frame = pd.DataFrame([row | search(*place)])
-                    frame.to_csv(args.path, mode="a", header=not args.path.exists(), index=False)
-    found = pd.read_csv(args.path)
-    wanted = found.method.isin(args.methods) & found.space.isin(args.spaces)
-    wanted &= (found.trials == args.trials) & (found.seed < args.seeds)
-    chosen: pd.DataFrame = found[wanted]
-    return chosen
+    at = min(30, n_trials) - 1
+    return {"at30": regret[at], "end": regret[-1], "copies": float(np.mean(copies))}
 
 
 def show(found: pd.DataFrame, n_trials: int) -> None:
@@ -218,21 +184,24 @@ def show(found: pd.DataFrame, n_trials: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS))
+    parser = make_parser(__doc__)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=list(SPACES))
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--smoke", action="store_true", help="two spaces, one seed, 22 trials")
     parser.add_argument("--path", type=Path, default=Path("build/plateaus.csv"))
     args = parser.parse_args()
-    args.methods = args.methods or ["TPE", "GBQR", "TST", "BOASF"]
     if args.smoke:
         args.spaces, args.seeds, args.trials = ["2 numbers", "algorithms"], 1, 22
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        show(run(args), args.trials)
+    silence()
+    wanted = [
+        place
+        for place in product(args.spaces, FORMS, args.methods, [args.trials], range(args.seeds))
+        if place[2] not in NEEDS_CHOICE or len(SPACES[place[0]]) > 1
+    ]
+    key = ["space", "form", "method", "trials", "seed"]
+    show(keep_rows(args.path, key, wanted, search), args.trials)
 
 
 if __name__ == "__main__":

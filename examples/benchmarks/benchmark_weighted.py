@@ -12,10 +12,8 @@ data. What is repeated are the searches, over recorded pools of configurations.
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
-import warnings
 import zlib
 from itertools import product
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from common import make_parser, silence
 from ConfigSpace import Categorical, ConfigurationSpace
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -167,23 +166,20 @@ def space() -> ConfigurationSpace:
 Draw = tuple[str, int]
 
 
-def draws(
-    weights: FloatArray, recorded: Pool, n: int, rng: np.random.Generator
-) -> tuple[list[Draw], list[bool]]:
-    """Configurations (model, number), and for which of them the pools were too small.
+def draw(weights: FloatArray, recorded: Pool, n: int, rng: np.random.Generator) -> list[Draw]:
+    """Configurations (model, number).
 
     Within a model without replacement, which is the same as drawing anew, until it is used up.
     """
     names = list(recorded)
     orders = {name: rng.permutation(len(rows)) for name, rows in recorded.items()}
     used = dict.fromkeys(names, 0)
-    out, again = [], []
+    out = []
     for i in rng.choice(len(names), size=n, p=weights).tolist():
-        at, order = used[names[i]], orders[names[i]]
+        order = orders[names[i]]
+        out.append((names[i], int(order[used[names[i]] % len(order)])))
         used[names[i]] += 1
-        again.append(at >= len(order))
-        out.append((names[i], int(order[at % len(order)])))
-    return out, again
+    return out
 
 
 Schedule = SuccessiveHalving | Hyperband
@@ -195,15 +191,11 @@ def methods(n: int) -> dict[str, Schedule]:
     return {"RS": halving(n, 0), "SH": halving(n, 2), "HB": Hyperband(n // 3)}
 
 
-EXPERIMENTS: dict[str, dict[str, Schedule]] = {
-    "Schedules, budget 33": {f"SH{s}": SuccessiveHalving.of_budget(33, s) for s in range(3)},
-    "Methods, budget 33": methods(33),
-    "Methods, budget 99": methods(99),  # sections 5.2 and 5.3 have the first and the last
-}
+BUDGETS = (33, 99)  # sections 5.2 and 5.3
 
 
 def search(schedule: Schedule, recorded: Pool, drawn: list[Draw]) -> list[float]:
-    """Validation and test loss of the configuration that is chosen, and seconds of the search."""
+    """Test loss of the configuration with the least validation loss, seconds of the search."""
 
     def cell(draw: Draw, resource: float) -> FloatArray:
         name, number = draw
@@ -211,8 +203,7 @@ def search(schedule: Schedule, recorded: Pool, drawn: list[Draw]) -> list[float]
 
     done = schedule.run(drawn.__getitem__, lambda d, r: float(cell(d, r)[0]))
     seconds = sum(float(cell(e.configuration, e.resource)[2]) for e in done)
-    validation, test, _ = cell(best(done).configuration, 1.0).tolist()
-    return [validation, test, seconds]
+    return [float(cell(best(done).configuration, 1.0)[1]), seconds]
 
 
 def report(recorded: dict[str, Pool], repetitions: int) -> None:
@@ -221,96 +212,68 @@ def report(recorded: dict[str, Pool], repetitions: int) -> None:
     rules = {
         "": np.full(len(MODELS), 1 / len(MODELS)),
         ".W": np.array(list(model_weights(branches).values())),
-        ".V": np.array(list(model_weights(branches, rule="volume").values())),
     }
     print(f"{len(recorded)} tasks, {repetitions} repetitions of every search\n")
-    _print_models(branches, rules, recorded)
-    for title, schedules in EXPERIMENTS.items():
+    lowest = {t: {m: np.nanmin(v[:, 2, 0]) for m, v in p.items()} for t, p in recorded.items()}
+    wins = [min(losses, key=losses.__getitem__) for losses in lowest.values()]
+    models = pd.DataFrame(
+        {
+            "N": hyperparameter_counts(branches),
+            "2^N": dict(zip(MODELS, rules[".W"], strict=True)),
+            "tasks won": {name: wins.count(name) for name in MODELS},
+        }
+    )
+    print(models.to_markdown(floatfmt=".3g"), "\n")
+    for budget in BUDGETS:
+        schedules = methods(budget)
         n = max(sum(b.n for b in schedule.brackets) for schedule in schedules.values())
         rows: list[tuple[Any, ...]] = []
-        for (task, losses_), (rule, weights) in product(recorded.items(), rules.items()):
+        for (task, pools), (rule, weights) in product(recorded.items(), rules.items()):
             for repetition in range(repetitions):
                 # The schedules of a rule see the same sequence of configurations.
                 key = zlib.crc32(f"{task}{rule}".encode())
-                rng = STREAMS.generator("draws", key, repetition)
-                drawn, again = draws(weights, losses_, n, rng)
+                drawn = draw(weights, pools, n, STREAMS.generator("draws", key, repetition))
                 for name, schedule in schedules.items():
-                    part = float(np.mean(again[: sum(b.n for b in schedule.brackets)]))
-                    rows.append((task, name + rule, *search(schedule, losses_, drawn), part))
-        columns = ["task", "method", "validation", "test", "seconds", "again"]
-        _print_experiment(title, pd.DataFrame(rows, columns=columns), list(schedules))
+                    rows.append((task, name + rule, *search(schedule, pools, drawn)))
+        runs = pd.DataFrame(rows, columns=["task", "method", "test", "seconds"])
+        means = runs.groupby(["task", "method"]).mean()
+        print_ranks(f"Budget {budget}, test loss", means, list(schedules))
 
 
-def _print_models(
-    branches: ConfigurationSpace, rules: dict[str, FloatArray], recorded: dict[str, Pool]
-) -> None:
-    """Size, weights and recorded best losses of the models."""
-    counts = hyperparameter_counts(branches)
-    lowest = {t: {m: np.nanmin(v[:, 2, 0]) for m, v in p.items()} for t, p in recorded.items()}
-    wins = [min(losses, key=losses.__getitem__) for losses in lowest.values()]
+def print_ranks(title: str, means: pd.DataFrame, schedules: list[str]) -> None:
+    """Ranks, the omnibus test, and each schedule weighted against itself uniform."""
+    scores = means["test"].unstack()[[s + rule for s in schedules for rule in ("", ".W")]]
+    result = compare(scores)
     table = pd.DataFrame(
         {
-            "N": counts,
-            "2^N": dict(zip(MODELS, rules[".W"], strict=True)),
-            "volume": dict(zip(MODELS, rules[".V"], strict=True)),
-            "tasks won": {name: wins.count(name) for name in MODELS},
-            "seconds": {
-                m: float(np.mean([p[m][:, 2, 2].mean() for p in recorded.values()]))
-                for m in MODELS
-            },
+            "average rank": result.ranks,
+            "mean loss": scores.mean(),
+            "seconds": means["seconds"].unstack()[scores.columns].mean(),
         }
-    )
-    print(table.to_markdown(floatfmt=".3g"), "\n")
-
-
-def _print_experiment(title: str, runs: pd.DataFrame, schedules: list[str]) -> None:
-    """Ranks, the omnibus test, and each schedule weighted against itself uniform."""
-    means = runs.drop(columns="again").groupby(["task", "method"]).mean()
-    again = runs.groupby("method")["again"].mean()
-    for loss, (rule, kind) in product(("validation", "test"), ((".W", "2^N"), (".V", "volume"))):
-        scores = means[loss].unstack()[[s + r for s in schedules for r in ("", rule)]]
-        result = compare(scores)
-        table = pd.DataFrame(
-            {
-                "average rank": result.ranks,
-                "mean loss": scores.mean(),
-                "seconds": means["seconds"].unstack()[scores.columns].mean(),
-                "drawn again": again[scores.columns],
-            }
-        ).sort_values("average rank")
-        print(f"## {title}, {loss} loss, {kind} against uniform\n")
-        print(table.to_markdown(floatfmt=".3g"), "\n")
-        if result.iman_davenport is not None:
-            print(f"Iman-Davenport: p = {result.iman_davenport.F_p:.2g}\n")
-        own = []
-        for pair in result.pairs.to_dict("records"):
-            names = pair["method_a"], pair["method_b"]
-            if len({name.removesuffix(rule) for name in names}) == 1:
-                sign = 1 if names[0].endswith(rule) else -1
-                own.append(
-                    {
-                        "weighted against uniform": names[0].removesuffix(rule),
-                        "wins": pair["wins" if sign == 1 else "losses"],
-                        "ties": pair["ties"],
-                        "losses": pair["losses" if sign == 1 else "wins"],
-                        "median difference": sign * pair["median_difference"],
-                        "p (Wilcoxon)": pair["p_wilcoxon"],
-                        "p (Finner, all pairs)": pair["p_finner"],
-                    }
-                )
-        print(pd.DataFrame(own).to_markdown(index=False, floatfmt=".3g"), "\n")
+    ).sort_values("average rank")
+    print(f"## {title}\n\n{table.to_markdown(floatfmt='.3g')}\n")
+    if result.iman_davenport is not None:
+        print(f"Iman-Davenport: p = {result.iman_davenport.F_p:.2g}\n")
+    for pair in result.pairs.to_dict("records"):
+        names = pair["method_a"], pair["method_b"]
+        if len({name.removesuffix(".W") for name in names}) == 1:
+            counts = [pair["wins"], pair["ties"], pair["losses"]]
+            counts = counts if names[0].endswith(".W") else counts[::-1]
+            print(
+                f"{min(names)}: weighted wins, ties and loses {counts} tasks,"
+                f" p = {pair['p_wilcoxon']:.2g}, {pair['p_finner']:.2g} by Finner over all pairs"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=["record", "report"])
+    parser = make_parser(__doc__, "record", "report")
     parser.add_argument("--repetitions", type=int, default=100)
     parser.add_argument("--out", type=Path, default=Path("build/weighted"))
     parser.add_argument("--quick", action="store_true", help="two tasks, four of each model")
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
+    silence()
     pools = Pools(args.out, args.quick)
-    if args.step == "record":
+    if args.command == "record":
         pools.record()
     else:
         report(pools.load(), args.repetitions)

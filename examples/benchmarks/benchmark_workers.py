@@ -7,7 +7,6 @@ what is in it is not run again.
 
     benchmark_workers.py  # five spaces, 10 seeds, 100 trials
     benchmark_workers.py --smoke  # seconds
-    benchmark_workers.py --rounds  # each waits for all: the hardest case
 
 Two of the spaces are recorded tables, left out where they are not there. Regret is that of the
 best loss so far in the range of the losses; the geometric mean counts 0.1 % of it as nothing.
@@ -15,22 +14,21 @@ best loss so far in the range of the losses; the geometric mean counts 0.1 % of 
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from common import keep_rows, make_parser
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from recorded_tables import data_folder, oboe, svm_grid
 
 from automl_plugins import recipes
-from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
-from automl_plugins.proposers.models import ModelSettings
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
@@ -38,17 +36,14 @@ from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import RandomForest
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+Row = dict[str, Any]
 Loss = Callable[[Mapping[str, Any]], float]
 
 METHODS: dict[str, Callable[[], Proposer]] = {
     "gbqr": recipes.gbqr,
     "ei_per_second": recipes.ei_per_second,
-    "forest": lambda: ModelBasedProposer(
-        ProposerSettings(ModelSettings(surrogate=RandomForest()))
-    ),
 }
 FLOOR = 1e-3
 
@@ -138,7 +133,6 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "svm_grid": lambda: recorded(svm_grid()[4]),
     "oboe": lambda: recorded(oboe(18)[2]),
 }
-RECORDED = ("svm_grid", "oboe")
 
 
 @dataclass
@@ -160,14 +154,12 @@ class Workers:
         proposer: What they all ask.
         seed: Of the search and of the durations.
         latency: Seconds from reading the history until a proposal can be read.
-        rounds: Whether everyone waits for all others before the next evaluation.
     """
 
     problem: Problem
     proposer: Proposer
     seed: int
     latency: float
-    rounds: bool = False
     runs: list[Run] = field(default_factory=list)
 
     def search(self, n_workers: int, n_trials: int) -> FloatArray:
@@ -178,8 +170,8 @@ class Workers:
             now = heapq.heappop(free)
             vector = ask(self.proposer, space, self.history(space, now), streams, k).vector
             values = dict(Configuration(self.problem.space, vector=vector))
-            seconds = 1.0 if self.rounds else streams.generator("duration", k).uniform(0.5, 1.5)
-            end = now + self.latency + float(seconds)
+            seconds = float(streams.generator("duration", k).uniform(0.5, 1.5))
+            end = now + self.latency + seconds
             self.runs.append(Run(vector, self.problem.loss(values), now + self.latency, end))
             heapq.heappush(free, end)
         return np.array([run.loss for run in self.runs])
@@ -201,41 +193,17 @@ class Workers:
         )
 
 
-def run(args: argparse.Namespace, n_workers: int) -> pd.DataFrame:
-    """Regret and repeats of every search, from the file or run now."""
-    key = ["method", "space", "workers", "trials", "latency", "rounds", "seed"]
-    done = pd.read_csv(args.path) if args.path.exists() else pd.DataFrame(columns=key)
-    there = set(done[key].itertuples(index=False, name=None))
-    for name in args.spaces:
-        problem = PROBLEMS[name]()
-        for method in args.methods:
-            for seed in range(args.seeds):
-                for workers in (1, n_workers):
-                    place = (
-                        *(method, name, workers, args.trials),
-                        *(float(args.latency), args.rounds, seed),
-                    )
-                    if place in there:
-                        continue
-                    proposer = METHODS[method]()
-                    simulated = Workers(problem, proposer, seed, args.latency, args.rounds)
-                    losses = simulated.search(workers, args.trials)
-                    regret = (losses.min() - problem.best) / (problem.worst - problem.best)
-                    different = {run.vector.tobytes() for run in simulated.runs}
-                    row = pd.DataFrame([place], columns=key).assign(
-                        regret=regret, repeats=len(losses) - len(different)
-                    )
-                    args.path.parent.mkdir(parents=True, exist_ok=True)
-                    row.to_csv(args.path, mode="a", header=not args.path.exists(), index=False)
-    found = pd.read_csv(args.path)
-    wanted = found.method.isin(args.methods) & found.space.isin(args.spaces)
-    wanted &= found.workers.isin([1, n_workers]) & (found.trials == args.trials)
-    wanted &= (found.latency == args.latency) & (found.rounds == args.rounds)
-    chosen: pd.DataFrame = found[wanted & (found.seed < args.seeds)]
-    return chosen
+def run(method: str, space: str, workers: int, trials: int, latency: float, seed: int) -> Row:
+    """Regret and repeated configurations of a search."""
+    problem = PROBLEMS[space]()
+    simulated = Workers(problem, METHODS[method](), seed, latency)
+    losses = simulated.search(workers, trials)
+    different = {run.vector.tobytes() for run in simulated.runs}
+    regret = (losses.min() - problem.best) / (problem.worst - problem.best)
+    return {"regret": regret, "repeats": len(losses) - len(different)}
 
 
-def shown(found: pd.DataFrame, n_workers: int) -> None:
+def show(found: pd.DataFrame, n_workers: int) -> None:
     """Print mean regrets and the ratio of the geometric means."""
     means = found.pivot_table(index=["method", "space"], columns="workers", values="regret")
     repeats = found[found.workers == n_workers].groupby(["method", "space"]).repeats.sum()
@@ -250,25 +218,23 @@ def shown(found: pd.DataFrame, n_workers: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--methods", nargs="+", default=["gbqr"], choices=list(METHODS))
     parser.add_argument("--spaces", nargs="+", choices=list(PROBLEMS))
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--latency", type=float, default=0.1)
-    parser.add_argument("--rounds", action="store_true", help="everyone waits for all others")
     parser.add_argument("--smoke", action="store_true", help="two spaces, one seed, 16 trials")
     parser.add_argument("--path", type=Path, default=Path("build/workers.csv"))
     args = parser.parse_args()
     if args.smoke:
         args.spaces, args.seeds, args.trials = ["algorithms", "counts"], 1, 16
-    args.spaces = args.spaces or [
-        name for name in PROBLEMS if name not in RECORDED or data_folder() is not None
-    ]
-    if args.workers < 2:
-        parser.error("--workers must be >= 2: they are compared with one.")
-    shown(run(args, args.workers), args.workers)
+    spaces = args.spaces or list(PROBLEMS)[: None if data_folder() else -2]  # two are recorded
+    counts, numbers = [1, args.workers], ([args.trials], [args.latency], range(args.seeds))
+    key = ["method", "space", "workers", "trials", "latency", "seed"]
+    wanted = product(args.methods, spaces, counts, *numbers)
+    show(keep_rows(args.path, key, wanted, run), args.workers)
 
 
 if __name__ == "__main__":

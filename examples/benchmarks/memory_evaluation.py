@@ -1,6 +1,6 @@
 """Train one configuration on three folds: what a worker of ``build_memory.py`` does.
 
-Not an example by itself. A time limit has to end code that is deep inside a C library, and should
+A time limit has to end code that is deep inside a C library, and should
 not depend on what else the machine is doing, so it is one of CPU seconds and kept by the kernel:
 when the timer has run out the process dies of SIGPROF. The parent sees how it died.
 

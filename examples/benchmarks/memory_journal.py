@@ -1,28 +1,32 @@
 """The journal of ``build_memory.py``: finished configurations, one JSON object a line.
 
-Not an example by itself. A line is appended when a configuration has been trained, so a stop at
-any time loses what was under way and nothing else. ``results`` makes matrices of the lines.
+A line is appended when a configuration has been trained, so a stop at any time loses what was
+under way and nothing else. ``pack`` makes the files that come with the package of them.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
-import numpy.typing as npt
-from ConfigSpace import ConfigurationSpace
-from memory_data import DATA_KEY, SOURCES
+from memory_data import DATA_KEY, SOURCES, load
 from memory_evaluation import METRICS, Record
-from memory_learners import LEARNERS, N_CONFIGURATIONS, Values, configurations, design_key, space
+from memory_learners import LEARNERS, N_CONFIGURATIONS, configurations, design_key, space
+from tqdm.auto import tqdm
 
-FloatArray = npt.NDArray[np.float64]
+from automl_plugins.meta import TaskRecord, meta_features
+from automl_plugins.meta.files import write_records
+from automl_plugins.records.trial import Status
+
+_STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
+_DIGITS = 5  # significant ones of losses and meta-features; folds have 2 000 rows at most
 Key = tuple[str, str, int]  # learner, data set, index of the configuration
 
 
@@ -73,69 +77,11 @@ def append(file: IO[str], record: Record) -> None:
     file.flush()
 
 
-# --- results ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Results:
-    """The results of one learner, as matrices of data sets (n) by configurations (m).
-
-    Attributes:
-        learner: Its name.
-        space: Its search space.
-        configurations: The m configurations; inactive hyperparameters are absent.
-        tasks: Names of the n data sets of which all configurations are finished.
-        families: Their families.
-        losses: By metric, (n, m); NaN where the status is not "complete".
-        seconds: CPU seconds (n, m), lower bounds where the status is "timeout", NaN if unknown.
-        status: "complete", "timeout" or "failed", (n, m).
-    """
-
-    learner: str
-    space: ConfigurationSpace
-    configurations: tuple[Values, ...]
-    tasks: tuple[str, ...]
-    families: tuple[str, ...]
-    losses: dict[str, FloatArray]
-    seconds: FloatArray
-    status: npt.NDArray[np.str_]
-
-
-def results(folder: Path) -> Iterator[Results]:
-    """The results of each learner so far; X and y of a task are ``memory_data.load(task)``."""
-    done = read(folder)
-    indices = range(N_CONFIGURATIONS)
-    for learner in LEARNERS:
-        tasks = [n for n in SOURCES if all((learner, n, i) in done for i in indices)]
-        records = [[done[learner, name, i] for i in indices] for name in tasks]
-
-        def matrix(column: str, records: list[list[Record]] = records) -> FloatArray:
-            cells = [[record[column] for record in row] for row in records]
-            return np.array(cells, dtype=np.float64).reshape(-1, N_CONFIGURATIONS)  # None: NaN
-
-        yield Results(
-            learner,
-            space(learner),
-            configurations(learner),
-            tuple(tasks),
-            tuple(SOURCES[name].family for name in tasks),
-            {metric: matrix(metric) for metric in METRICS},
-            matrix("seconds"),
-            np.array([[r["status"] for r in row] for row in records], dtype=np.str_).reshape(
-                -1, N_CONFIGURATIONS
-            ),
-        )
-
-
 def status(folder: Path) -> str:
     """How far it is, and for each learner: outcomes, CPU seconds, and what failed most often."""
     done = read(folder)
     wanted = len(LEARNERS) * len(SOURCES) * N_CONFIGURATIONS
-    full = [
-        name
-        for name in SOURCES
-        if all((le, name, i) in done for le in LEARNERS for i in range(N_CONFIGURATIONS))
-    ]
+    full = finished(done, LEARNERS)
     lines = [
         f"{len(done)} of {wanted} configurations ({100 * len(done) / wanted:.1f} %), "
         f"{len(full)} of {len(SOURCES)} data sets with all learners",
@@ -162,3 +108,57 @@ def _spread(records: Sequence[Record]) -> float:
         if record["error"] is not None:
             errors.setdefault(record["data"], []).append(record["error"])
     return float(np.median([np.std(e) for e in errors.values()])) if errors else float("nan")
+
+
+# --- the files that come with the package ----------------------------------------------------
+
+
+def pack(folder: Path, out: Path) -> None:
+    """Write a file for each learner to the folder ``out``."""
+    done = read(folder)
+    for learner in LEARNERS:
+        complete = finished(done, [learner])
+        described = {task: describe(task, folder) for task in tqdm(complete, learner)}
+        path = out / f"{learner}.json.xz"
+        write_records(path, records(done, learner, described))
+        print(f"{path}: {len(described)} tasks, {path.stat().st_size / 1024:.0f} KiB")
+
+
+def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]:
+    """The data sets of which all configurations of some learners are there."""
+    wanted = [(le, i) for le in learners for i in range(N_CONFIGURATIONS)]
+    return [name for name in SOURCES if all((le, name, i) in done for le, i in wanted)]
+
+
+def records(
+    done: Mapping[Key, Record], learner: str, described: Mapping[str, dict[str, float]]
+) -> Iterator[TaskRecord]:
+    """A record for each metric and data set, of those whose meta-features are given."""
+    for metric in METRICS:
+        for task, features in described.items():
+            runs = [done[learner, task, i] for i in range(N_CONFIGURATIONS)]
+            yield TaskRecord(
+                task,
+                configurations(learner)[:N_CONFIGURATIONS],
+                _round([run[metric] for run in runs]),
+                seconds=_round([run["seconds"] for run in runs]),
+                status=np.array([_STATUS[run["status"]] for run in runs], dtype=np.int64),
+                space=space(learner),
+                meta_features=features,
+                tags={"metric": metric, "family": SOURCES[task].family},
+            )
+
+
+def describe(task: str, folder: Path) -> dict[str, float]:
+    """Meta-features of a data set; computed once, then read from the folder."""
+    path = folder / "meta_features" / f"{task}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = meta_features(*load(task), task="classification")
+        known = {name: float(f"{v:.{_DIGITS}g}") for name, v in found.items() if np.isfinite(v)}
+        path.write_text(json.dumps(known, indent=0), encoding="utf-8")
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _round(values: list[float | None]) -> np.ndarray:
+    return np.array([math.nan if v is None else float(f"{v:.{_DIGITS}g}") for v in values])

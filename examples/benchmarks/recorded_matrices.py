@@ -75,18 +75,7 @@ def oboe() -> Matrix:
     )
 
 
-@cache
-def tensor_oboe() -> Matrix:
-    """2 928 pipelines of preprocessing and estimator on 489 data sets, balanced error."""
-    folder = _folder() / "tensor_oboe"
-    sets = pd.read_csv(folder / "datasets.csv")
-    pipelines = pd.read_csv(folder / "pipelines.csv.gz", keep_default_na=False)
-    Y = _array(folder / "error_f16.npy.xz").astype(np.float32).T
-    return Matrix(np.ascontiguousarray(Y), [str(i) for i in sets.dataset_id], pipelines)
-
-
 MATRICES: dict[str, Callable[[], Matrix]] = {
     "pmf": pmf,
     "oboe": oboe,
-    "tensor_oboe": tensor_oboe,
 }

@@ -31,7 +31,8 @@ def memory_of(tables: Sequence[Table], described: pd.DataFrame) -> MetaDataset:
 
 
 @cache
-def _read(path: str, index: str) -> pd.DataFrame:
+def read_features(path: str, index: str) -> pd.DataFrame:
+    """The numbers of a csv file in the folder of recorded runs, by a column as text."""
     folder = data_folder()
     assert folder is not None
     frame = pd.read_csv(folder / path).set_index(index)
@@ -42,7 +43,7 @@ def _read(path: str, index: str) -> pd.DataFrame:
 def svm_memory() -> tuple[list[Table], MetaDataset]:
     """SVMs on 288 configurations, 22 meta-features."""
     tables = svm_grid()
-    return tables, memory_of(tables, _read("svm_grid/metafeatures.csv", "dataset"))
+    return tables, memory_of(tables, read_features("svm_grid/metafeatures.csv", "dataset"))
 
 
 def oboe_memory(*, described: bool, every: int = 3) -> tuple[list[Table], MetaDataset]:
@@ -53,19 +54,21 @@ def oboe_memory(*, described: bool, every: int = 3) -> tuple[list[Table], MetaDa
             as memory and sizes only.
         every: Take one table of so many.
     """
-    features = _read("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
+    features = read_features("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
     known = set(features.index)
     tables = oboe(every)
     chosen = [t for t in tables if (t.name.split("/")[1] in known) == described]
     if described:
         return chosen, memory_of(chosen, features)
-    return chosen, memory_of(tables, _read("oboe/dataset_sizes.csv", "dataset_id"))
+    return chosen, memory_of(tables, read_features("oboe/dataset_sizes.csv", "dataset_id"))
 
 
 def adaboost_memory() -> tuple[list[Table], MetaDataset]:
     """AdaBoost on random configurations, 166 meta-features."""
     tables = adaboost()
-    return tables, memory_of(tables, _read("adaboost_openml/metafeatures.csv.gz", "task_id"))
+    return tables, memory_of(
+        tables, read_features("adaboost_openml/metafeatures.csv.gz", "task_id")
+    )
 
 
 MEMORIES = {

@@ -7,11 +7,9 @@ the very same search space.
 
 from __future__ import annotations
 
-import itertools
 import json
 import lzma
 import os
-from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,107 +113,15 @@ def adaboost(every: int = 1) -> list[Table]:
         Integer("max_depth", (1, 10)),
         Integer("n_estimators", (50, 500)),
     )
-    return _nearest(frame, "adaboost", "task_id", space, "accuracy", maximize=True)[::every]
-
-
-@cache
-def xgboost() -> list[Table]:
-    """XGBoost on LIBSVM data sets, 5 000 random configurations each."""
-    frame = pd.read_csv(_folder() / "xgboost_random" / "xgboost.csv.gz")
-    space = ConfigurationSpace()
-    for name in frame.columns.drop(["task", "error"]):
-        low, high = float(frame[name].min()), float(frame[name].max())
-        if name == "max_depth_index":
-            space.add(Integer(name, (int(low), int(high))))
-        else:
-            space.add(Float(name, (low, high), log=low > 0 and high > 100 * low))
-    return _nearest(frame, "xgboost", "task", space, "error")
-
-
-def _nearest(
-    frame: pd.DataFrame,
-    source: str,
-    group: str,
-    space: ConfigurationSpace,
-    loss: str,
-    *,
-    maximize: bool = False,
-) -> list[Table]:
     return [
         Table.from_frame(
             rows,
-            name=f"{source}/{name}",
-            loss=loss,
+            name=f"adaboost/{name}",
+            loss="accuracy",
             parameters=list(space),
             space=space,
-            maximize=maximize,
+            maximize=True,
             repeats="mean",
         )
-        for name, rows in frame.groupby(group)
-    ]
-
-
-@cache
-def hpobench_mlp() -> list[Table]:
-    """Multi-layer perceptrons on the full grid of 30 000 configurations, mean of five seeds."""
-    accuracy = _array(_folder() / "hpobench_mlp" / "accuracy_u16.npy.xz") / 10_000
-    return _product("hpobench_mlp", 1.0 - accuracy.mean(axis=2))
-
-
-@cache
-def hpolib_fcnet() -> list[Table]:
-    """Regression networks on the full grid of 62 208 configurations, log10 of the error."""
-    losses = _array(_folder() / "hpolib_fcnet" / "log10_valid_mse_f16.npy.xz").astype(float)
-    return _product("hpolib_fcnet", losses.mean(axis=2))
-
-
-def _product(source: str, losses: np.ndarray) -> list[Table]:
-    described = json.loads((_folder() / source / "space.json").read_text(encoding="utf-8"))
-    grids: dict[str, Sequence[Any]] = described["search_space"]
-    space = ConfigurationSpace()
-    for name, values in grids.items():
-        numbers = all(isinstance(v, int | float) for v in values)
-        make = OrdinalHyperparameter if numbers else Categorical
-        space.add(make(name, list(values)))
-    configs = [dict(zip(grids, v, strict=True)) for v in itertools.product(*grids.values())]
-    names = described["datasets"]
-    first = Table(source, space, configs, losses[0])
-    return [
-        first.with_losses(f"{source}/{name}", row) for name, row in zip(names, losses, strict=True)
-    ]
-
-
-@cache
-def lcdb() -> list[Table]:
-    """20 learners with their learning curves over training rows, seconds of all fits so far."""
-    frame = pd.read_csv(_folder() / "lcdb" / "learning_curves.csv.gz")
-    return [_learning_curves(f"lcdb/{name}", rows) for name, rows in frame.groupby("dataset_id")]
-
-
-def _learning_curves(name: str, rows: pd.DataFrame) -> Table:
-    wide = rows.pivot(index="learner", columns="train_size", values=["valid_acc", "fit_seconds"])
-    loss = pd.DataFrame(1.0 - wide["valid_acc"])
-    spent = pd.DataFrame(wide["fit_seconds"]).fillna(0.0).cumsum(axis=1)
-    space = ConfigurationSpace()
-    space.add(Categorical("learner", list(wide.index)))
-    return Table(
-        name,
-        space,
-        [{"learner": learner} for learner in wide.index],
-        loss.ffill(axis=1).iloc[:, -1].to_numpy(),
-        seconds=spent.iloc[:, -1].to_numpy(),
-        curves=loss.to_numpy(),
-        steps=[float(s) for s in loss.columns],
-        curve_seconds=spent.to_numpy(),
-    )
-
-
-SOURCES: dict[str, Callable[[], list[Table]]] = {
-    "svm_grid": svm_grid,
-    "oboe": oboe,
-    "adaboost": adaboost,
-    "xgboost": xgboost,
-    "hpobench_mlp": hpobench_mlp,
-    "hpolib_fcnet": hpolib_fcnet,
-    "lcdb": lcdb,
-}
+        for name, rows in frame.groupby("task_id")
+    ][::every]

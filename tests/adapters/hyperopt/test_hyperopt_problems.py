@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import ei_per_second, gbqr
 from hyperopt import Trials, fmin, hp, space_eval
+from hyperopt_functions import FUNCTIONS
 
-_PATH = Path(__file__).resolve().parents[3] / "examples" / "benchmarks" / "hyperopt_functions.py"
-
-
-def _module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(_PATH.stem, _PATH)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[_PATH.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-FUNCTIONS: dict[str, Any] = _module().FUNCTIONS
 #: Trials, and the loss that they must get below. The losses are near those that Hyperopt's tests
 #: of simulated annealing ask for; the trials are as few as seed 0 needs.
 THRESHOLDS = {

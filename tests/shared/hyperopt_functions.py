@@ -1,6 +1,5 @@
 """Problems that try a search: one for each difficulty that Hyperopt's own tests are about.
 
-Not an example by itself: ``benchmark_hyperopt.py`` and the tests search what is declared here.
 Each has a search space, a loss, made anew with a seed since some are noisy, and its least loss
 (the mean of it where it is noisy).
 """
