@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.surrogates.base import FloatArray, Surrogate, seeded, validated
-from automl_plugins.surrogates.distance_aware import DistanceAware, squared_distances
+from automl_plugins.surrogates.distance_aware import DistanceAware, gaps_to, typical_gap
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 
 Earlier = Callable[[FloatArray], FloatArray]
@@ -105,11 +105,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             self.surrogate_ = seeded(own, self.random_state).fit(X, y - self.vote_ * p)
             self._points = np.nan_to_num(X, nan=_INACTIVE)
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
-            self._scale = 1.0
-            if len(y) > 1:
-                between = squared_distances(self._points, self._points)
-                np.fill_diagonal(between, np.inf)
-                self._scale = float(np.median(np.sqrt(between.min(axis=1)))) or 1.0
+            self._scale = typical_gap(self._points)
         self.shares_: Mapping[str, float] = {self.name: self.vote_} if self.earlier else {}
         return self
 
@@ -122,8 +118,8 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         mean, std = self.surrogate_.predict(X)
         if self.vote_ > 0.0:
             mean = mean + self.vote_ * self._predicted(X)
-            near = squared_distances(np.nan_to_num(X, nan=_INACTIVE), self._points).min(axis=1)
-            std = np.hypot(std, self._spread * np.minimum(1.0, np.sqrt(near) / self._scale))
+            gaps = gaps_to(self._points, np.nan_to_num(X, nan=_INACTIVE))
+            std = np.hypot(std, self._spread * np.minimum(1.0, gaps / self._scale))
         return mean, std
 
     def check_arguments(self) -> None:

@@ -60,19 +60,14 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         self.flagged_ = np.full(X.shape[1], bool(np.isnan(X).any()))
         self.points_ = _embed(X[nearest_best], self.flagged_)
         self.spread_ = float(y.std())
-        self.scale_ = 1.0
-        if len(X) > 1:
-            between = squared_distances(self.points_, self.points_)
-            np.fill_diagonal(between, np.inf)
-            gaps = np.sqrt(between.min(axis=1))
-            self.scale_ = float(np.median(gaps)) or 1.0
+        self.scale_ = typical_gap(self.points_)
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) at ``X`` (m, f)."""
         X, _ = validated(X)
         mean, std = self.surrogate_.predict(X)
-        gaps = np.sqrt(squared_distances(_embed(X, self.flagged_), self.points_).min(axis=1))
+        gaps = gaps_to(self.points_, _embed(X, self.flagged_))
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
@@ -104,7 +99,21 @@ def _embed(X: FloatArray, flagged: npt.NDArray[np.bool_]) -> FloatArray:
     return np.hstack([np.where(inactive, _INACTIVE, X), inactive[:, flagged]])
 
 
-def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+def typical_gap(points: FloatArray) -> float:
+    """Median distance between a point (n, f) and its nearest neighbour; 1 where it is 0."""
+    if len(points) < 2:
+        return 1.0
+    between = _squared_distances(points, points)
+    np.fill_diagonal(between, np.inf)
+    return float(np.median(np.sqrt(between.min(axis=1)))) or 1.0
+
+
+def gaps_to(points: FloatArray, X: FloatArray) -> FloatArray:
+    """Distance (m,) of each row of ``X`` (m, f) to the nearest of ``points`` (n, f)."""
+    return np.asarray(np.sqrt(_squared_distances(X, points).min(axis=1)))
+
+
+def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """Squared Euclidean distances (m, n) of ``a`` (m, f) and ``b`` (n, f), never negative."""
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
     return np.asarray(np.maximum(square, 0.0))

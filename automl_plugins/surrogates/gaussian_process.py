@@ -7,87 +7,28 @@ for Machine Learning" (MIT Press, 2006). Notation of this module::
 
     X      features, shape (n, f); after imputation and with activity flags, shape (n, d)
     z      standardised losses, shape (n,)
-    theta  logarithms of constant, length scales and noise variance, shape (d + 2,)
-    K      kernel matrix with noise on its diagonal, shape (n, n)
-    L      lower Cholesky factor of K
-    alpha  K^-1 z, shape (n,)
 """
 
 from __future__ import annotations
 
-from math import log, pi
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardised, validated
+from automl_plugins.surrogates.stationary import complete_inputs, informative_rows, log_likelihood
 
 CONSTANT_BOUNDS = (0.01, 1000.0)  # thesis 4.1.2
 LENGTH_SCALE_BOUNDS = (0.01, 100.0)  # thesis 4.1.2
 # The lower bound keeps K positive definite in float64: its condition number is at most
 # n * 1000 / 1e-6, duplicates included. The upper one explains all of the variance as noise.
 NOISE_BOUNDS = (1e-6, 1.0)
-
-
-def log_marginal_likelihood(
-    theta: FloatArray, X: FloatArray, z: FloatArray
-) -> tuple[float, FloatArray]:
-    """Log marginal likelihood of constant x Matern-5/2 + noise, and its gradient.
-
-    ``log p(z | X, theta) = -z' K^-1 z / 2 - log |K| / 2 - n log(2 pi) / 2`` (RW eq. 2.30). It is
-    scikit-learn's number, at a small part of its cost: the derivatives with respect to the length
-    scales are summed without an array of shape (n, n, d).
-
-    Args:
-        theta: Natural logarithms of constant, d length scales and noise variance (d + 2,).
-        X: Inputs without NaN (n, d).
-        z: Targets (n,).
-
-    Returns:
-        The value and its gradient with respect to ``theta`` (d + 2,).
-    """
-    constant, noise = np.exp(theta[[0, -1]])
-    # Centred, so that the last sum below does not cancel for columns far from 0.
-    U = (X - X.mean(axis=0)) / np.exp(theta[1:-1])
-    r = np.sqrt(5.0) * cdist(U, U)
-    decay = constant * np.exp(-r)
-    signal = decay * (1.0 + r + r**2 / 3.0)  # RW eq. 4.17
-    L = cholesky(signal + noise * np.eye(len(z)), lower=True, check_finite=False)
-    alpha = cho_solve((L, True), z, check_finite=False)
-    value = -0.5 * z @ alpha - np.log(np.diag(L)).sum() - 0.5 * len(z) * log(2.0 * pi)
-    # RW eq. 5.9: the derivative is tr(W dK/dtheta) / 2 with W = alpha alpha' - K^-1.
-    W = np.outer(alpha, alpha) - cho_solve((L, True), np.eye(len(z)), check_finite=False)
-    # dK_ij / dlog(l_k) = M_ij (u_ik - u_jk)^2, and M is symmetric.
-    M = W * decay * (1.0 + r) * (5.0 / 3.0)
-    d_scales = M.sum(axis=1) @ U**2 - np.sum(U * (M @ U), axis=0)
-    d_constant, d_noise = 0.5 * np.sum(W * signal), 0.5 * noise * np.trace(W)
-    return float(value), np.concatenate([[d_constant], d_scales, [d_noise]])
-
-
-def informative_rows(y: FloatArray, limit: int) -> npt.NDArray[np.intp]:
-    """Choose at most ``limit`` of the rows with losses ``y`` (n,).
-
-    The better half of the limit are the rows with the lowest losses, because the optimum is sought
-    near them; the others are evenly spaced in the ranking of the rest, the worst row included, so
-    that the model still knows where not to look. Equal losses rank in the order of the rows.
-
-    Returns:
-        Row numbers, ascending.
-    """
-    order = np.argsort(y, kind="stable")
-    if len(y) <= limit:
-        return np.sort(order)
-    n_best = limit // 2
-    spread = np.linspace(len(y) - 1, n_best, limit - n_best).round().astype(np.intp)
-    return np.sort(np.concatenate([order[:n_best], order[spread]]))
 
 
 class GaussianProcess(BaseEstimator):  # type: ignore[misc]
@@ -140,7 +81,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         rows = informative_rows(y, self.max_rows)
         self.flagged_ = np.flatnonzero(np.isnan(X[rows]).any(axis=0))
-        inputs, z = self._inputs(X[rows]), z[rows]
+        inputs, z = complete_inputs(X[rows], self.flagged_), z[rows]
         kernel = ConstantKernel(1.0, CONSTANT_BOUNDS) * Matern(
             np.ones(inputs.shape[1]), LENGTH_SCALE_BOUNDS, nu=2.5
         ) + WhiteKernel(0.01, NOISE_BOUNDS)
@@ -172,7 +113,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         X, _ = validated(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
-        model, inputs = self.regressor_, self._inputs(X)
+        model, inputs = self.regressor_, complete_inputs(X, self.flagged_)
         signal = model.kernel_.k1  # without the noise
         K_query = signal(inputs, model.X_train_)  # (m, n)
         mean = K_query @ model.alpha_  # RW eq. 2.25
@@ -181,11 +122,6 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         # 0 is for rounding at a training row with little noise.
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * std
-
-    def _inputs(self, X: FloatArray) -> FloatArray:
-        """Impute ``X`` (n, f) and append the activity flags, giving (n, d)."""
-        missing = np.isnan(X)
-        return np.hstack([np.where(missing, 0.5, X), ~missing[:, self.flagged_]])
 
     def _best_theta(
         self, kernel: Any, inputs: FloatArray, z: FloatArray, rng: np.random.Generator
@@ -198,9 +134,12 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         )
         # A column that is constant so far gives no slope: its length scale stays at 1.
         starts[:, 1:-1][:, np.ptp(inputs, axis=0) == 0] = 0.0
+        Z = z[:, None]
         ends = [
             minimize(
-                lambda theta: tuple(-part for part in log_marginal_likelihood(theta, inputs, z)),
+                lambda theta: tuple(
+                    -part for part in log_likelihood(theta, inputs, Z, "matern52")
+                ),
                 start,
                 jac=True,
                 bounds=kernel.bounds,

@@ -41,6 +41,24 @@ def complete_inputs(X: FloatArray, flagged: npt.NDArray[np.intp]) -> FloatArray:
     return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])
 
 
+def informative_rows(y: FloatArray, limit: int) -> npt.NDArray[np.intp]:
+    """Choose at most ``limit`` of the rows with losses ``y`` (n,).
+
+    The better half of the limit are the rows with the lowest losses, because the optimum is sought
+    near them; the others are evenly spaced in the ranking of the rest, the worst row included, so
+    that the model still knows where not to look. Equal losses rank in the order of the rows.
+
+    Returns:
+        Row numbers, ascending.
+    """
+    order = np.argsort(y, kind="stable")
+    if len(y) <= limit:
+        return np.sort(order)
+    n_best = limit // 2
+    spread = np.linspace(len(y) - 1, n_best, limit - n_best).round().astype(np.intp)
+    return np.sort(np.concatenate([order[:n_best], order[spread]]))
+
+
 def correlation(A: FloatArray, B: FloatArray, scales: FloatArray, kernel: Kernel) -> FloatArray:
     """Correlations (n, m) of the rows of ``A`` (n, d) and ``B`` (m, d).
 
@@ -65,7 +83,8 @@ def log_likelihood(
     """Log marginal likelihood of all tasks together, and its gradient.
 
     The tasks are independent given ``theta``, so their log likelihoods (RW eq. 2.30) add up, and
-    one factorisation serves them all.
+    one factorisation serves them all. The derivatives with respect to the length scales are
+    summed without an array of shape (n, n, d).
 
     Returns:
         The value and its gradient with respect to ``theta`` (d + 2,).
@@ -74,21 +93,20 @@ def log_likelihood(
     constant, noise = np.exp(theta[[0, -1]])
     # Centred, so that the last sum below does not cancel for columns far from 0.
     U = (X - X.mean(axis=0)) / np.exp(theta[1:-1])
-    squares = cdist(U, U, "sqeuclidean")
     if kernel == "se":
-        signal = slope = constant * np.exp(-0.5 * squares)
+        signal = constant * np.exp(-0.5 * cdist(U, U, "sqeuclidean"))
     else:
-        r = np.sqrt(5.0 * squares)
+        r = np.sqrt(5.0) * cdist(U, U)
         decay = constant * np.exp(-r)
-        signal, slope = decay * (1.0 + r + r**2 / 3.0), decay * (1.0 + r) * (5.0 / 3.0)
+        signal = decay * (1.0 + r + r**2 / 3.0)
     L = cholesky(signal + noise * np.eye(n), lower=True, check_finite=False)
     alpha = cho_solve((L, True), Z, check_finite=False)
     log_det = 2.0 * np.log(np.diag(L)).sum()
-    value = -0.5 * (np.sum(Z * alpha) + n_tasks * (log_det + n * log(2.0 * pi)))
+    value = -0.5 * np.vdot(Z, alpha) - 0.5 * n_tasks * log_det - 0.5 * n_tasks * n * log(2.0 * pi)
     # RW eq. 5.9 summed over the tasks: tr(W dK/dtheta) / 2, W = sum_t alpha_t alpha_t' - T K^-1.
     W = alpha @ alpha.T - n_tasks * cho_solve((L, True), np.eye(n), check_finite=False)
-    # dK_ij / dlog(l_k) = slope_ij (u_ik - u_jk)^2, and W * slope is symmetric.
-    M = W * slope
+    # W_ij dK_ij / dlog(l_k) = M_ij (u_ik - u_jk)^2, and M is symmetric.
+    M = W * signal if kernel == "se" else W * decay * (1.0 + r) * (5.0 / 3.0)
     d_scales = M.sum(axis=1) @ U**2 - np.sum(U * (M @ U), axis=0)
     d_constant, d_noise = 0.5 * np.sum(W * signal), 0.5 * noise * np.trace(W)
     return float(value), np.concatenate([[d_constant], d_scales, [d_noise]])

@@ -21,14 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.surrogates.base import FloatArray, check_integer, validated
 from automl_plugins.surrogates.evidence_average import Candidate, EvidenceAverage, uninformed
-from automl_plugins.surrogates.gaussian_process import informative_rows
 from automl_plugins.surrogates.rank_agreement import (
     Ties,
     discordance,
     epanechnikov,
     meta_feature_distance,
 )
-from automl_plugins.surrogates.stationary import Kernel
+from automl_plugins.surrogates.stationary import Kernel, informative_rows
 from automl_plugins.surrogates.two_stage_sources import Sources
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins.records.scores import regret
 from automl_plugins.surrogates.base import FloatArray, check_integer
-from automl_plugins.surrogates.gaussian_process import informative_rows
 from automl_plugins.surrogates.stationary import (
     KERNELS,
     Kernel,
     complete_inputs,
     correlation,
     fit_shared,
+    informative_rows,
 )
 
 if TYPE_CHECKING:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from automl_plugins.proposers.targets import transform
 from automl_plugins.surrogates import Blended, DistanceAware, QuantileBoosting
@@ -145,13 +143,6 @@ def test_few_or_constant_observations(n: int) -> None:
         assert (np.argsort(mean) == np.argsort(first_column(NEW))).all()
 
 
-def test_inactive_parameters() -> None:
-    holes = X.copy()
-    holes[::2, 1] = np.nan
-    mean, std = Blended(first_column).fit(holes, Y).predict(holes)
-    assert np.isfinite(mean).all() and np.isfinite(std).all()
-
-
 def test_copies_predict_the_same() -> None:
     model = Blended(first_column, patience=5.0, random_state=2).fit(X, Y)
     expected = model.predict(NEW)
@@ -163,16 +154,3 @@ def test_copies_predict_the_same() -> None:
         np.testing.assert_array_equal(other.predict(NEW), expected)
     assert isinstance(model, Surrogate)
     assert model.surrogate is None  # the argument stays what was given
-
-
-@pytest.mark.parametrize("options", [{"patience": 0.0}, {"caution": -1.0}, {"caution": np.inf}])
-def test_illegal_arguments(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be positive and finite"):
-        Blended(first_column, **options).fit(X, Y)
-
-
-def test_bad_data_and_order() -> None:
-    with pytest.raises(NotFittedError):
-        Blended(first_column).predict(NEW)
-    with pytest.raises(ValueError, match="y must be finite"):
-        Blended(first_column).fit(X, np.append(Y[:-1], np.nan))

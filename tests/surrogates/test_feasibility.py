@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from typing import Any
-
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.feasibility import Feasibility
@@ -160,61 +154,3 @@ def test_inactive_where_none_was_before() -> None:
 
 
 # Manners
-
-
-def test_same_seed_same_output() -> None:
-    X, y = circle()
-    first, second, other = (
-        Feasibility(random_state=seed).fit(X, y).predict(GRID @ [[1.0, 1.0]]) for seed in (4, 4, 5)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, other)
-
-
-def test_a_second_fit_forgets_the_first() -> None:
-    X, y = circle()
-    model = Feasibility(random_state=0).fit(X, y)
-    assert np.ptp(model.predict(X)) > 0.5
-    np.testing.assert_allclose(model.fit(X, np.ones(300, dtype=bool)).predict(X), 301 / 302)
-
-
-def test_can_be_cloned_and_copied() -> None:
-    X, y = circle()
-    model = Feasibility(prior=0.3, random_state=0)
-    assert clone(model).get_params() == model.get_params()
-    assert model.fit(X, y) is model
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.empty((0, 1)), np.empty(0, dtype=bool), r"X must have shape \(n, f\) with n, f >= 1"),
-        (np.zeros(2), np.ones(2, dtype=bool), r"X must have shape \(n, f\)"),
-        (np.zeros((2, 1)), np.ones(3, dtype=bool), r"must have shape \(2,\) to match X"),
-        (np.full((2, 1), np.inf), np.ones(2, dtype=bool), r"X must not hold infinities"),
-    ],
-)
-def test_data_that_are_refused(X: FloatArray, y: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Feasibility().fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_trees": 0}, r"n_trees must be an integer >= 1, got 0"),
-        ({"n_trees": 2.0}, r"n_trees must be an integer >= 1, got 2\.0"),
-        ({"prior": 0.0}, r"prior must be finite and > 0, got 0\.0"),
-        ({"prior": float("nan")}, r"prior must be finite and > 0, got nan"),
-    ],
-)
-def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Feasibility(**arguments).fit(*circle(5))
-
-
-def test_predict_comes_after_fit() -> None:
-    with pytest.raises(NotFittedError):
-        Feasibility().predict(GRID)

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-from math import log, pi
-
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate
+from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.gaussian_process import (
-    CONSTANT_BOUNDS,
-    LENGTH_SCALE_BOUNDS,
-    NOISE_BOUNDS,
     GaussianProcess,
-    informative_rows,
-    log_marginal_likelihood,
 )
 
 
@@ -49,68 +36,6 @@ def kernel_matrix(A: FloatArray, B: FloatArray, theta: FloatArray) -> FloatArray
 # Hand-computed values and independent implementations
 
 
-def test_likelihood_of_one_row_by_hand() -> None:
-    # K = 2 + 0.5: the density of N(0, 2.5) at 3
-    value, gradient = log_marginal_likelihood(
-        np.log([2.0, 1.0, 0.5]), np.array([[0.3]]), np.array([3.0])
-    )
-    assert value == pytest.approx(-0.5 * 9.0 / 2.5 - 0.5 * log(2.0 * pi * 2.5))
-    slope = 0.5 * (9.0 / 2.5**2 - 1.0 / 2.5)
-    np.testing.assert_allclose(gradient, [2.0 * slope, 0.0, 0.5 * slope], atol=1e-15)
-
-
-@pytest.mark.parametrize("d", [1, 4])
-@pytest.mark.parametrize("seed", range(5))
-def test_likelihood_and_gradient_are_those_of_scikit_learn(d: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    X, z = rng.random((15, d)), rng.normal(size=15)
-    kernel = ConstantKernel(1.0, CONSTANT_BOUNDS) * Matern(
-        np.ones(d), LENGTH_SCALE_BOUNDS, nu=2.5
-    ) + WhiteKernel(1.0, NOISE_BOUNDS)
-    theta = rng.uniform(-2.0, 2.0, size=d + 2)
-    regressor = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, z)
-    expected, expected_gradient = regressor.log_marginal_likelihood(theta, eval_gradient=True)
-    value, gradient = log_marginal_likelihood(theta, X, z)
-    assert value == pytest.approx(expected, rel=1e-10)
-    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8, atol=1e-8)
-
-
-def test_gradient_of_the_likelihood_is_its_slope() -> None:
-    X, z = sample(12)
-    theta = np.log([1.5, 0.4, 0.7, 2.0, 0.1])
-    slope = approx_fprime(theta, lambda t: log_marginal_likelihood(t, X, z)[0], 1e-6)
-    np.testing.assert_allclose(log_marginal_likelihood(theta, X, z)[1], slope, rtol=1e-4)
-
-
-def test_gradient_survives_columns_far_from_zero() -> None:
-    X, z = sample(12)
-    theta = np.log([1.5, 0.4, 0.7, 2.0, 0.1])
-    _, expected = log_marginal_likelihood(theta, X, z)
-    _, shifted = log_marginal_likelihood(theta, X + 1e6, z)
-    np.testing.assert_allclose(shifted, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("missing", [False, True])
-def test_posterior_by_solving_the_linear_systems(missing: bool) -> None:
-    X, y = sample(noise=0.1, missing=missing)
-    Q, _ = sample(7, seed=1, missing=True)
-    model = GaussianProcess(random_state=0).fit(X, y)
-    mean, std = model.predict(Q)
-
-    def inputs(A: FloatArray) -> FloatArray:
-        filled = np.where(np.isnan(A), 0.5, A)
-        return np.column_stack([filled, ~np.isnan(A[:, 1])]) if missing else filled
-
-    theta = model.regressor_.kernel_.theta
-    z = (y - y.mean()) / y.std()
-    K = kernel_matrix(inputs(X), inputs(X), theta) + np.exp(theta[-1]) * np.eye(len(X))
-    K_query = kernel_matrix(inputs(Q), inputs(X), theta)
-    expected = K_query @ np.linalg.solve(K, z)
-    variance = np.exp(theta[0]) - np.diag(K_query @ np.linalg.solve(K, K_query.T))
-    np.testing.assert_allclose(mean, y.mean() + y.std() * expected, rtol=1e-7)
-    np.testing.assert_allclose(std, y.std() * np.sqrt(variance), rtol=1e-6)
-
-
 def test_std_is_that_of_scikit_learn_without_the_noise() -> None:
     X, y = sample(noise=0.2)
     model = GaussianProcess(random_state=0).fit(X, y)
@@ -123,25 +48,6 @@ def test_std_is_that_of_scikit_learn_without_the_noise() -> None:
     np.testing.assert_allclose(std, y.std() * np.sqrt(z_std**2 - noise))
 
 
-def test_informative_rows_by_hand() -> None:
-    # In order of loss: rows 5, 1, 3, 4, 2, 0; the best two, then ranks 5 and 2.
-    y = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
-    np.testing.assert_array_equal(informative_rows(y, 4), [0, 1, 3, 5])
-    np.testing.assert_array_equal(informative_rows(y, 6), np.arange(6))
-    np.testing.assert_array_equal(informative_rows(np.zeros(3), 9), np.arange(3))
-
-
-@pytest.mark.parametrize("limit", [2, 3, 10, 29])
-@pytest.mark.parametrize("n", [30, 31, 97])
-def test_informative_rows_are_distinct_and_hold_both_ends(n: int, limit: int) -> None:
-    y = np.random.default_rng(n).normal(size=n)
-    rows = informative_rows(y, limit)
-    assert len(set(rows.tolist())) == len(rows) == limit
-    best = np.argsort(y)[: limit // 2]
-    assert set(best.tolist()) <= set(rows.tolist())
-    assert np.argmax(y) in rows
-
-
 # Fit
 
 
@@ -152,14 +58,6 @@ def test_more_starts_are_never_worse() -> None:
         model = GaussianProcess(n_restarts=n_restarts, random_state=0).fit(X, y)
         values.append(model.regressor_.log_marginal_likelihood_value_)
     assert values == sorted(values)
-
-
-def test_search_improves_on_its_first_start() -> None:
-    X, y = sample(noise=0.1)
-    z = (y - y.mean()) / y.std()
-    first, _ = log_marginal_likelihood(np.log([1.0, 1.0, 1.0, 1.0, 0.01]), X, z)
-    model = GaussianProcess(n_restarts=0).fit(X, y)
-    assert model.regressor_.log_marginal_likelihood_value_ > first + 1.0
 
 
 @pytest.mark.parametrize("noise", [0.0, 10.0])
@@ -311,80 +209,3 @@ def test_column_of_nothing_but_missing_values() -> None:
     present = X.copy()
     present[:, 2] = 0.5
     assert (model.predict(present)[1] > std).all()
-
-
-# Contract
-
-
-def test_same_seed_same_output() -> None:
-    X, y = sample(noise=0.1, missing=True)
-    first = GaussianProcess(random_state=5).fit(X, y).predict(X)
-    np.testing.assert_array_equal(GaussianProcess(random_state=5).fit(X, y).predict(X), first)
-    generator = np.random.default_rng(5)
-    np.testing.assert_array_equal(
-        GaussianProcess(random_state=generator).fit(X, y).predict(X), first
-    )
-
-
-@pytest.mark.parametrize("seed", [None, 0])
-def test_global_generator_is_left_alone(seed: int | None) -> None:
-    before = pickle.dumps(np.random.get_state())  # noqa: NPY002
-    GaussianProcess(random_state=seed).fit(*sample()).predict(sample()[0])
-    assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
-
-
-def test_data_are_left_alone() -> None:
-    X, y = sample(missing=True)
-    X_before, y_before = X.copy(), y.copy()
-    GaussianProcess(random_state=0).fit(X, y).predict(X)
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(y, y_before)
-
-
-def test_clone_and_pickle() -> None:
-    X, y = sample(missing=True)
-    model = GaussianProcess(n_restarts=1, max_rows=20, random_state=0)
-    assert model.get_params() == {"n_restarts": 1, "max_rows": 20, "random_state": 0}
-    assert model.fit(X, y) is model
-    expected = model.predict(X)
-    np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
-
-
-def test_is_a_surrogate() -> None:
-    assert isinstance(GaussianProcess(), Surrogate)
-    mean, std = GaussianProcess(random_state=0).fit(*sample()).predict(sample()[0])
-    assert mean.shape == std.shape == (25,)
-    assert mean.dtype == std.dtype == np.float64
-
-
-def test_predict_before_fit() -> None:
-    with pytest.raises(NotFittedError):
-        GaussianProcess().predict(np.zeros((1, 2)))
-
-
-def test_wrong_number_of_columns() -> None:
-    model = GaussianProcess(random_state=0).fit(*sample())
-    with pytest.raises(ValueError, match="X must have 3 columns, got 2"):
-        model.predict(np.zeros((2, 2)))
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (GaussianProcess(n_restarts=-1), "n_restarts must be an integer >= 0, got -1"),
-        (GaussianProcess(max_rows=1), "max_rows must be an integer >= 2, got 1"),
-        (GaussianProcess(max_rows=9.5), "max_rows must be an integer >= 2, got 9.5"),  # type: ignore[arg-type]
-    ],
-)
-def test_illegal_arguments_are_named(model: GaussianProcess, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        model.fit(*sample())
-
-
-def test_illegal_data() -> None:
-    X, y = sample()
-    with pytest.raises(ValueError, match="y must be finite"):
-        GaussianProcess().fit(X, np.where(y > 0, y, np.nan))
-    with pytest.raises(ValueError, match="infinities"):
-        GaussianProcess().fit(np.where(X > 0.5, X, np.inf), y)

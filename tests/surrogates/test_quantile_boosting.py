@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from typing import Any, get_args
+from typing import get_args
 
 import lightgbm
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate
+from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, Form, QuantileBoosting, boost
 
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -181,20 +177,6 @@ def test_min_leaf_rows_counts_rows() -> None:
 
 
 @every_form
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_few_rows(form: Form, n: int) -> None:
-    X, y = sample(n)
-    fresh, _ = sample(20, seed=1)
-    for seed in range(5):
-        mean, std = QuantileBoosting(form=form, random_state=seed).fit(X, y).predict(fresh)
-        assert mean.shape == std.shape == (20,)
-        assert np.isfinite(mean).all()
-        assert np.isfinite(std).all()
-        assert (std >= 0).all()
-        assert y.min() - 1e-6 <= mean.min() <= mean.max() <= y.max() + 1e-6
-
-
-@every_form
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e300, 1e-300])
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_constant_losses_are_predicted_exactly(form: Form, value: float, n: int) -> None:
@@ -212,23 +194,6 @@ def test_two_values(form: Form) -> None:
     np.testing.assert_allclose(mean, y, atol=0.05)
 
 
-def test_a_second_fit_forgets_the_first() -> None:
-    X, y = sample()
-    model = QuantileBoosting(random_state=0).fit(X, y)
-    assert np.isnan(model.constant_)
-    assert (model.fit(X, np.ones(60)).predict(X)[0] == 1.0).all()
-    again = model.fit(X, y).predict(X)[0]
-    np.testing.assert_array_equal(again, QuantileBoosting(random_state=0).fit(X, y).predict(X)[0])
-
-
-@every_form
-def test_duplicates_of_a_configuration(form: Form) -> None:
-    X, y = np.zeros((20, 2)), np.arange(20.0)
-    mean, _ = QuantileBoosting(form=form, random_state=0).fit(X, y).predict(X)
-    assert np.ptp(mean) == 0.0
-    assert 0.0 <= mean[0] <= 19.0
-
-
 # Missing values
 
 
@@ -244,14 +209,6 @@ def test_missing_features(form: Form) -> None:
     assert mean[::2].min() > mean[1::2].max()
     nowhere = np.full((3, 3), np.nan)
     assert np.isfinite(model.predict(nowhere)[0]).all()
-
-
-@every_form
-def test_a_feature_that_is_always_missing(form: Form) -> None:
-    X, y = sample(30)
-    X[:, 2] = np.nan
-    mean, _ = QuantileBoosting(form=form, random_state=0).fit(X, y).predict(X)
-    assert len(np.unique(mean)) > 4
 
 
 # Invariances
@@ -289,20 +246,6 @@ def test_an_offset_moves_the_predictions(form: Form, offset: float) -> None:
 # Randomness
 
 
-@every_form
-def test_same_seed_same_output(form: Form) -> None:
-    X, y = sample()
-    first = QuantileBoosting(form=form, random_state=5).fit(X, y).predict(X)
-    second = QuantileBoosting(form=form, random_state=5).fit(X, y).predict(X)
-    np.testing.assert_array_equal(first, second)
-
-
-def test_another_seed_is_another_ensemble() -> None:
-    X, y = sample()
-    first, second = (QuantileBoosting(random_state=s).fit(X, y).predict(X)[0] for s in (0, 1))
-    assert not np.array_equal(first, second)
-
-
 # Manners
 
 
@@ -323,40 +266,6 @@ def test_settings_of_the_thesis() -> None:
     assert leaves.max() <= 7
 
 
-@every_form
-def test_is_a_surrogate(form: Form) -> None:
-    model = QuantileBoosting(form=form)
-    assert isinstance(model, Surrogate)
-    X, y = sample()
-    assert model.fit(X, y) is model
-    mean, std = model.predict(X.tolist())
-    assert mean.dtype == std.dtype == np.float64
-    assert mean.shape == std.shape == (60,)
-
-
-@pytest.mark.parametrize("model", [QuantileBoosting(), QuantileBoosting.thesis(random_state=1)])
-def test_clone_has_the_same_settings(model: QuantileBoosting) -> None:
-    again = clone(model)
-    assert again is not model
-    assert again.get_params() == model.get_params()
-
-
-@every_form
-def test_copies_predict_the_same(form: Form) -> None:
-    X, y = sample()
-    model = QuantileBoosting(form=form, random_state=0).fit(X, y)
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_data_are_left_alone() -> None:
-    X, y = sample()
-    before = X.copy(), y.copy()
-    QuantileBoosting(random_state=0).fit(X, y).predict(X)
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(y, before[1])
-
-
 def test_boost_is_lightgbm_train() -> None:
     X, y = sample(100)
     parameters = {"objective": "regression", "num_leaves": 4, **SMALL_DATA}
@@ -365,55 +274,3 @@ def test_boost_is_lightgbm_train() -> None:
     np.testing.assert_allclose(
         np.asarray(ours.predict(X)), np.asarray(theirs.predict(X)), rtol=1e-12
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"form": "quantile"}, r"form must be 'bound', 'three_quantile' or 'ensemble', got 'quan"),
-        ({"alpha": 0.0}, r"alpha must lie in \(0, 1\), got 0\.0"),
-        ({"alpha": 1.0}, r"alpha must lie in \(0, 1\), got 1\.0"),
-        ({"alpha": float("nan")}, r"alpha must lie in \(0, 1\), got nan"),
-        ({"n_models": 0}, r"n_models must be >= 1, got 0"),
-        ({"n_trees": 0}, r"n_trees must be >= 1, got 0"),
-        ({"num_leaves": 1}, r"num_leaves must be >= 2, got 1"),
-        ({"min_leaf_rows": 0}, r"min_leaf_rows must be >= 1, got 0"),
-        ({"learning_rate": 0.0}, r"learning_rate must be > 0, got 0\.0"),
-        ({"learning_rate": float("nan")}, r"learning_rate must be > 0, got nan"),
-    ],
-)
-def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        QuantileBoosting(**arguments).fit(*sample())
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.zeros(3), np.zeros(3), r"X must have shape \(n, f\)"),
-        (np.empty((0, 2)), np.empty(0), r"X must have shape \(n, f\) with n, f >= 1"),
-        (np.empty((2, 0)), np.zeros(2), r"X must have shape \(n, f\) with n, f >= 1"),
-        (np.full((2, 1), np.inf), np.zeros(2), r"X must not hold infinities"),
-        (np.zeros((2, 1)), np.zeros(3), r"y must have shape \(2,\) to match X, got \(3,\)"),
-        (np.zeros((2, 1)), np.zeros((2, 1)), r"y must have shape \(2,\)"),
-        (np.zeros((2, 1)), np.array([0.0, np.nan]), r"y must be finite, got nan in row 1"),
-        (np.zeros((2, 1)), np.array([-np.inf, 0.0]), r"y must be finite, got -inf in row 0"),
-    ],
-)
-def test_data_that_are_refused(X: FloatArray, y: FloatArray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        QuantileBoosting().fit(X, y)
-
-
-def test_queries_that_are_refused() -> None:
-    model = QuantileBoosting().fit(*sample())
-    with pytest.raises(ValueError, match=r"X must have shape \(n, f\)"):
-        model.predict(np.zeros(3))
-    with pytest.raises(ValueError, match=r"X must not hold infinities"):
-        model.predict(np.full((1, 3), np.inf))
-
-
-@every_form
-def test_predict_comes_after_fit(form: Form) -> None:
-    with pytest.raises(NotFittedError):
-        QuantileBoosting(form=form).predict(np.zeros((1, 3)))

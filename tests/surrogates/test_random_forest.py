@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate, standardised
+from automl_plugins.surrogates.base import FloatArray, standardised
 from automl_plugins.surrogates.random_forest import (
     ExtraTrees,
     RandomForest,
@@ -269,15 +267,6 @@ def test_features_may_have_any_scale(make: Factory, scale: float) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
-@every_model
-def test_order_of_queries_does_not_matter(make: Factory) -> None:
-    X, y = sample(missing=True)
-    model = make(random_state=0).fit(X, y)
-    order = np.random.default_rng(1).permutation(len(X))
-    for whole, part in zip(model.predict(X), model.predict(X[order]), strict=True):
-        np.testing.assert_array_equal(whole[order], part)
-
-
 @pytest.mark.parametrize("make", [FACTORIES["extra"], partial(RandomForest, bootstrap=False)])
 def test_order_of_rows_does_not_matter_without_bootstrap(make: Factory) -> None:
     X, y = sample()
@@ -326,17 +315,6 @@ def test_constant_losses(make: Factory, n: int) -> None:
     np.testing.assert_array_equal(mean, 0.1)
     leaf_level = isinstance(model, RandomForest) and model.uncertainty == "leaf"
     np.testing.assert_allclose(std, 0.1 if leaf_level else 0.0)
-
-
-@every_model
-def test_one_row_of_missing_values(make: Factory) -> None:
-    mean, std = (
-        make(random_state=0)
-        .fit(np.full((1, 2), np.nan), np.array([3.0]))
-        .predict(np.array([[0.5, np.nan], [np.nan, np.nan]]))
-    )
-    np.testing.assert_array_equal(mean, 3.0)
-    assert np.isfinite(std).all()
 
 
 @every_model
@@ -412,102 +390,3 @@ def test_one_outlier_of_any_size_stays_finite(make: Factory) -> None:
     mean, std = make(random_state=0).fit(X, y).predict(X)
     assert np.isfinite(mean).all()
     assert np.isfinite(std).all()
-
-
-# Contract
-
-
-@every_model
-def test_same_seed_same_output(make: Factory) -> None:
-    X, y = sample(missing=True)
-    Q, _ = sample(20, seed=1, missing=True)
-    first = make(random_state=5).fit(X, y).predict(Q)
-    np.testing.assert_array_equal(make(random_state=5).fit(X, y).predict(Q), first)
-    assert not np.array_equal(make(random_state=6).fit(X, y).predict(Q), first)
-    assert not np.array_equal(make().fit(X, y).predict(Q), make().fit(X, y).predict(Q))
-
-
-@every_model
-def test_generators_are_accepted(make: Factory) -> None:
-    X, y = sample()
-    Q, _ = sample(20, seed=1)
-    seeded = make(random_state=5).fit(X, y).predict(Q)
-    generated = make(random_state=np.random.default_rng(5)).fit(X, y).predict(Q)
-    np.testing.assert_array_equal(generated, seeded)
-
-
-@every_model
-@pytest.mark.parametrize("seed", [None, 0])
-def test_global_generator_is_left_alone(make: Factory, seed: int | None) -> None:
-    before = pickle.dumps(np.random.get_state())  # noqa: NPY002
-    make(random_state=seed).fit(*sample()).predict(sample()[0])
-    assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
-
-
-@every_model
-def test_data_are_left_alone(make: Factory) -> None:
-    X, y = sample(missing=True)
-    X_before, y_before = X.copy(), y.copy()
-    make(random_state=0).fit(X, y).predict(X)
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(y, y_before)
-
-
-@every_model
-def test_clone_and_pickle(make: Factory) -> None:
-    X, y = sample(missing=True)
-    model = make(random_state=0)
-    assert model.fit(X, y) is model
-    expected = model.predict(X)
-    assert clone(model).get_params() == model.get_params()
-    np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
-
-
-@every_model
-def test_is_a_surrogate(make: Factory) -> None:
-    assert isinstance(make(), Surrogate)
-
-
-@every_model
-def test_predict_before_fit(make: Factory) -> None:
-    with pytest.raises(NotFittedError):
-        make().predict(np.zeros((1, 2)))
-
-
-@every_model
-def test_wrong_number_of_columns(make: Factory) -> None:
-    model = make(random_state=0).fit(*sample())
-    with pytest.raises(ValueError, match="X must have 4 columns, got 3"):
-        model.predict(np.zeros((2, 3)))
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (RandomForest(n_trees=0), "n_trees must be an integer >= 1, got 0"),
-        (RandomForest(n_trees=2.5), "n_trees must be an integer >= 1, got 2.5"),  # type: ignore[arg-type]
-        (RandomForest(max_features=0.0), r"max_features must be in \(0, 1\], got 0.0"),
-        (RandomForest(max_features=1.5), r"max_features must be in \(0, 1\], got 1.5"),
-        (RandomForest(min_samples_split=1), "min_samples_split must be an integer >= 2, got 1"),
-        (RandomForest(min_samples_leaf=0), "min_samples_leaf must be an integer >= 1, got 0"),
-        (RandomForest(variance_floor=-0.1), "variance_floor must be finite and >= 0, got -0.1"),
-        (RandomForest(variance_floor=np.nan), "variance_floor must be finite and >= 0, got nan"),
-        (RandomForest(splitter="worst"), "splitter must be .* got 'worst'"),  # type: ignore[arg-type]
-        (RandomForest(uncertainty="root"), "uncertainty must be .* got 'root'"),  # type: ignore[arg-type]
-        (ExtraTrees(n_trees=-1), "n_trees must be an integer >= 1, got -1"),
-        (ExtraTrees(max_leaves=1), "max_leaves must be an integer >= 2, got 1"),
-    ],
-)
-def test_illegal_arguments_are_named(model: Model, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        model.fit(*sample())
-
-
-@every_model
-def test_illegal_data(make: Factory) -> None:
-    X, y = sample()
-    with pytest.raises(ValueError, match="y must be finite"):
-        make().fit(X, np.where(y > 0, y, np.nan))
-    with pytest.raises(ValueError, match="infinities"):
-        make().fit(np.where(X > 0.5, X, np.inf), y)

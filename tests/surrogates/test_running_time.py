@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate
+from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.running_time import RunningTime
 
 BoolArray = npt.NDArray[np.bool_]
@@ -223,32 +217,6 @@ def test_l1_shrinks() -> None:
     assert spreads[-1] == 0.0
 
 
-def test_same_seed_same_output() -> None:
-    X, _, observed, early = stopped()
-    first = RunningTime(random_state=2).fit(X, observed, early).predict(X)
-    np.testing.assert_array_equal(
-        RunningTime(random_state=2).fit(X, observed, early).predict(X), first
-    )
-
-
-def test_is_a_surrogate_and_can_be_copied() -> None:
-    X, seconds = sample(40)
-    model = RunningTime(random_state=1)
-    assert isinstance(model, Surrogate)
-    assert clone(model).get_params() == model.get_params()
-    assert model.fit(X, seconds) is model
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_data_are_left_alone() -> None:
-    X, _, observed, early = stopped()
-    before = X.copy(), observed.copy(), early.copy()
-    RunningTime().fit(X, observed, early).predict_seconds(X)
-    for array, copied in zip((X, observed, early), before, strict=True):
-        np.testing.assert_array_equal(array, copied)
-
-
 @pytest.mark.parametrize(
     ("X", "seconds", "message"),
     [
@@ -269,25 +237,3 @@ def test_masks_of_another_length_are_refused() -> None:
     for n in (1, 2):
         with pytest.raises(ValueError, match=rf"lower_bound must have shape \(3,\), got \({n},\)"):
             RunningTime().fit(np.zeros((3, 1)), np.ones(3), np.ones(n, dtype=bool))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_trees": 0}, r"n_trees must be an integer >= 1, got 0"),
-        ({"n_trees": 1.5}, r"n_trees must be an integer >= 1, got 1\.5"),
-        ({"num_leaves": 1}, r"num_leaves must be an integer >= 2, got 1"),
-        ({"learning_rate": 0.0}, r"learning_rate must be finite and > 0, got 0\.0"),
-        ({"learning_rate": float("nan")}, r"learning_rate must be finite and > 0, got nan"),
-        ({"l1": -0.1}, r"l1 must be finite and >= 0, got -0\.1"),
-    ],
-)
-def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        RunningTime(**arguments).fit(*sample(5))
-
-
-def test_predict_comes_after_fit() -> None:
-    for predict in (RunningTime().predict, RunningTime().predict_seconds):
-        with pytest.raises(NotFittedError):
-            predict(np.zeros((1, 1)))

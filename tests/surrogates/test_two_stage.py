@@ -280,26 +280,6 @@ def test_on_recorded_runs_the_start_is_good(recorded_runs: ModuleType) -> None:
 # Errors
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"distance": "euclid"}, "distance must be one of 'ranks', 'meta_features', got 'euclid'"),
-        ({"distance": "meta_features"}, "needs the meta-features of the new task"),
-        ({"scale": "log"}, "scale must be one of"),
-        ({"spread": "all"}, "spread must be one of"),
-        ({"ties": "none"}, "ties must be"),
-        ({"bandwidth": 0.0}, "bandwidth must be positive"),
-        ({"bandwidth": np.nan}, "bandwidth must be positive"),
-        ({"own_weight": 0.0}, "own_weight must be positive"),
-        ({"growth": -1.0}, "growth must be at least 0"),
-        ({"max_rows": 1}, "max_rows must be an integer >= 2"),
-    ],
-)
-def test_illegal_options_are_named(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TwoStageTransfer(SOURCES, **options).fit(X, Y)  # type: ignore[arg-type]
-
-
 def test_bad_data_are_refused() -> None:
     with pytest.raises(ValueError, match="2 features, X has 3 columns"):
         TwoStageTransfer(SOURCES).fit(np.zeros((2, 3)), np.zeros(2))

@@ -24,6 +24,7 @@ from automl_plugins.surrogates.stationary import (
     complete_inputs,
     correlation,
     fit_shared,
+    informative_rows,
     log_likelihood,
 )
 
@@ -70,6 +71,15 @@ def test_gradient_against_finite_differences(kernel: Kernel) -> None:
     np.testing.assert_allclose(slope, numeric, rtol=1e-4)
 
 
+def test_likelihood_of_one_row_by_hand() -> None:
+    # K = 2 + 0.5: the density of N(0, 2.5) at 3
+    theta, x, z = np.log([2.0, 1.0, 0.5]), np.array([[0.3]]), np.array([[3.0]])
+    value, gradient = log_likelihood(theta, x, z, "matern52")
+    assert value == pytest.approx(-0.5 * 9.0 / 2.5 - 0.5 * np.log(2.0 * np.pi * 2.5))
+    slope = 0.5 * (9.0 / 2.5**2 - 1.0 / 2.5)
+    np.testing.assert_allclose(gradient, [2.0 * slope, 0.0, 0.5 * slope], atol=1e-15)
+
+
 def test_learnt_hyperparameters_find_what_matters() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
@@ -86,6 +96,21 @@ def test_complete_inputs() -> None:
     np.testing.assert_array_equal(
         complete_inputs(X, np.array([1])), [[1.0, 0.5, 0.0], [0.5, 0.25, 1.0]]
     )
+
+
+@pytest.mark.parametrize(("n", "limit"), [(30, 2), (31, 3), (97, 29), (30, 10)])
+def test_informative_rows_are_distinct_and_hold_both_ends(n: int, limit: int) -> None:
+    y = np.random.default_rng(n).normal(size=n)
+    rows = informative_rows(y, limit)
+    assert len(set(rows.tolist())) == len(rows) == limit
+    assert set(np.argsort(y)[: limit // 2].tolist()) | {int(np.argmax(y))} <= set(rows.tolist())
+
+
+def test_informative_rows_by_hand() -> None:
+    # In order of loss: rows 5, 1, 3, 4, 2, 0; the best two, then ranks 5 and 2.
+    y = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
+    np.testing.assert_array_equal(informative_rows(y, 4), [0, 1, 3, 5])
+    np.testing.assert_array_equal(informative_rows(np.zeros(3), 9), np.arange(3))
 
 
 # Agreement
