@@ -1,11 +1,9 @@
-"""Hyperopt trials read into a memory, and recorded while ``fmin`` goes on."""
+"""Trials as searches and as tasks of a memory, and recorded while ``fmin`` continues."""
 
 from __future__ import annotations
 
-import logging
 import math
-import pickle
-from functools import partial
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,10 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import (
     boasf_fmin,
+    curves,
     meta_dataset_from_trials,
+    optimizer,
+    owns,
     read_task,
     record,
     write_history,
@@ -22,9 +23,10 @@ from automl_plugins.adapters.hyperopt._expression import expression
 from ConfigSpace import ConfigurationSpace
 from effort import Clock
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp, rand
-from known_runs import BrokenStore, FakeStore
+from known_runs import FakeStore
 
 from automl_plugins.records.trial import Status
+from automl_plugins.replay.protocol import Outcome, Problem
 
 SPACE = hp.choice(
     "model",
@@ -63,7 +65,75 @@ def run(fn: Any, trials: Trials, n: int, space: Any = SPACE, **options: Any) -> 
     )
 
 
-# --- reading ---------------------------------------------------------------------------------
+def searched(objective: Any, n: int) -> Trials:
+    trials = Trials()
+    space = {"x": hp.uniform("x", 0, 1), "m": hp.choice("m", [{"y": hp.randint("y", 3)}, 7])}
+    run(objective, trials, n, space)
+    return trials
+
+
+# --- searches ---------------------------------------------------------------------------------
+
+
+def test_what_fmin_did_is_read() -> None:
+    def objective(config: dict[str, Any]) -> float:
+        time.sleep(0.003)
+        return float(config["x"])
+
+    trials = searched(objective, 6)
+    (search,) = curves(trials, table="t", method="m", seed=4)
+    assert (search.table, search.method, search.seed) == ("t", "m", 4)
+    assert search.space is None and search.left_out == ()
+    assert [t.loss for t in search.trials] == trials.losses()
+    assert [t.config["x"] for t in search.trials] == trials.losses()
+    for trial in search.trials:
+        assert trial.status == Status.COMPLETE and trial.step is None
+        assert trial.config["m"] in (0, 1)  # the index of the option
+        assert ("y" in trial.config) == (trial.config["m"] == 0)
+        assert all(type(v) in (int, float) for v in trial.config.values())
+        assert trial.seconds >= 0.002
+    finished = [t.finished for t in search.trials]
+    assert finished == sorted(finished) and finished[-1] >= 0.012
+    assert sum(t.seconds for t in search.trials) <= finished[-1] + 0.006  # whole milliseconds
+
+
+def test_what_has_not_finished_is_left_out() -> None:
+    trials = searched(lambda _: 1.0, 3)
+    trials._dynamic_trials[1]["state"] = 1
+    trials._dynamic_trials[2]["state"] = 0
+    (search,) = curves(trials, table="t", method="m")
+    assert len(search.trials) == 1
+    assert search.left_out == ("1 new trial left out.", "1 running trial left out.")
+
+
+def test_a_replayed_search_comes_back_in_order_of_its_results() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)}, seed=0)
+    search = optimizer("rand").start(Problem(space, seed=0))
+    first, second, third = search.ask(), search.ask(), search.ask()
+    assert first is not None and second is not None and third is not None
+    search.tell(second, Outcome(Status.COMPLETE, 2.0, 0.0, 1.5))
+    search.tell(first, Outcome(Status.FAILED, math.nan, 0.0, 4.0))
+    (read,) = curves(search.trials, table="t", method="m")
+    assert [t.config for t in read.trials] == [second.config, first.config]
+    assert [(t.seconds, t.finished) for t in read.trials] == [(1.5, 1.5), (4.0, 4.0)]
+    assert read.left_out == ("1 running trial left out.",)
+
+
+def test_labels_must_be_given() -> None:
+    for given in ({}, {"table": "t"}, {"method": "m"}):
+        with pytest.raises(ValueError, match="pass table= and method="):
+            curves(Trials(), **given)
+    assert curves(Trials(), table="", method="")[0].trials == []
+
+
+@pytest.mark.parametrize("source", ["trials.pkl", Path("trials.pkl")])
+def test_files_are_not_unpickled(source: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="pickles"):
+        curves(source, table="t", method="m")
+    assert not owns(str(tmp_path))
+
+
+# --- tasks -----------------------------------------------------------------------------------
 
 
 def test_trials_are_a_task() -> None:
@@ -90,24 +160,6 @@ def test_trials_are_a_task() -> None:
             assert task.seconds[i] == 9.0
     assert kinds == {Status.COMPLETE, Status.FAILED}
     assert task.times == pytest.approx(task.times[0], abs=60.0)
-
-
-def test_trials_that_raised_are_failed_ones() -> None:
-    def raises(point: dict[str, Any]) -> float:
-        raise RuntimeError("on purpose")
-
-    trials = Trials()
-    run(raises, trials, 3, catch_eval_exceptions=True)
-    assert read_task(trials, name="t", space=SPACE).status.tolist() == [Status.FAILED] * 3
-
-
-def test_times_are_those_of_the_clock() -> None:
-    import time
-
-    before, trials = time.time(), Trials()
-    run(loss_of, trials, 1)
-    (end,) = read_task(trials, name="t", space=SPACE).times
-    assert before - 0.002 <= end <= time.time()  # whole milliseconds
 
 
 def test_trials_of_a_configuration_space() -> None:
@@ -232,23 +284,6 @@ def test_trials_of_different_spaces_are_different_searches() -> None:
     assert len({search for _, search, _ in store.runs}) == 2
 
 
-def test_recorded_objectives_pickle() -> None:
-    recorded = record(loss_of, FakeStore(), "t")
-    run(recorded, Trials(), 1)
-    copy = pickle.loads(pickle.dumps(recorded))
-    run(copy, Trials(), 2)
-    assert len(copy.recorder.store.runs) == 3
-
-
-def test_a_store_that_breaks_does_not_stop_fmin(caplog: pytest.LogCaptureFixture) -> None:
-    trials, recorded = Trials(), record(loss_of, BrokenStore(), "t", SPACE)
-    with caplog.at_level(logging.WARNING, logger="automl_plugins"):
-        run(recorded, trials, 5)
-    assert len(trials) == 5 and recorded.n_lost == 5
-    told = [r.getMessage() for r in caplog.records if r.name.startswith("automl_plugins")]
-    assert len(told) == 1 and "no space left" in told[0]
-
-
 def test_a_space_that_cannot_be_translated_is_told_as_early_as_possible() -> None:
     low = hp.uniform("a", 0, 1)
     space = {"a": low, "b": hp.uniform("b", 0, low + 1)}
@@ -270,14 +305,3 @@ def test_wrong_arguments_are_told_at_once() -> None:
         record(loss_of, wrong, "t")
     with pytest.raises(ValueError, match="pass space="):
         record(loss_of, store, "t").add(Trials())
-
-
-def test_a_real_store(tmp_path: Path) -> None:
-    from automl_plugins.meta.store import MetaStore
-
-    trials, url = Trials(), tmp_path / "memory.db"
-    recorded = record(partial(mixed), url, "iris", SPACE)
-    run(recorded, trials, 10)
-    assert (recorded.n_recorded, recorded.n_lost) == (10, 0)
-    assert recorded.add(trials) == 0
-    assert len(MetaStore(url).dataset()) == 10

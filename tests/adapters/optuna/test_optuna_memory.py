@@ -1,26 +1,185 @@
-"""Optuna studies read into a memory, and recorded while they go on."""
+"""Studies as searches and as tasks of a memory, and recorded while they continue."""
 
 from __future__ import annotations
 
-import logging
 import math
-import pickle
 import threading
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import meta_dataset_from_studies, read_task, record
-from known_runs import BrokenStore, FakeStore
+from automl_plugins.adapters.optuna import (
+    curves,
+    meta_dataset_from_studies,
+    owns,
+    read_task,
+    record,
+)
+from known_runs import FakeStore
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+from pandas.testing import assert_frame_equal
 
 from automl_plugins.records.trial import Status
+from automl_plugins.replay import Table, replay, search_frame
 
-optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+NAN = math.nan
+START = datetime(2024, 2, 28, 23, 59)
+
+
+def trial_of(
+    begin: float,
+    end: float,
+    value: float | None = None,
+    params: Mapping[str, Any] | None = None,
+    distributions: Mapping[str, BaseDistribution] | None = None,
+    state: TrialState = TrialState.COMPLETE,
+    reports: Mapping[int, float] | None = None,
+) -> FrozenTrial:
+    """A finished trial from ``begin`` to ``end`` seconds after ``START``."""
+    finished = state.is_finished()
+    return FrozenTrial(
+        number=-1,
+        state=state,
+        value=value,
+        datetime_start=None if state == TrialState.WAITING else START + timedelta(seconds=begin),
+        datetime_complete=START + timedelta(seconds=end) if finished else None,
+        params=dict(params or {}),
+        distributions=dict(distributions or {}),
+        user_attrs={},
+        system_attrs={},
+        intermediate_values=dict(reports or {}),
+        trial_id=-1,
+    )
+
+
+def study_of(trials: Sequence[FrozenTrial], name: str = "t/m", **arguments: Any) -> Study:
+    study = optuna.create_study(study_name=name, **arguments)
+    study.add_trials(trials)
+    return study
+
+
+# --- searches -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_trials_by_hand(sign: float) -> None:
+    x = {"x": FloatDistribution(0, 1)}
+    pruned, failed = TrialState.PRUNED, TrialState.FAIL
+    study = study_of(
+        [
+            trial_of(10, 14, 3.0 * sign, {"x": 0.5}, x),
+            trial_of(11, 12, 5.0 * sign, {"x": 0.25}, x),
+            trial_of(12, 13.5, None, {"x": 1.0}, x, pruned, {1: 9.0 * sign, 4: 7.0 * sign}),
+            trial_of(20, 26, None, {"x": 0.0}, x, failed),
+            trial_of(30, 30, 1.0 * sign, {"x": 0.75}, x, reports={2: 6.0 * sign, 1: 8.0 * sign}),
+        ],
+        direction="minimize" if sign > 0 else "maximize",
+    )
+    (search,) = curves(study)
+    # In the order of finishing; a trial that took no time at all was added, not run.
+    expected = [
+        ({"x": 0.25}, Status.COMPLETE, 5.0, 1.0, 2.0, {}),
+        ({"x": 1.0}, Status.PRUNED, 7.0, 1.5, 3.5, {1.0: 9.0, 4.0: 7.0}),
+        ({"x": 0.5}, Status.COMPLETE, 3.0, 4.0, 4.0, {}),
+        ({"x": 0.0}, Status.FAILED, NAN, 6.0, 16.0, {}),
+        ({"x": 0.75}, Status.COMPLETE, 1.0, NAN, 20.0, {1.0: 8.0, 2.0: 6.0}),
+    ]
+    found = [(t.config, t.status, t.loss, t.seconds, t.finished, t.curve) for t in search.trials]
+    assert repr(found) == repr(expected)  # NaN is not equal to itself
+    assert search.left_out == ()
+    frame = search_frame([search])
+    np.testing.assert_array_equal(frame["seconds"], [2, 3.5, 4, 16, 20])
+    np.testing.assert_array_equal(frame["loss"], [5, 7, 3, NAN, 1])
+    np.testing.assert_array_equal(frame["best"], [5, 5, 3, 3, 1])
+    assert frame["trial"].tolist() == [1, 2, 3, 4, 5]
+    assert frame["status"].tolist() == ["complete", "pruned", "complete", "failed", "complete"]
+
+
+def test_trials_under_way_are_left_out_and_named() -> None:
+    study = study_of([trial_of(0, 1, 3.0)], "t/m/2")
+    study.ask()
+    study.ask()
+    study.enqueue_trial({"x": 0.5})
+    (search,) = curves(study)
+    assert len(search.trials) == 1
+    assert search.left_out == (
+        "Study 't/m/2': 2 running trials left out.",
+        "Study 't/m/2': 1 waiting trial left out.",
+    )
+
+
+def test_an_empty_study_is_an_empty_search() -> None:
+    (search,) = curves(study_of([]))
+    assert (list(search.trials), search.space, search.left_out) == ([], None, ())
+
+
+# --- labels ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "arguments", "expected"),
+    [
+        ("iris/tpe/7", {}, {}, ("iris", "tpe", 7)),
+        ("iris/tpe", {}, {}, ("iris", "tpe", 0)),
+        ("s", {"table": "iris", "method": "tpe", "seed": 3}, {}, ("iris", "tpe", 3)),
+        ("s", {"table": "iris"}, {"method": "tpe", "seed": 0}, ("iris", "tpe", 0)),
+        ("s", {}, {"table": "iris", "method": "tpe"}, ("iris", "tpe", 0)),
+        # Arguments before attributes before the name.
+        ("a/b/1", {"table": "c", "seed": 2}, {"seed": 5}, ("c", "b", 5)),
+        ("a/b/1", {"seed": 2}, {"table": "", "method": ""}, ("", "", 2)),
+        ("a/b/1", {}, {"seed": 0}, ("a", "b", 0)),
+        ("iris/tpe/007", {}, {}, ("iris", "tpe", 7)),
+    ],
+)
+def test_labels_come_from_arguments_attributes_and_name(
+    name: str,
+    attributes: dict[str, Any],
+    arguments: dict[str, Any],
+    expected: tuple[str, str, int],
+) -> None:
+    study = study_of([], name)
+    for key, value in attributes.items():
+        study.set_user_attr(key, value)
+    (search,) = curves(study, **arguments)
+    assert (search.table, search.method, search.seed) == expected
+
+
+def test_a_study_that_does_not_say_what_was_tuned_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'s' does not say its table and method: name it '<tab"):
+        curves(study_of([], "s"))
+    with pytest.raises(ValueError, match=r"does not say its method: name it"):
+        curves(study_of([], "s"), table="iris")
+    with pytest.raises(ValueError, match=r"the seed 'x' is no whole number"):
+        curves(study_of([], "a/b/x"))
+
+
+# --- there and back -------------------------------------------------------------------------
+
+
+def test_the_study_of_a_replay_reads_as_the_replay_itself() -> None:
+    x = {"n": IntDistribution(0, 9)}
+    trials = [trial_of(i, i + 1, float((i * 7) % 10), {"n": i}, x) for i in range(10)]
+    table = Table.from_studies(study_of(trials), name="t")
+    studies: list[Study] = []
+
+    class Keeping(optuna.samplers.RandomSampler):
+        def after_trial(self, study: Study, *_: Any) -> None:
+            studies[:] = [study]
+
+    frame = replay({"Keeping": Keeping}, table, budget=8, n_workers=2, seed=3, progress=False)
+    (search,) = curves(studies[0], table="t", method="Keeping", seed=3)
+    ours = search_frame([search])
+    assert_frame_equal(ours, frame[list(ours.columns)])
+
+
+# --- tasks -----------------------------------------------------------------------------------
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -44,7 +203,7 @@ def searched(n: int = 20, **options: Any) -> optuna.Study:
     return study
 
 
-# --- reading ---------------------------------------------------------------------------------
+# --- tasks -----------------------------------------------------------------------------------
 
 
 def test_a_study_is_a_task() -> None:
@@ -72,34 +231,12 @@ def test_a_study_is_a_task() -> None:
     ]
 
 
-def test_maximised_infinite_and_unfinished_trials() -> None:
-    study = optuna.create_study(direction="maximize")
-    values = [2.0, math.inf, -math.inf]
-    for value in values:
-        trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
-        study.tell(trial, value)
-    study.ask()
-    task = read_task(study, name="t")
-    np.testing.assert_array_equal(task.losses, [-2.0, np.nan, np.nan])
-    assert task.status.tolist() == [Status.COMPLETE, Status.FAILED, Status.FAILED]
-
-
-def test_seconds_that_the_objective_measured_come_first() -> None:
-    study = optuna.create_study()
-
-    def timed(trial: optuna.Trial) -> float:
-        trial.set_user_attr("seconds", 7.5)
-        return trial.suggest_float("x", 0, 1)
-
-    study.optimize(timed, n_trials=1)
-    study.add_trial(optuna.trial.create_trial(value=1.0))
-    np.testing.assert_array_equal(read_task(study).seconds, [7.5, np.nan])
-
-
 def test_several_objectives_or_studies_are_refused(tmp_path: Path) -> None:
     study = optuna.create_study(directions=["minimize", "maximize"], study_name="two")
     with pytest.raises(ValueError, match="'two' has 2 objectives"):
         read_task(study)
+    with pytest.raises(ValueError, match="'two' has 2 objectives; a search has one"):
+        curves(study, table="t", method="m")
     url = f"sqlite:///{tmp_path / 'all.db'}"
     for name in "ab":
         optuna.create_study(study_name=name, storage=url)
@@ -126,6 +263,11 @@ def test_studies_of_any_direction_are_a_data_set(kind: str, tmp_path: Path) -> N
     }
     data = meta_dataset_from_studies(sources[kind], meta_features={"b": {"rows": 150.0}})
     assert [task.name for task in data.tasks] == ["a", "b"]
+    if kind in ("storage", "url", "journal"):
+        searches = curves(sources[kind], table="t", method="m")
+        losses = np.concatenate([[t.loss for t in search.trials] for search in searches])
+        np.testing.assert_array_equal(losses, data.losses)
+    assert owns(url) and not owns(str(tmp_path)) and not owns(str(tmp_path / "runs.csv"))
     assert data.tasks[1].meta_features == {"rows": 150.0}
     assert len(data) == 10
     complete = data.status == Status.COMPLETE
@@ -147,24 +289,6 @@ def test_a_data_set_of_nothing_or_of_something_else_is_refused() -> None:
 # --- recording -------------------------------------------------------------------------------
 
 
-def test_every_finished_trial_is_recorded_once() -> None:
-    store, study = FakeStore(), optuna.create_study(study_name="s")
-    callback = record(store, task="iris", meta_features={"rows": 150.0}, tags={"who": "me"})
-    study.optimize(objective, n_trials=20, callbacks=[callback], catch=(RuntimeError,))
-    assert {task for task, *_ in store.runs} == {"iris"}
-    whole = read_task(study)
-    for column in ("losses", "status", "seconds", "times", "budget"):
-        np.testing.assert_array_equal(store.column(column), getattr(whole, column))
-    told, _ = next(iter(store.runs.values()))
-    assert (told.meta_features, told.tags) == ({"rows": 150.0}, {"who": "me"})
-    assert store.spaces["s"] == whole.space
-    # again: another callback, an import, of a study that was loaded again
-    for trial in study.trials:
-        record(store, task="iris")(study, trial)
-    assert record(store, task="iris").add(study) == 0
-    assert (callback.n_recorded, callback.n_lost, len(store.runs)) == (20, 0, 20)
-
-
 def test_what_no_callback_saw_is_imported() -> None:
     store, study = FakeStore(), optuna.create_study()
     callback = record(store)
@@ -184,15 +308,12 @@ def test_two_studies_of_one_name_are_two() -> None:
     assert len(store.runs) == 6
 
 
-def test_threads_share_a_recorder_and_it_pickles() -> None:
+def test_threads_share_a_recorder() -> None:
     store, study = FakeStore(), optuna.create_study()
     study.optimize(
         lambda t: t.suggest_float("x", 0, 1), n_trials=40, n_jobs=4, callbacks=[record(store, "t")]
     )
     assert len(store.runs) == 40
-    callback = pickle.loads(pickle.dumps(record(store, "t")))
-    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2, callbacks=[callback])
-    assert len(callback.recorder.store.runs) == 42 and len(store.runs) == 40
 
 
 def test_the_space_follows_the_trials() -> None:
@@ -211,53 +332,11 @@ def test_the_space_follows_the_trials() -> None:
     assert store.spaces["s"] is not None and set(store.spaces["s"]) == {"i", "late"}
 
 
-def test_a_store_that_breaks_does_not_stop_the_study(caplog: pytest.LogCaptureFixture) -> None:
-    study = optuna.create_study()
-    callback = record(BrokenStore(), "t")
-    with caplog.at_level(logging.WARNING, logger="automl_plugins"):
-        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=5, callbacks=[callback])
-    assert len(study.trials) == 5 and callback.n_lost == 5 and callback.n_recorded == 0
-    (message,) = [r.getMessage() for r in caplog.records if "automl_plugins" in r.name]
-    assert "OSError: no space left on device" in message
-    with pytest.raises(OSError, match="no space"):
-        callback.add(study)  # asked for by hand, it does not pass over it
-
-
 def test_several_objectives_are_lost_and_said(caplog: pytest.LogCaptureFixture) -> None:
     study = optuna.create_study(directions=["minimize", "minimize"])
     callback = record(FakeStore(), "t")
     study.optimize(lambda t: (1.0, 2.0), n_trials=2, callbacks=[callback])
     assert callback.n_lost == 2 and "2 objectives" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"store": 3}, TypeError, "store must be a MetaStore"),
-        ({"store": "mysql://host/db"}, ValueError, "mysql is not"),
-        ({"store": FakeStore(), "task": ""}, ValueError, "The name of a task must have 1 to"),
-        ({"store": FakeStore(), "meta_features": {"a": "x"}}, TypeError, "must be a number"),
-        ({"store": FakeStore(), "meta_features": {"a": math.inf}}, ValueError, "must be finite"),
-        ({"store": FakeStore(), "tags": {"a": 1}}, TypeError, "must be text"),
-    ],
-)
-def test_wrong_arguments_are_told_at_once(arguments: Any, error: Any, message: str) -> None:
-    with pytest.raises(error, match=message):
-        record(**arguments)
-
-
-def test_a_real_store(tmp_path: Path) -> None:
-    from automl_plugins.meta.store import MetaStore
-
-    url = tmp_path / "memory.db"
-    study = optuna.create_study(study_name="iris")
-    callback = record(url, meta_features={"rows": 150.0})
-    study.optimize(objective, n_trials=10, n_jobs=2, callbacks=[callback], catch=(RuntimeError,))
-    assert (callback.n_recorded, callback.n_lost) == (10, 0)
-    assert pickle.loads(pickle.dumps(callback)).add(study) == 0
-    store = MetaStore(url)
-    data = store.dataset()
-    assert len(data) == 10 and data.tasks[0].meta_features == {"rows": 150.0}
 
 
 def test_recording_does_not_slow_down(benchmark_trials: int = 300) -> None:

@@ -56,36 +56,12 @@ def read(*trials: tuple[int, dict[str, Any]], min_trials: int = 1) -> History:
 # --- one trial each ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("facts", "seconds"),
-    [
-        ({"time": 2.0, "starttime": 1.0, "endtime": 9.0}, 2.0),
-        ({"time": 0.0, "starttime": 1.0, "endtime": 6.0}, 5.0),  # SMAC's crashes and timeouts
-        ({"time": 3.0}, 3.0),  # ask and tell
-        ({}, NAN),
-        ({"starttime": 5.0, "endtime": 1.0}, NAN),  # the clock was set back
-        ({"time": math.inf}, NAN),
-        ({"time": NAN, "starttime": 1.0, "endtime": 6.0}, 5.0),
-        ({"time": 0.0, "starttime": 1.0, "endtime": math.inf}, NAN),
-    ],
-)
-@pytest.mark.parametrize("status", [StatusType.SUCCESS, StatusType.CRASHED, StatusType.TIMEOUT])
-def test_seconds_are_true_ones(facts: dict[str, Any], seconds: float, status: Any) -> None:
-    np.testing.assert_equal(read((0, facts | {"status": status})).seconds, [seconds])
-
-
 @pytest.mark.parametrize("cost", [math.inf, 1e9, 2_147_483_647.0])
 @pytest.mark.parametrize("status", [StatusType.CRASHED, StatusType.TIMEOUT, StatusType.MEMORYOUT])
 def test_the_crash_cost_is_no_loss(cost: float, status: StatusType) -> None:
     history = read((0, {"cost": 0.5}), (1, {"cost": cost, "status": status}))
     assert history.status.tolist() == [Status.COMPLETE, Status.FAILED]
     np.testing.assert_equal(history.losses, [0.5, NAN])
-
-
-@pytest.mark.parametrize("cost", [math.inf, -math.inf, NAN])
-def test_a_cost_that_is_not_finite_is_a_failure(cost: float) -> None:
-    history = read((0, {"cost": cost}))
-    assert history.status.tolist() == [Status.FAILED] and math.isnan(history.losses[0])
 
 
 def test_running_trials_come_last_and_waiting_ones_after_them() -> None:

@@ -1,8 +1,7 @@
-"""SMAC's run histories read into a memory, and recorded while a facade goes on."""
+"""Run histories as searches and as tasks of a memory, and recorded while a facade continues."""
 
 from __future__ import annotations
 
-import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,19 @@ from automl_plugins.adapters.smac import (
     RecordCallback,
     curves,
     meta_dataset_from_runhistory,
+    optimizer,
+    owns,
     read_task,
 )
 from automl_plugins.adapters.smac._private import quiet, scenario_of
 from ConfigSpace import Configuration, ConfigurationSpace
-from known_runs import BrokenStore, FakeStore
+from known_runs import FakeStore
 from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.runhistory import StatusType
 
 from automl_plugins.records.trial import Status
+from automl_plugins.replay.protocol import Outcome, Problem
 
 
 def space() -> ConfigurationSpace:
@@ -33,6 +35,10 @@ def target(config: Configuration, seed: int = 0) -> float:
     if config["x"] > 0.8:
         raise RuntimeError("on purpose")
     return float(config["x"]) + seed
+
+
+def easy(config: Configuration, seed: int = 0) -> float:
+    return float(config["x"])
 
 
 def at_budget(config: Configuration, seed: int = 0, budget: float = 9.0) -> float:
@@ -56,7 +62,120 @@ def optimize(
     return facade
 
 
-# --- reading ---------------------------------------------------------------------------------
+# --- searches ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def history() -> RunHistory:
+    """Four trials that end in another order, and one that runs."""
+    made, configs = RunHistory(), space().sample_configuration(5)
+    ends = [(StatusType.SUCCESS, 15.0), (StatusType.CRASHED, 13.0), (StatusType.TIMEOUT, 19.0)]
+    ends += [(StatusType.MEMORYOUT, 17.0), (StatusType.RUNNING, 0.0)]
+    for i, (config, (status, end)) in enumerate(zip(configs, ends, strict=True)):
+        start = 10.0 + i if end else 0.0
+        made.add(config, i, status=status, starttime=start, endtime=end, seed=0)
+    return made
+
+
+def test_a_run_history_is_read_in_order_of_its_results(history: RunHistory) -> None:
+    (search,) = curves(history, table="t", method="m")
+    assert (search.table, search.method, search.seed) == ("t", "m", 0)
+    assert search.space == space()
+    assert [t.finished for t in search.trials] == [3.0, 5.0, 7.0, 9.0]
+    assert [t.seconds for t in search.trials] == [2.0, 5.0, 4.0, 7.0]
+    failed, complete = Status.FAILED, Status.COMPLETE
+    assert [t.status for t in search.trials] == [failed, complete, failed, failed]
+    assert [t.loss for t in search.trials if t.status == complete] == [0.0]
+    assert sum(math.isnan(t.loss) for t in search.trials) == 3
+    assert search.left_out == ("1 running trial left out.",)
+    assert all(type(v) in (float, str) for t in search.trials for v in t.config.values())
+
+
+def test_what_optimize_did_is_read_from_its_facade_and_its_folder(tmp_path: Path) -> None:
+    facade = optimize(tmp_path, fn=easy, name="problem", seed=3)
+    (search,) = curves(facade)
+    assert (search.table, search.method, search.seed) == ("problem", "smac.Random", 3)
+    assert [t.loss for t in search.trials] == [t.config["x"] for t in search.trials]
+    assert all(0.0 <= t.seconds <= t.finished < 60.0 for t in search.trials)
+    assert search.left_out == ()
+    folder = tmp_path / "problem" / "3"
+    for source in (folder, str(folder), tmp_path):
+        assert curves(source) == [search]
+    (labelled,) = curves(facade, table="", method="", seed=0)
+    assert (labelled.table, labelled.method, labelled.seed) == ("", "", 0)
+    (plain,) = curves(facade.runhistory, table="t", method="m", seed=3)
+    assert plain.trials == search.trials
+
+
+def test_a_folder_of_runs_is_a_search_for_each(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        for seed in (0, 1):
+            optimize(tmp_path, name=name, seed=seed, n=2)
+    searches = curves(tmp_path)
+    assert [(s.table, s.seed) for s in searches] == [
+        ("one", 0),
+        ("one", 1),
+        ("two", 0),
+        ("two", 1),
+    ]
+    assert {s.method for s in curves(tmp_path, method="mine")} == {"mine"}
+
+
+def test_budgets_are_steps_and_the_highest_is_none(tmp_path: Path) -> None:
+    budgets: dict[str, Any] = {"kind": HyperbandFacade, "fn": at_budget}
+    budgets |= {"min_budget": 1, "max_budget": 9}
+    facade = optimize(tmp_path, n=14, name="p", **budgets)
+    (search,) = curves(facade)
+    assert {t.step for t in search.trials} == {1.0, 3.0, None}
+    (unknown,) = curves(facade.runhistory, table="t", method="m")
+    assert [t.step for t in unknown.trials] == [t.step for t in search.trials]
+    short = optimize(tmp_path, n=5, name="q", **budgets)
+    assert {t.step for t in curves(short)[0].trials} == {1.0}
+
+
+def test_a_replayed_search_comes_back() -> None:
+    search = optimizer(RandomFacade).start(Problem(space(), 0, 5))
+    first, second = search.ask(), search.ask()
+    assert first is not None and second is not None
+    search.tell(second, Outcome(Status.COMPLETE, 2.0, 0.0, 1.5))
+    search.tell(first, Outcome(Status.FAILED, math.nan, 0.0, 4.0))
+    (read,) = curves(search.facade, table="t")
+    assert (read.table, read.method) == ("t", "smac.Random")
+    assert [t.config for t in read.trials] == [second.config, first.config]
+    assert [(t.seconds, t.finished) for t in read.trials] == [(1.5, 1.5), (4.0, 4.0)]
+    statuses = [t.status for t in read.trials]
+    assert statuses == [Status.COMPLETE, Status.FAILED]
+
+
+def test_labels_must_be_known(history: RunHistory, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="pass table= and method="):
+        curves(history)
+    with pytest.raises(ValueError, match=r"pass table=\."):
+        curves(optimize(tmp_path, n=2))  # SMAC made up its name
+    assert curves(RunHistory(), table="t", method="m")[0].trials == []
+
+
+def test_only_folders_with_run_histories_are_owned(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    assert not owns(str(tmp_path)) and not owns("sqlite:///x.db") and not owns("x" * 10_000)
+    with pytest.raises(ValueError, match=r"No runhistory\.json"):
+        curves(tmp_path)
+    (deep / "runhistory.json").write_text("{}")
+    assert owns(str(tmp_path)) and owns(str(deep)) and not owns(str(deep / "runhistory.json"))
+    with pytest.raises(ValueError, match=r"configspace\.json"):
+        curves(tmp_path)
+
+
+def test_broken_files_are_errors(tmp_path: Path) -> None:
+    optimize(tmp_path, name="p", n=2)
+    file = tmp_path / "p" / "0" / "runhistory.json"
+    file.write_text(file.read_text()[:-20])
+    with pytest.raises(ValueError, match=r"runhistory\.json is no JSON"):
+        curves(tmp_path)
+
+
+# --- tasks ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["facade", "history", "folder"])
@@ -69,13 +188,7 @@ def test_a_run_history_is_a_task(kind: str, tmp_path: Path) -> None:
     assert task.space == space()
     for i, (key, value) in enumerate(facade.runhistory.items()):
         config = facade.runhistory.get_config(key.config_id)
-        assert task.configurations[i] == dict(config)
-        complete = value.status == StatusType.SUCCESS
-        assert task.status[i] == (Status.COMPLETE if complete else Status.FAILED)
-        np.testing.assert_array_equal(task.losses[i], value.cost if complete else np.nan)
-        assert task.times[i] == value.endtime
-        assert task.seconds[i] == (value.time or value.endtime - value.starttime)
-    assert set(task.status.tolist()) == {Status.COMPLETE, Status.FAILED}
+        assert task.configurations[i] == dict(config) and task.times[i] == value.endtime
 
 
 def test_it_agrees_with_the_curves(tmp_path: Path) -> None:
@@ -90,17 +203,6 @@ def test_it_agrees_with_the_curves(tmp_path: Path) -> None:
     assert 0 < np.isnan(task.budget).sum() < 20
     data = meta_dataset_from_runhistory(facade)
     assert len(data) == np.isnan(task.budget).sum()  # those in full
-
-
-def test_several_seeds_are_several_runs_and_infinite_costs_fail() -> None:
-    history, (config,) = RunHistory(), [space().sample_configuration()]
-    history.add(config, 1.0, seed=1, time=2.0)
-    history.add(config, math.inf, seed=2)
-    task = read_task(history, name="t")
-    assert task.configurations == [dict(config)] * 2
-    assert task.status.tolist() == [Status.COMPLETE, Status.FAILED]
-    np.testing.assert_array_equal(task.seconds, [2.0, np.nan])
-    np.testing.assert_array_equal(task.times, [np.nan, np.nan])
 
 
 def test_what_is_no_single_task_is_refused(tmp_path: Path) -> None:
@@ -156,24 +258,6 @@ def test_the_scenario_of_a_callback() -> None:
     assert seen == [facade.scenario] * 2
 
 
-def test_every_trial_is_recorded_once(tmp_path: Path) -> None:
-    store = FakeStore()
-    callback = RecordCallback(store, task="iris", meta_features={"rows": 150.0}, tags={"a": "b"})
-    facade = optimize(tmp_path, callback, seed=5)
-    whole = read_task(facade, name="iris")
-    assert len(store.runs) == 10
-    for i, told in enumerate(store.single):
-        assert (told.name, told.seed, told.space) == ("iris", 5, space())
-        assert told.meta_features == {"rows": 150.0} and told.tags == {"a": "b"}
-        assert told.configurations[0] == whole.configurations[i]
-        for column in ("losses", "status", "seconds", "times", "budget"):
-            np.testing.assert_array_equal(getattr(told, column)[0], getattr(whole, column)[i])
-    again = RecordCallback(store, task="iris")
-    for source in (facade, tmp_path, str(tmp_path)):
-        assert again.add(source) == 0
-    assert (callback.n_recorded, callback.n_lost) == (10, 0)
-
-
 def test_budgets_are_recorded_and_the_highest_is_full(tmp_path: Path) -> None:
     store = FakeStore()
     callback = RecordCallback(store)
@@ -209,17 +293,6 @@ def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
     assert len(store.runs) == 6 and len({search for _, search, _ in store.runs}) == 2
 
 
-def test_a_store_that_breaks_does_not_stop_smac(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    callback = RecordCallback(BrokenStore(), "t")
-    with caplog.at_level(logging.WARNING, logger="automl_plugins"):
-        facade = optimize(tmp_path, callback)
-    assert facade.runhistory.finished == 10 and callback.n_lost == 10
-    told = [r.getMessage() for r in caplog.records if r.name.startswith("automl_plugins")]
-    assert len(told) == 1 and "no space left" in told[0]
-
-
 def test_scenarios_that_cannot_be_recorded_are_refused_before_they_start(tmp_path: Path) -> None:
     callback = RecordCallback(FakeStore())
     with pytest.raises(ValueError, match="no name to call the task by: pass task="):
@@ -234,21 +307,3 @@ def test_scenarios_that_cannot_be_recorded_are_refused_before_they_start(tmp_pat
 
 def of_instance(config: Configuration, instance: str, seed: int = 0) -> float:
     return 1.0
-
-
-def test_wrong_arguments_are_told_at_once() -> None:
-    wrong: Any = 3
-    with pytest.raises(TypeError, match="store must be a MetaStore"):
-        RecordCallback(wrong)
-    with pytest.raises(ValueError, match="must be finite"):
-        RecordCallback(FakeStore(), "t", meta_features={"a": math.inf})
-
-
-def test_a_real_store(tmp_path: Path) -> None:
-    from automl_plugins.meta.store import MetaStore
-
-    callback = RecordCallback(tmp_path / "memory.db", "iris")
-    facade = optimize(tmp_path / "smac", callback)
-    assert (callback.n_recorded, callback.n_lost) == (10, 0)
-    assert callback.add(facade) == 0
-    assert len(MetaStore(tmp_path / "memory.db").dataset()) == 10
