@@ -111,13 +111,6 @@ def test_it_is_told_all_in_the_order_in_which_it_ended() -> None:
     np.testing.assert_array_equal(history.vectors, vectors)
 
 
-def test_the_first_question_has_an_empty_history() -> None:
-    proposer = Scripted()
-    started(proposer).ask()
-    (k, history), *_ = proposer.seen
-    assert k == 0 and len(history) == 0 and history.vectors.shape == (0, 3)
-
-
 def test_configurations_are_plain_values_of_the_active_parameters() -> None:
     search = started(Scripted())
     configs = [search.ask().config for _ in range(20)]

@@ -9,7 +9,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float, Integer
+from ConfigSpace import Categorical, ConfigurationSpace, Float
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -159,12 +159,6 @@ def test_a_text_stands_for_the_value_none() -> None:
     assert again.config(3) == table.config(3)
 
 
-def test_a_column_of_nothing_but_none_is_a_constant() -> None:
-    table = table_of({"w": ["-", "-"], "x": [0.25, 0.5]}, none="-")
-    assert table.space["w"] == Constant("w", None)
-    assert table.find({"w": None, "x": 0.5}) == Answer(1, 0.0)
-
-
 def test_a_gap_that_nothing_explains_is_told() -> None:
     columns: dict[str, list[Any]] = {"k": ["a", "a", "b"], "depth": [3, None, 6]}
     (note,) = table_of(columns).notes
@@ -185,14 +179,6 @@ def test_texts_of_a_file_beside_the_marker_are_numbers_again(tmp_path: Path) -> 
         {"depth": 6, "boot": False},
     ]
     assert type(table.config(0)["boot"]) is bool and type(table.config(1)["depth"]) is int
-
-
-def test_values_of_a_file_are_the_choices_of_a_given_space() -> None:
-    space = ConfigurationSpace({"flag": [True, False], "w": ["sqrt", None, 0.5]})
-    frame = pd.DataFrame({"flag": ["true", "False"], "w": ["none", "sqrt"], "loss": [1.0, 2.0]})
-    table = Table.from_frame(frame, name="t", loss="loss", space=space)
-    assert table.config(0) == {"flag": True, "w": None}
-    assert table.config(1) == {"flag": False, "w": "sqrt"}
 
 
 def test_none_of_a_search_is_a_value_and_what_was_not_asked_for_is_not() -> None:
@@ -287,8 +273,3 @@ optimizer = "TPESampler"
     assert "Table mine/a: lr is taken to be on a log scale" in printed
     assert "class_weight is empty" not in printed
     assert len(pd.read_csv(tmp_path / "replay.csv", comment="#")) == 16
-
-
-def test_whole_numbers_stay_so_beside_none() -> None:
-    table = table_of({"n": [1.0, 2.0, NAN]}, log=())
-    assert table.space["n"] == Integer("n", (1, 2)) and type(table.config(0)["n"]) is int

@@ -28,7 +28,6 @@ from automl_plugins.replay import (
     Search,
     Table,
     TrialStatus,
-    replay,
     search_frame,
 )
 from automl_plugins.replay.frames import infer_space
@@ -123,11 +122,6 @@ def test_gaps_explained_by_a_grid_or_a_truth_value(parent: list[Any], values: li
     assert list(condition.values) == values
 
 
-def test_gaps_that_nothing_explains_stay_unconditional() -> None:
-    frame = pd.DataFrame({"kind": ["a", "a", "b"], "x": [0.5, NAN, 1.0]})
-    assert not infer_space(frame).space.conditions
-
-
 def test_columns_that_cannot_be_inferred_are_refused() -> None:
     frame = pd.DataFrame({"kind": ["a", "b"], "x": [0.5, 1.0], "empty": [None, None]})
     with pytest.raises(ValueError, match=r"take numerical columns \(x\), got kind, y"):
@@ -196,12 +190,6 @@ def test_seconds_of_the_curves_are_read_by_step() -> None:
         )
 
 
-@pytest.mark.parametrize("parameters", [["kernel", "gamma"], ("kernel", "gamma")])
-def test_parameters_may_be_any_sequence(parameters: Any) -> None:
-    table = Table.from_frame(runs(), name="t", loss="accuracy", parameters=parameters)
-    assert set(table.space) == {"kernel", "gamma"}
-
-
 def test_unknown_columns_are_named() -> None:
     with pytest.raises(ValueError, match=r"no column 'loss'; it has kernel, gamma, accuracy"):
         Table.from_frame(runs(), name="t", loss="loss")
@@ -248,22 +236,6 @@ def test_repeats_are_refused_or_averaged() -> None:
     assert table.curves[:, 0].tolist() == [20.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="repeats must be None or 'mean', got 'median'"):
         Table.from_frame(frame, repeats="median", **arguments)
-
-
-def test_a_repeat_that_failed_does_not_count() -> None:
-    frame = pd.DataFrame({"x": [1, 1, 2], "loss": [NAN, 3.0, 4.0]})
-    table = Table.from_frame(frame, name="t", loss="loss", repeats="mean")
-    assert table.losses.tolist() == [3.0, 4.0]
-
-
-def test_a_full_factorial_frame_is_a_complete_table() -> None:
-    frame = pd.DataFrame(
-        [(n, k, n + len(k)) for n in (1, 2, 3) for k in ("a", "bb")], columns=["n", "k", "loss"]
-    )
-    table = Table.from_frame(frame, name="t", loss="loss")
-    assert table.complete
-    for row, (n, k) in enumerate(zip(frame["n"], frame["k"], strict=True)):
-        assert table.find({"n": n, "k": k}) == Answer(row, 0.0)
 
 
 # --- from_studies ---------------------------------------------------------------------------
@@ -322,17 +294,6 @@ def test_conditions_of_a_study_are_inferred() -> None:
     assert (table.losses == 1.0).sum() == 1
 
 
-def test_an_integer_that_decides_is_a_condition_of_a_study_too() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        if (layers := trial.suggest_int("layers", 1, 4)) > 2:
-            return trial.suggest_float("dropout", 0, 1)
-        return float(layers)
-
-    table = Table.from_studies(study_of(objective, 30), name="t")
-    assert table.find({"layers": 1, "dropout": 0.9}).distance == 0
-    assert table.find({"layers": 1}).distance == 0
-
-
 def test_several_studies_make_one_table() -> None:
     def objective(trial: optuna.Trial) -> float:
         return float(trial.suggest_int("n", 1, 3)) + trial.number
@@ -365,15 +326,6 @@ def test_steps_that_every_complete_trial_reported_are_the_learning_curves() -> N
     np.testing.assert_array_equal(table.curves, [[1, 3], [11, 13], [21, NAN]])
 
 
-def test_trials_that_reported_different_steps_have_no_curves() -> None:
-    trials = [
-        RecordedTrial({"x": 0.0}, COMPLETE, 1.0, curve={1.0: 2.0}),
-        RecordedTrial({"x": 0.5}, COMPLETE, 2.0, curve={2.0: 2.0}),
-    ]
-    table = Table.from_studies(Search("t", "m", 0, trials), name="t")
-    assert (table.steps, table.curves) == ((), None)
-
-
 def test_a_search_makes_a_table() -> None:
     trials = [
         RecordedTrial({"x": 0.0, "k": "a"}, COMPLETE, 1.0, 4.0),
@@ -390,14 +342,6 @@ def test_a_search_makes_a_table() -> None:
     assert Table.from_studies(search, name="t", space=space).space is space
 
 
-def test_unknown_seconds_of_one_trial_leave_the_table_without() -> None:
-    trials = [
-        RecordedTrial({"x": 0.0}, COMPLETE, 1.0, 4.0),
-        RecordedTrial({"x": 0.5}, COMPLETE, 2),
-    ]
-    assert Table.from_studies(Search("t", "m", 0, trials), name="t").seconds is None
-
-
 def test_a_study_without_a_complete_trial_makes_no_table() -> None:
     trials = [RecordedTrial({"x": 0.0}, PRUNED, 1.0), RecordedTrial({"x": 0.5}, FAILED, NAN)]
     with pytest.raises(ValueError, match="no complete trial"):
@@ -406,14 +350,6 @@ def test_a_study_without_a_complete_trial_makes_no_table() -> None:
         Table.from_studies(optuna.create_study(), name="t")
     with pytest.raises(TypeError, match="Cannot read the searches of a int"):
         Table.from_studies([3], name="t")
-
-
-def test_a_study_replayed_on_its_own_table_finds_its_best() -> None:
-    study = study_of(lambda trial: (trial.suggest_int("n", 0, 4) - 3) ** 2, 40)
-    table = Table.from_studies(study, name="t")
-    frame = replay(optuna.samplers.RandomSampler, table, budget=40, progress=False)
-    assert (frame["distance"] == 0).all()
-    assert frame["best"].iloc[-1] == study.best_value
 
 
 # --- search_frame ---------------------------------------------------------------------------
@@ -440,8 +376,3 @@ def test_the_frame_of_searches_by_hand() -> None:
     np.testing.assert_array_equal(frame["best"], [NAN, 5, 5, 5, 4, 4, -1])
     words = ["failed", "complete", "pruned", "complete", "complete", "complete", "complete"]
     assert frame["status"].tolist() == words
-
-
-def test_no_searches_are_an_empty_frame() -> None:
-    assert search_frame([]).columns.tolist() == list(COLUMNS)
-    assert len(search_frame([Search("t", "m", 0, [])])) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,15 +52,6 @@ def test_the_same_seed_gives_the_same_frame_and_another_one_another() -> None:
     assert_frame_equal(one, run(at_random, seed=3))
     other = run(at_random, seed=4)
     assert one["row"].tolist() != other["row"].tolist()
-
-
-def test_the_space_is_seeded_too() -> None:
-    def sampled(space: ConfigurationSpace, *_: Any) -> Mapping[str, Any]:
-        return space.sample_configuration()
-
-    one = run(sampled, seed=3)
-    assert_frame_equal(one, run(sampled, seed=3))
-    assert one["row"].tolist() != run(sampled, seed=4)["row"].tolist()
 
 
 def test_tables_do_not_repeat_one_start() -> None:
@@ -125,11 +115,6 @@ def test_a_search_with_nothing_to_propose_has_no_rows() -> None:
     frame = run(lambda *_: None)
     assert frame.columns.tolist() == list(REPLAY_COLUMNS)
     assert frame.empty
-
-
-def test_no_method_at_all_has_no_rows(tmp_path: Path) -> None:
-    assert run({}).empty
-    assert run({}, path=tmp_path / "runs.csv").empty
 
 
 # --- methods --------------------------------------------------------------------------------
@@ -216,16 +201,6 @@ def test_illegal_arguments_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
-    frame = run(at_random, budget=np.int64(3), seed=np.arange(2))
-    assert frame["seed"].tolist() == [0, 0, 0, 1, 1, 1]
-    assert_frame_equal(run(at_random, seed=np.int64(1)), run(at_random, seed=1))
-
-
-def test_a_whole_float_is_a_number_of_trials() -> None:
-    assert len(run(at_random, budget=3.0)) == 3
-
-
 # --- the file -------------------------------------------------------------------------------
 
 TABLES = [table_of(name) for name in ("one", "two", "three", "four")]
@@ -262,13 +237,6 @@ def test_a_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert_frame_equal(part, in_one_go[10:20].reset_index(drop=True))
     assert n_calls(log) == 40
     assert_frame_equal(read_runs(path), in_one_go)
-
-
-def test_the_order_in_which_runs_were_written_does_not_matter(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    run(at_random, TABLES[2:], path=path)
-    run(at_random, TABLES[:1], path=path)
-    assert_frame_equal(run(at_random, TABLES, path=path), run(at_random, TABLES))
 
 
 def test_a_run_of_no_rows_is_done_too(tmp_path: Path) -> None:
@@ -315,14 +283,6 @@ def test_a_crash_within_the_first_run_starts_from_the_beginning(tmp_path: Path) 
     path.write_bytes(path.read_bytes()[:70])
     assert_frame_equal(run(at_random, TABLES[:1], path=path), expected)
     assert_frame_equal(read_runs(path), expected)
-
-
-def test_a_crash_before_the_settings_were_written_starts_from_the_beginning(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "runs.csv"
-    (tmp_path / "runs.csv.journal").write_text('{"budg')
-    assert_frame_equal(run(at_random, path=path), run(at_random))
 
 
 def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
@@ -378,29 +338,6 @@ def test_numbers_and_names_survive_the_file_to_the_last_bit(tmp_path: Path) -> N
     assert_frame_equal(written, direct, check_exact=True)
     assert_frame_equal(read_runs(path), direct, check_exact=True)
     assert read_runs(path)["table"].unique().tolist() == names
-
-
-def test_seconds_and_overheads_that_are_unknown_survive_the_file(tmp_path: Path) -> None:
-    table = table_of(seconds=None)
-    written = run(at_random, table, path=tmp_path / "runs.csv")
-    assert written["seconds"].isna().all()
-    assert_frame_equal(written, run(at_random, table))
-    with_overhead = run(at_random, table, overhead=True, path=tmp_path / "other.csv")
-    assert with_overhead["overhead"].dtype == np.float64
-
-
-def test_the_journal_is_lines_of_json(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    run({"é\n": at_random}, TABLES[:2], seed=[4], path=path)
-    settings, *entries = map(json.loads, (tmp_path / "runs.csv.journal").read_text().splitlines())
-    assert settings["budget"] == 10
-    assert [(e["table"], e["method"], e["seed"]) for e in entries] == [
-        ("one", "é\n", 4),
-        ("two", "é\n", 4),
-    ]
-    assert entries[-1]["end"] == path.stat().st_size
-    again = run({"é\n": at_random}, TABLES[:2], seed=[4], path=path)
-    assert_frame_equal(again, run({"é\n": at_random}, TABLES[:2], seed=[4]))
 
 
 # --- speed ----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -97,24 +96,12 @@ def test_every_proposal_is_told_its_recorded_loss() -> None:
     assert [e.answer.row for e in simulation.evaluations] == order
 
 
-def test_one_worker_asks_and_is_told_in_turn() -> None:
-    optimizer = Listed([2, 0])
-    run(table_of([1.0, 2.0, 3.0]), optimizer)
-    assert optimizer.names == ["ask 2", "tell 2", "ask 0", "tell 0", "ask None"]
-
-
 def test_the_clock_adds_up_the_seconds() -> None:
     optimizer = Listed([0, 1, 2])
     simulation = run(table_of([1, 2, 3], seconds=[5.0, 0.0, 2.5]), optimizer)
     times = [(o.started, o.finished, o.seconds) for _, o in optimizer.told]
     assert times == [(0, 5, 5), (5, 5, 0), (5, 7.5, 2.5)]
     assert simulation.clock == 7.5
-
-
-def test_a_table_without_seconds_counts_every_evaluation_as_one() -> None:
-    optimizer = Listed([0, 1, 2])
-    run(table_of([1, 2, 3]), optimizer, n_workers=2)
-    assert [o.finished for _, o in optimizer.told] == [1, 1, 2]
 
 
 def test_unknown_seconds_pass_in_no_time() -> None:
@@ -132,16 +119,6 @@ def test_failed_runs_are_told_as_failed() -> None:
 
 
 # --- workers --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_trials", [4, 12, 20])
-def test_four_workers_take_a_quarter_of_the_time_for_equal_costs(n_trials: int) -> None:
-    table = table_of(list(range(20)), seconds=1.0)
-    one = run(table, Listed(range(20)), n_trials)
-    four = run(table, Listed(range(20)), n_trials, n_workers=4)
-    assert one.clock == n_trials
-    assert four.clock == n_trials / 4
-    assert len(four.evaluations) == len(one.evaluations) == n_trials
 
 
 def test_results_come_in_the_order_of_finishing() -> None:
@@ -185,13 +162,6 @@ def test_the_clock_is_that_of_a_list_of_free_workers(seed: int, n_workers: int) 
     assert found == sorted(expected)
 
 
-def test_workers_never_exceed_their_number() -> None:
-    optimizer = Listed(range(10))
-    run(table_of([0.0] * 10, seconds=1.0), optimizer, n_workers=3)
-    running = list(itertools.accumulate(1 if e[0] == "ask" else -1 for e in optimizer.events[:-1]))
-    assert max(running) == 3
-
-
 def test_none_waits_for_results_that_are_under_way() -> None:
     # Worker 2 gets nothing at first; it is asked again when 0 is told.
     optimizer = Listed([0, None, 1, 2])
@@ -229,17 +199,6 @@ def test_nothing_that_ends_after_the_last_second_counts() -> None:
     assert "ask 4" not in optimizer.names
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_evaluation_ends_beyond_the_budget(seed: int) -> None:
-    seconds = np.random.default_rng(seed).exponential(size=50)
-    table = table_of([0.0] * 50, seconds=seconds)
-    simulation = run(table, Listed(range(50)), seconds=5.0, n_workers=3)
-    finished = [e.outcome.finished for e in simulation.evaluations]
-    assert 0 < len(finished) < 50
-    assert finished == sorted(finished)
-    assert finished[-1] <= 5.0
-
-
 # --- fidelities -----------------------------------------------------------------------------
 
 
@@ -255,12 +214,6 @@ def test_a_step_costs_the_seconds_of_its_curve_and_does_not_count() -> None:
     told = [(o.loss, o.started, o.finished, o.status) for _, o in optimizer.told]
     assert told == [(9, 0, 2, COMPLETE), (6, 2, 4, COMPLETE), (0.5, 4, 12, COMPLETE)]
     assert [e.full for e in simulation.evaluations] == [False, False, True]
-
-
-def test_recorded_seconds_of_a_curve_are_used() -> None:
-    optimizer = Listed([(0, 1), (1, 2)])
-    run(curved(curve_seconds=[[0.5, 1, 8], [3, 3.5, 4]]), optimizer)
-    assert [o.seconds for _, o in optimizer.told] == [0.5, 3.5]
 
 
 def test_a_step_between_two_recorded_ones_is_the_lower_one() -> None:
@@ -307,15 +260,6 @@ def test_a_stopped_evaluation_ends_at_the_second_of_its_step() -> None:
     assert [e.full for e in simulation.evaluations] == [False, True]
 
 
-def test_reports_of_two_workers_come_in_the_order_of_their_seconds() -> None:
-    optimizer = Watching([0, 1])
-    run(curved(seconds=[8.0, 4.4]), optimizer, n_workers=2)
-    # Run 0 reports at 2, 4, 8; run 1 at 1.1, 2.2, 4.4.
-    reports = [(e[1], e[2]) for e in optimizer.events if e[0] == "report"]
-    assert reports == [(1, 1), (0, 1), (1, 2), (0, 2), (1, 4), (0, 4)]
-    assert [row for row, _ in optimizer.told] == [1, 0]
-
-
 def test_what_happens_at_one_moment_happens_in_the_order_of_the_trials() -> None:
     optimizer = Watching([0, 1])
     run(curved(), optimizer, n_workers=2)
@@ -356,18 +300,6 @@ def test_the_clock_never_goes_back() -> None:
         optimizer = Watching([0, 1], stops=frozenset({(0, 2)}))
         run(table, optimizer, n_workers=1)
         assert optimizer.told[0][1].finished >= 5
-
-
-def test_an_optimizer_that_does_not_watch_gets_final_losses_only() -> None:
-    optimizer = Listed([0, 1])
-    run(curved(), optimizer)
-    assert [o.loss for _, o in optimizer.told] == [0.5, 2.5]
-
-
-def test_a_step_evaluation_is_not_reported() -> None:
-    optimizer = Watching([(0, 2)])
-    run(curved(), optimizer)
-    assert optimizer.names == ["ask (0, 2)", "tell (0, 2)", "ask None"]
 
 
 # --- overhead -------------------------------------------------------------------------------

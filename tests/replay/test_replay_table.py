@@ -60,17 +60,6 @@ def test_every_configuration_of_a_complete_conditional_grid_is_its_own_answer() 
         assert table.config(row) == config
 
 
-def test_configurations_that_the_space_samples_are_found_in_a_complete_grid() -> None:
-    space = conditional_space()
-    space.seed(1)
-    grid = conditional_grid()
-    table = Table("svm", space, grid, np.arange(9))
-    for configuration in space.sample_configuration(50):
-        answer = table.find(configuration)
-        assert answer.distance == 0
-        assert grid[answer.row] == dict(configuration)
-
-
 def test_a_grid_with_a_hole_is_not_complete() -> None:
     assert not Table("svm", conditional_space(), conditional_grid()[:-1], np.arange(8)).complete
     assert not line([1, 2, 3]).complete
@@ -141,14 +130,6 @@ def test_constants_may_be_left_out_of_no_configuration() -> None:
         table.find({"solver": "sgd", "x": 0.5})
 
 
-def test_a_space_of_constants_has_one_answer() -> None:
-    space = ConfigurationSpace()
-    space.add(Constant("solver", "adam"))
-    table = Table("t", space, [{"solver": "adam"}], [1.0])
-    assert table.complete
-    assert table.find({"solver": "adam"}) == Answer(0, 0.0)
-
-
 # --- nearest answers ------------------------------------------------------------------------
 
 
@@ -174,15 +155,6 @@ def test_distances_are_those_of_the_scales() -> None:
         answer = table.find({**base, **change})
         assert answer.row == 0
         assert answer.distance == pytest.approx(distance, abs=1e-12)
-
-
-def test_the_log_scale_decides_which_run_is_nearest() -> None:
-    rows = [{"x": 1.0}, {"x": 100.0}]
-    asked = {"x": 30.0}  # nearer to 1 in itself, nearer to 100 in its logarithm
-    for log, row in ((False, 0), (True, 1)):
-        space = ConfigurationSpace()
-        space.add(Float("x", (1.0, 100.0), log=log))
-        assert Table("t", space, rows, [0.0, 1.0]).find(asked).row == row
 
 
 def test_inactive_numbers_count_as_the_low_end_and_inactive_categories_as_half() -> None:
@@ -237,19 +209,6 @@ def test_the_nearest_run_is_that_of_a_brute_force_search(seed: int) -> None:
         answer = table.find(configuration)
         assert answer.distance == pytest.approx(min(distances), abs=1e-12)
         assert distances[answer.row] == pytest.approx(min(distances), abs=1e-12)
-
-
-def test_a_permutation_of_the_rows_permutes_the_answers() -> None:
-    space = _mixed_space()
-    space.seed(0)
-    rows = [dict(c) for c in space.sample_configuration(40)]
-    order = np.random.default_rng(0).permutation(40)
-    one = Table("t", space, rows, np.arange(40))
-    two = Table("t", space, [rows[i] for i in order], np.arange(40))
-    for configuration in space.sample_configuration(40):
-        first, second = one.find(configuration), two.find(configuration)
-        assert first.distance == second.distance
-        assert order[second.row] == first.row
 
 
 # --- what is refused ------------------------------------------------------------------------
@@ -328,11 +287,6 @@ def test_measurements_that_do_not_fit_are_refused(arguments: Any, message: str) 
         Table("t", space, [{"x": 0.0}, {"x": 1.0}], **arguments)
 
 
-def test_seconds_of_another_length_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"seconds|broadcast"):
-        line([1.0, 2.0], seconds=[1.0, 2.0, 3.0])
-
-
 # --- what it knows --------------------------------------------------------------------------
 
 
@@ -378,7 +332,3 @@ def test_other_losses_on_the_same_configurations() -> None:
     assert table.with_losses("bare", [0.0, 1.0]).seconds is None
     with pytest.raises(ValueError, match=r"'short': losses has shape \(1,\)"):
         table.with_losses("short", [1.0])
-
-
-def test_a_table_says_what_it_is() -> None:
-    assert repr(line([1.0, 2.0])) == "Table('line', 2 configurations of 1 parameters)"

@@ -272,15 +272,6 @@ def test_enumerate_is_brute_force(make: Make, expected: set[frozenset[tuple[str,
     assert set(found) == expected
 
 
-def test_enumerate_is_valid_for_configspace() -> None:
-    space = VectorSpace(discrete())
-    vectors = space.enumerate(10**6)
-    assert vectors is not None
-    assert_valid(space, vectors)
-    np.testing.assert_array_equal(space.canonical(vectors), vectors)
-    assert space.allowed(vectors).all()
-
-
 def test_enumerate_up_to_its_limit_in_any_order_of_calls() -> None:
     space = ConfigurationSpace({"a": [0, 1], "n": (1, 3)})
     vectors = VectorSpace(space)
@@ -313,16 +304,6 @@ def test_sample_is_valid_for_configspace(make: Make) -> None:
     np.testing.assert_allclose(space.canonical(vectors), vectors, rtol=0, atol=1e-15)
 
 
-@every_counted_space
-def test_sample_reaches_everything_and_nothing_else(
-    make: Make, expected: set[frozenset[tuple[str, Any]]]
-) -> None:
-    space = VectorSpace(make())
-    vectors = space.sample(30_000, rng())
-    _, first = np.unique(space.keys(vectors), return_index=True)
-    assert set(decoded(space, vectors[first])) == expected
-
-
 def test_sample_has_the_distributions_of_the_hyperparameters() -> None:
     space = ConfigurationSpace()
     space.add(
@@ -337,14 +318,6 @@ def test_sample_has_the_distributions_of_the_hyperparameters() -> None:
     assert drawn["x"].std() == pytest.approx(0.1, abs=0.003)
     # log uniform: half of the draws are below the geometric mean
     assert (drawn["w"] < 0.5).mean() == pytest.approx(0.5, abs=0.03)
-
-
-def test_sample_follows_the_generator() -> None:
-    space = VectorSpace(nested())
-    first = space.sample(20, rng(3))
-    np.testing.assert_array_equal(first, space.sample(20, rng(3)))
-    assert not np.array_equal(first, space.sample(20, rng(4)), equal_nan=True)
-    assert space.sample(0, rng()).shape == (0, space.d)
 
 
 def test_sample_of_a_forbidden_space_is_an_error() -> None:
@@ -461,14 +434,6 @@ def test_neighbours_hold_every_other_category_once() -> None:
     assert sorted(map(tuple, moved)) == sorted(map(tuple, expected))
 
 
-@pytest.mark.parametrize("n_steps", [1, 4, 9])
-def test_neighbours_of_numbers(n_steps: int) -> None:
-    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "i": (0, 1000)}))
-    moved = space.neighbours(np.full((50, 2), 0.5), rng(), n_steps=n_steps)
-    # Every step of an even grid is at least one value wide, so none of them is lost.
-    assert len(moved) == 2 * 50 * n_steps
-
-
 def test_steps_have_the_stated_widths() -> None:
     space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
     steps = space.neighbours(np.full((20_000, 1), 0.5), rng(), n_steps=1)[:, 0] - 0.5
@@ -530,26 +495,10 @@ def test_neighbours_draw_activated_children_at_random() -> None:
     assert depths.mean() == pytest.approx(0.5, abs=0.1)
 
 
-def test_neighbours_of_many_are_those_of_each() -> None:
-    space = VectorSpace(ConfigurationSpace({"c": list("abc"), "d": list("wxyz")}))
-    vectors = space.sample(5, rng())
-    together = space.neighbours(vectors, rng())
-    apart = np.concatenate([space.neighbours(v[None], rng()) for v in vectors])
-    assert sorted(map(tuple, together)) == sorted(map(tuple, apart))
-
-
 def test_what_cannot_change_has_no_neighbours() -> None:
     space = single(Constant("k", "x"))
     assert space.neighbours(np.ones((3, 1)), rng()).shape == (0, 1)
     assert VectorSpace(flat()).neighbours(np.empty((0, 8)), rng()).shape == (0, 8)
-
-
-def test_neighbours_follow_the_generator() -> None:
-    space = VectorSpace(nested())
-    vectors = space.sample(5, rng())
-    np.testing.assert_array_equal(
-        space.neighbours(vectors, rng(7)), space.neighbours(vectors, rng(7))
-    )
 
 
 # Completion
@@ -564,13 +513,6 @@ def test_complete_fills_what_is_missing(make: Make) -> None:
     whole = whole[space.allowed(whole)]
     assert len(whole) > 100
     assert_valid(space, whole)
-
-
-@every_space
-def test_complete_keeps_what_is_there(make: Make) -> None:
-    space = VectorSpace(make())
-    vectors = space.sample(100, rng())
-    np.testing.assert_array_equal(space.complete(vectors, rng(1)), vectors)
 
 
 def test_complete_imposes_fixed_values_and_their_consequences() -> None:
@@ -622,16 +564,6 @@ def test_quantile_of_log_integers_is_uniform_in_the_logarithm() -> None:
     np.testing.assert_allclose(counts / n, expected, atol=1.5 / n)
 
 
-def test_quantile_at_the_ends() -> None:
-    space = VectorSpace(flat())
-    for name in ("x", "rate", "i", "width", "c", "flag", "size"):
-        column = space.names.index(name)
-        last = 1.0 if name in ("x", "rate") else legal(space, name)[-1]
-        assert space.quantile(column, 0.0) == 0.0
-        assert space.quantile(column, np.nextafter(1.0, 0.0)) == pytest.approx(last)
-    assert space.quantile(space.names.index("x"), 0.3) == 0.3
-
-
 @pytest.mark.parametrize("value", [5, 0.1, "always"])
 def test_quantile_of_a_constant_is_its_entry(value: Any) -> None:
     space = single(Constant("k", value))
@@ -668,15 +600,6 @@ def test_features_by_hand() -> None:
     )
 
 
-def test_inactive_categories_are_missing_in_every_column() -> None:
-    space = ConfigurationSpace({"a": [0, 1], "b": ["u", "v", "w"]})
-    space.add(EqualsCondition(space["b"], space["a"], 1))
-    np.testing.assert_array_equal(
-        VectorSpace(space).features(np.array([[0.0, np.nan], [1.0, 2.0]])),
-        [[0.0, np.nan, np.nan, np.nan], [1.0, 0.0, 0.0, 1.0]],
-    )
-
-
 @every_space
 def test_features_have_names_and_lie_between_0_and_1(make: Make) -> None:
     space = VectorSpace(make())
@@ -687,15 +610,6 @@ def test_features_have_names_and_lie_between_0_and_1(make: Make) -> None:
     assert known.min() >= 0.0
     assert known.max() <= 1.0
     assert (np.nanmax(features, axis=0) > np.nanmin(features, axis=0)).all()
-
-
-def test_features_tell_configurations_apart() -> None:
-    space = VectorSpace(discrete())
-    vectors = space.enumerate(10**6)
-    assert vectors is not None
-    features = np.nan_to_num(space.features(vectors), nan=-1.0)
-    # ``k`` and ``one`` carry nothing: their activity follows from other columns.
-    assert len(np.unique(features, axis=0)) == len(vectors)
 
 
 def test_features_of_a_constant_space_have_a_column() -> None:
@@ -731,17 +645,6 @@ def test_keys_are_equal_iff_the_configurations_are() -> None:
     vectors = categories.enumerate(4**9)
     assert vectors is not None
     assert len(np.unique(categories.keys(vectors))) == 4**9
-
-
-@every_space
-def test_keys_survive_the_way_through_values(make: Make) -> None:
-    space = VectorSpace(make())
-    vectors = space.sample(200, rng())
-    again = vectors.copy()
-    for column, name in enumerate(space.names):
-        hp, known = space.space[name], ~np.isnan(vectors[:, column])
-        again[known, column] = [hp.to_vector(hp.to_value(v)) for v in vectors[known, column]]
-    np.testing.assert_array_equal(space.keys(again), space.keys(vectors))
 
 
 def test_keys_of_real_numbers() -> None:

@@ -75,16 +75,6 @@ def all_kinds() -> ConfigurationSpace:
     return space
 
 
-@pytest.mark.parametrize("algo", ALGOS)
-def test_all_kinds_of_hyperparameters_come_back_as_legal_builtins(algo: Any) -> None:
-    space = all_kinds()
-    for config in draw(space, 30, algo):
-        assert set(config) == set(space)
-        Configuration(space, values=config).check_valid_configuration()
-        for name, value in config.items():
-            assert type(value) in (int, float, str), (name, value)
-
-
 def test_values_are_drawn_as_configspace_draws_them() -> None:
     configs = draw(all_kinds(), 400)
     assert set(Counter(c["integer.1"] for c in configs).values()) <= set(range(30, 75))
@@ -95,12 +85,6 @@ def test_values_are_drawn_as_configspace_draws_them() -> None:
     assert 130 <= sum(c["log:integer"] < 10 for c in configs) <= 180
     assert abs(sum(c["normal"] for c in configs)) / 400 < 0.2
     assert sum(c["cut"] in (-0.5, 0.5) for c in configs) == 0  # uniform, not clipped
-
-
-def test_integers_of_any_size_cost_nothing() -> None:
-    space = ConfigurationSpace({"n": (0, 10**12)})
-    for config in draw(space, 12, partial(tpe.suggest, n_startup_jobs=5)):
-        assert 0 <= config["n"] <= 10**12
 
 
 def nested() -> ConfigurationSpace:
@@ -154,16 +138,6 @@ def test_conditional_proposals_hold_exactly_the_active_values(algo: Any) -> None
     for config in configs:
         # ConfigSpace refuses inactive and missing values alike.
         Configuration(space, values=config).check_valid_configuration()
-
-
-def test_a_value_that_no_branch_reaches_is_left_out() -> None:
-    space = ConfigurationSpace(seed=0)
-    model, x = Categorical("m", ["a", "b"]), Float("x", (0.0, 1.0))
-    space.add(model, x)
-    never = AndConjunction(EqualsCondition(x, model, "a"), EqualsCondition(x, model, "b"))
-    space.add(never)
-    assert labels(expression(space)) == {"m"}
-    assert all(set(config) == {"m"} for config in draw(space, 5))
 
 
 def test_conditions_on_constants_and_ordinals_are_left_to_configspace() -> None:

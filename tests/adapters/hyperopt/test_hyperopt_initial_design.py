@@ -6,7 +6,6 @@ import json
 import math
 import pickle
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,9 @@ from automl_plugins.adapters.hyperopt._expression import expression
 from automl_plugins.adapters.hyperopt.initial_design import INITIAL_DESIGN, initial_trials
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, fmin, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from known_runs import TASK, loss, model_space, records
 
-from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, diverse
-from automl_plugins.meta.store import MetaStore
+from automl_plugins.meta import MetaDataset, TaskRecord, diverse
 
 SPACE = hp.choice(
     "model",
@@ -85,13 +81,6 @@ def test_modes(memory: MetaDataset, mode: Any, suggested: int, random: int) -> N
     assert calls == [n, n + 1, n + 2]
     assert drawn(trials)[:suggested] == labels
     assert all(d["state"] == JOB_STATE_DONE for d in trials.trials) and len(trials) == n + 3
-
-
-def test_numbers_of_tpe(memory: MetaDataset) -> None:
-    task: dict[str, Any] = {"memory": memory, "meta_features": TASK}
-    assert len(initial_trials(SPACE, **task)) == 10  # half of the 20 that TPE draws at random
-    assert len(initial_trials(SPACE, **task, n_configs=3)) == 3
-    assert len(initial_trials(SPACE, **task, n_startup_jobs=0)) == 1
 
 
 def test_tpe_models_from_where_the_suggestions_end(
@@ -202,18 +191,6 @@ def test_nested_choices_and_grids() -> None:
     assert seen[2]["kernel"]["shift"] is None and seen[2]["weights"] == "distance"
 
 
-@settings(max_examples=40, deadline=None)
-@given(q=st.floats(0.01, 5.0), high=st.floats(6.0, 5000.0), value=st.floats(-10.0, 6000.0))
-def test_grids_are_respected_whatever_they_are(q: float, high: float, value: float) -> None:
-    space = {"x": hp.quniform("x", 0, high, q)}
-    record = TaskRecord("t", [{"x": value}], np.zeros(1))
-    ((x,),) = (d.values() for d in drawn(initial_trials(space, memory=[record], n_configs=1)))
-    multiple = round(x / q)
-    assert x == pytest.approx(multiple * q, abs=1e-9)
-    assert 0 <= multiple <= round(high / q)  # what rounding a draw can give
-    assert abs(x - min(max(value, 0.0), high)) <= q * (1 + 1e-9)
-
-
 def test_a_configuration_space(memory: MetaDataset) -> None:
     space = model_space()
     trials = initial_trials(space, memory=memory, meta_features=TASK, n_configs=3, mode="add")
@@ -259,22 +236,6 @@ def test_seeds_and_pickles(memory: MetaDataset) -> None:
     assert len(trials) == 5
 
 
-def test_designs_and_memories(tmp_path: Path, memory: MetaDataset) -> None:
-    known = translate(SPACE).space
-    expected = drawn(initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=4))
-    with MetaStore(tmp_path / "memory.db") as store:
-        for record in records():
-            store.add(record)
-        X, y = np.random.default_rng(0).normal(size=(420, 2)), np.arange(420) % 2
-        assert drawn(initial_trials(SPACE, memory=store, X=X, y=y, n_configs=4)) == expected
-    ready = diverse(known, memory, TASK, 4)
-    assert drawn(initial_trials(SPACE, ready, n_configs=4)) == expected
-    trials = initial_trials(SPACE, "knn", memory=memory, meta_features=TASK, n_configs=2)
-    assert all(0 <= d["misc"][INITIAL_DESIGN]["score"] <= 1 for d in trials.trials)
-    few = initial_trials(SPACE, memory=memory, n_configs=40)
-    assert len(few) == 10
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -295,12 +256,3 @@ def test_bad_input_inserts_nothing(
     with pytest.raises(ValueError, match=error):
         initial_trials(**({"space": SPACE, "memory": memory, "trials": trials} | options))
     assert not trials.trials and not trials.new_trial_ids(1)[0]
-
-
-def test_wrong_types(memory: MetaDataset) -> None:
-    with pytest.raises(TypeError, match=r"must be hyperopt\.Trials"):
-        initial_trials(SPACE, memory=memory, trials=[])
-    with pytest.raises(TypeError, match="memory must be"):
-        initial_trials(SPACE)
-    with pytest.raises(ValueError, match="nothing for this search space"):
-        initial_trials(SPACE, Design("mine", (Suggestion(np.zeros(0), {"alpha": 1.0}, 0.0, ""),)))

@@ -86,18 +86,6 @@ def test_a_search_is_that_of_fmin(algo: Any) -> None:
     assert search_with(algo, 25) == expected
 
 
-def test_the_seed_decides() -> None:
-    first = search_with(FAST_TPE, 12, seed=0)
-    assert search_with(FAST_TPE, 12, seed=0) == first
-    assert search_with(FAST_TPE, 12, seed=1) != first
-
-
-@pytest.mark.parametrize("algo", [rand.suggest, FAST_TPE, anneal.suggest])
-def test_several_workers_ask_before_they_tell(algo: Any) -> None:
-    configs = [config for config, _ in search_with(algo, 20, q=4)]
-    assert len({c["x"] for c in configs}) == 20
-
-
 def test_failures_are_lived_with() -> None:
     search = optimizer(FAST_TPE).start(Problem(space(), seed=0))
     for i in range(15):

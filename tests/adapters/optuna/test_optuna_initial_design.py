@@ -31,8 +31,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, diverse
-from automl_plugins.meta.store import MetaStore
+from automl_plugins.meta import Design, MetaDataset, TaskRecord, diverse
 
 MODEL: dict[str, BaseDistribution] = {
     "model": CategoricalDistribution(["svm", "forest"]),
@@ -127,37 +126,6 @@ def test_a_maximised_study_and_the_best_first(memory: MetaDataset) -> None:
     expected = diverse(model_space(), memory, TASK, 5).configurations
     study.optimize(lambda trial: -objective(trial), n_trials=5)
     assert [t.params for t in study.trials] == expected
-
-
-def test_numbers(memory: MetaDataset) -> None:
-    for options, n in (
-        ({"n_configs": 3}, 3),
-        ({"n_startup_trials": 5}, 3),
-        ({"n_startup_trials": 0}, 1),
-        ({"n_startup_trials": 7, "mode": "replace"}, 7),
-    ):
-        study = optuna.create_study()
-        design = enqueue_initial_design(study, memory=memory, search_space=MODEL, **options)
-        assert len(design) == len(waiting(study)) == n
-
-
-def test_fewer_than_asked_for(memory: MetaDataset) -> None:
-    study = optuna.create_study()
-    design = enqueue_initial_design(study, memory=memory, search_space=MODEL, n_configs=40)
-    assert (
-        len(waiting(study)) == 10
-        and "40 suggestions were asked for, there are 10." in design.notes
-    )
-
-
-def test_seeds(memory: MetaDataset) -> None:
-    def points(seed: int) -> list[dict[str, Any]]:
-        study = optuna.create_study()
-        enqueue_initial_design(study, memory=memory, search_space=MODEL, mode="add", seed=seed)
-        return fixed(study)
-
-    assert points(0) == points(0)
-    assert points(0)[:5] == points(1)[:5] and points(0)[5:] != points(1)[5:]
 
 
 @pytest.mark.parametrize("storage", [None, "sqlite", "journal"])
@@ -299,17 +267,6 @@ def test_a_design_without_scores_is_stored_as_json(tmp_path: Path, memory: MetaD
     assert note["design"] == "mine" and note["score"] is None and note["reason"]
 
 
-def test_store_and_data(tmp_path: Path, memory: MetaDataset) -> None:
-    with MetaStore(tmp_path / "memory.db") as store:
-        for record in records():
-            store.add(record)
-        study = optuna.create_study()
-        X, y = np.random.default_rng(0).normal(size=(420, 2)), np.arange(420) % 2
-        design = enqueue_initial_design(study, memory=store, X=X, y=y, search_space=MODEL)
-    expected = diverse(model_space(), memory, TASK, 5)
-    assert design.configurations == expected.configurations and not design.notes
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -353,15 +310,3 @@ def test_the_space_is_read_from_the_objective_or_a_study(memory: MetaDataset) ->
     assert enqueue_initial_design(earlier, memory=memory).configurations == expected.configurations
     with pytest.raises(ValueError, match="asked for no parameter when it was called"):
         enqueue_initial_design(study, memory=memory, search_space=lambda trial: 1.0)
-
-
-def test_wrong_types(memory: MetaDataset) -> None:
-    study = optuna.create_study()
-    with pytest.raises(TypeError, match="distributions by name"):
-        enqueue_initial_design(study, memory=memory, search_space={"C": (0, 1)})
-    with pytest.raises(TypeError, match="memory must be"):
-        enqueue_initial_design(study, search_space=MODEL)
-    with pytest.raises(ValueError, match="Pass search_space="):
-        ready = Design("mine", (Suggestion(np.zeros(0), {"C": 1.0}, 0.0, "why"),))
-        enqueue_initial_design(study, ready, mode="add")
-    assert not study.trials

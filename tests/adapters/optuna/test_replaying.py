@@ -137,18 +137,6 @@ def test_the_search_is_that_of_a_loop_written_by_hand(multivariate: bool) -> Non
     assert [t.value for t in search.study.trials] == [t.value for t in study.trials]
 
 
-def test_a_replay_drives_that_search() -> None:
-    table = mixed_table()
-    frame = replay(optimizer(TPESampler), table, budget=20, seed=2, progress=False)
-    assert_rows = frame["row"].tolist()
-    again = replay(optimizer("TPESampler"), table, budget=20, seed=2, progress=False)
-    assert again["row"].tolist() == assert_rows
-    other = replay(TPESampler, table, budget=20, seed=3, progress=False)
-    assert other["row"].tolist() != assert_rows
-    np.testing.assert_array_equal(frame["loss"], table.losses[frame["row"]])
-    assert set(frame["method"]) == {"TPESampler"}
-
-
 def test_truth_values_are_asked_for_as_such() -> None:
     space = ConfigurationSpace({"flag": [True, False]})
     search = optimizer(RandomSampler).start(Problem(space, 0))
@@ -180,17 +168,6 @@ def test_samplers_come_by_class_name_factory_and_instance(
     search = method.start(Problem(mixed_space(), 1))
     assert isinstance(search.study.sampler, kind)
     assert optimizer(sampler, name="mine", **arguments).name == "mine"
-
-
-def test_arguments_reach_the_factory() -> None:
-    seen: list[dict[str, Any]] = []
-
-    def factory(**arguments: Any) -> BaseSampler:
-        seen.append(arguments)
-        return RandomSampler(seed=arguments["seed"])
-
-    optimizer(factory, colour="red").start(Problem(mixed_space(), 11))
-    assert seen == [{"colour": "red", "seed": 11}]
 
 
 def test_what_cannot_be_a_method_is_refused() -> None:
@@ -269,14 +246,6 @@ def test_a_sampler_that_weighs_durations_sees_the_simulated_ones() -> None:
     assert len(seen) == 7
 
 
-def test_failed_runs_are_failed_trials() -> None:
-    study, frame = study_of(line([NAN, 1.0, NAN, 2.0], seconds=1.0), budget=20)
-    failed = {"failed": TrialState.FAIL, "complete": TrialState.COMPLETE}
-    assert [t.state for t in study.trials] == [failed[s] for s in frame["status"]]
-    assert {t.state for t in study.trials} == set(failed.values())
-    assert all(t.duration == timedelta(seconds=1) for t in study.trials)
-
-
 # --- pruners --------------------------------------------------------------------------------
 
 
@@ -313,26 +282,6 @@ def test_pruned_trials_end_at_the_second_of_their_step(pruner: Any, n_workers: i
     # The last report of a pruned evaluation is its loss, but never the best one.
     complete = frame["loss"].where(frame["status"] == "complete")
     np.testing.assert_array_equal(frame["best"], complete.cummin().ffill())
-
-
-def test_a_median_pruner_by_hand() -> None:
-    table = line([1.0, 5.0], curves=[[1.0, 1.0], [5.0, 5.0]], steps=(1, 2), seconds=[4.0, 8.0])
-    pruner = optuna.pruners.MedianPruner(n_startup_trials=1, n_warmup_steps=0)
-    search = optimizer("RandomSampler", pruner=pruner).start(Problem(table.space, 0))
-    first, second = search.ask(), search.ask()
-    assert not search.report(first, 1.0, 1.0)
-    assert not search.report(first, 2.0, 1.0)
-    search.tell(first, Outcome(TrialStatus.COMPLETE, 1.0, 0.0, 4.0))
-    assert search.report(second, 1.0, 5.0)
-    search.tell(second, Outcome(TrialStatus.PRUNED, 5.0, 0.0, 4.0))
-    states = [t.state for t in search.study.trials]
-    assert states == [TrialState.COMPLETE, TrialState.PRUNED]
-
-
-def test_without_a_pruner_nothing_is_pruned() -> None:
-    study, _ = study_of(curved(), 10)
-    assert {t.state for t in study.trials} == {TrialState.COMPLETE}
-    assert all(len(t.intermediate_values) == 4 for t in study.trials)
 
 
 @pytest.mark.parametrize("steps", [(0.25, 0.5, 0.75), (0.5, 1.0, 1.5)])

@@ -49,54 +49,6 @@ def test_values_survive_the_round_trip(distribution: BaseDistribution, values: l
     assert np.array_equal(union.vectors.canonical(vector[:, None])[:, 0], vector)
 
 
-def test_a_random_proposal_always_lies_in_its_distribution() -> None:
-    distributions: dict[str, BaseDistribution] = {
-        "f": FloatDistribution(1e-7, 10.0, log=True),
-        "s": FloatDistribution(-10.2, 10.2, step=0.1),
-        "i": IntDistribution(1, 100, log=True),
-        "j": IntDistribution(-7, 20, step=3),
-    }
-    union = UnionSpace(distributions)
-    for vector in union.vectors.sample(200, np.random.default_rng(0)):
-        for name, distribution in distributions.items():
-            value = union.decode(name, vector[union.column[name]])
-            assert distribution._contains(distribution.to_internal_repr(value))
-
-
-def test_rules_of_a_categorical_parent() -> None:
-    values = {
-        "kind": np.array([0.0, 1.0, 2.0, 0.0]),
-        "a": np.array([0.5, NAN, NAN, 0.1]),
-        "b": np.array([NAN, 0.5, 0.5, NAN]),
-        "shared": np.array([1.0, 1.0, 1.0, 1.0]),
-    }
-    distributions: dict[str, BaseDistribution] = {
-        name: FloatDistribution(0, 1) for name in ("a", "b", "shared")
-    }
-    distributions["kind"] = CategoricalDistribution(["x", "y", "z"])
-    assert infer_rules(values, distributions) == [
-        Rule("a", "kind", "in", (0.0,)),
-        Rule("b", "kind", "in", (1.0, 2.0)),
-    ]
-
-
-def test_the_nearest_parent_explains_a_nested_child() -> None:
-    values = {
-        "root": np.array([0.0, 0.0, 0.0, 1.0]),
-        "middle": np.array([0.0, 1.0, 1.0, NAN]),
-        "leaf": np.array([NAN, 0.5, 0.2, NAN]),
-    }
-    distributions: dict[str, BaseDistribution] = {
-        "root": CategoricalDistribution(["a", "b"]),
-        "middle": CategoricalDistribution(["c", "d"]),
-        "leaf": FloatDistribution(0, 1),
-    }
-    assert infer_rules(values, distributions) == [
-        Rule("leaf", "middle", "in", (1.0,)),
-        Rule("middle", "root", "in", (0.0,)),
-    ]
-
-
 def test_integer_parents_have_thresholds_in_either_direction() -> None:
     values = {
         "n": np.array([1.0, 2.0, 4.0]),
@@ -116,15 +68,6 @@ def test_integer_parents_have_thresholds_in_either_direction() -> None:
         assert math.isnan(vector[union.column["below"]]) == (n >= 2)
 
 
-def test_what_no_rule_explains_stays_unconditional() -> None:
-    values = {"x": np.array([0.0, 0.0, 1.0]), "y": np.array([0.5, NAN, 0.5])}
-    distributions: dict[str, BaseDistribution] = {
-        "x": CategoricalDistribution(["a", "b"]),
-        "y": FloatDistribution(0, 1),
-    }
-    assert infer_rules(values, distributions) == []
-
-
 def test_values_of_old_ranges_stay_finite_or_missing() -> None:
     union = UnionSpace({"x": FloatDistribution(1.0, 10.0, log=True)})
     encoded = union.encode("x", np.array([100.0, 0.0, -1.0, NAN]))
@@ -139,6 +82,13 @@ def test_a_rule_whose_parent_range_has_moved_is_dropped() -> None:
     }
     union = UnionSpace(distributions, [Rule("child", "n", "above", (2.0,))])
     assert not np.isnan(union.vectors.sample(20, np.random.default_rng(0))).any()
+
+
+def test_choices_that_are_gone_are_missing() -> None:
+    union = UnionSpace({"c": CategoricalDistribution(["a", "b"])}, ordinal={"c": ["b", "a"]})
+    np.testing.assert_array_equal(
+        union.encode("c", np.array([0.0, 1.0, 2.0, NAN])), [1, 0, NAN, NAN]
+    )
 
 
 # --- the space of given trials ----------------------------------------------------------------
@@ -222,11 +172,6 @@ def test_values_that_a_user_enqueued_on_such_a_grid_are_legal() -> None:
     study.enqueue_trial({"x": 0.3})  # the grid's own value is 0.30000000000000004
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1, step=0.1), n_trials=3)
     assert len(Table.from_studies(study, name="t", repeats="mean")) >= 1
-
-
-def test_choices_that_configspace_cannot_express_leave_no_space() -> None:
-    space = space_of({"k": CategoricalDistribution((None, 1))}, [{"k": 1}])
-    assert space is None or set(space["k"].choices) == {None, 1}
 
 
 def test_a_single_value_does_not_lose_the_space() -> None:

@@ -173,29 +173,6 @@ def test_a_search_is_that_of_optimize(
     assert [p.step or limit for p in here] == [key.budget for key in keys]
 
 
-def test_values_are_active_builtins() -> None:
-    for proposal in run(optimizer("Random").start(Problem(space(), seed=0)), 15):
-        inner = "C" if proposal.config["model"] == "svm" else "k"
-        assert set(proposal.config) == {"x", "model", "fixed", inner}
-        assert all(type(v) in (int, float, str) for v in proposal.config.values())
-
-
-def test_the_seed_decides() -> None:
-    method = optimizer(RandomFacade)
-    first = configs(run(method.start(Problem(space(), seed=0)), 6))
-    assert configs(run(method.start(Problem(space(), seed=0)), 6)) == first
-    assert configs(run(method.start(Problem(space(), seed=1)), 6)) != first
-
-
-@pytest.mark.parametrize("newest_first", [False, True])
-@pytest.mark.parametrize("facade", [HyperparameterOptimizationFacade, RandomFacade])
-def test_several_workers_ask_before_they_tell(facade: Any, newest_first: bool) -> None:
-    parts = EAGER if facade is HyperparameterOptimizationFacade else {}
-    search = optimizer(facade, **parts).start(Problem(space(), 0, 12, 4))
-    proposals = run(search, 12, q=4, newest_first=newest_first)
-    assert len({p.config["x"] for p in proposals}) == 12
-
-
 @pytest.mark.parametrize("q", [1, 4])
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_hyperband_promotes_in_any_order_of_results(q: int, newest_first: bool) -> None:
@@ -241,14 +218,6 @@ def test_a_finite_space_ends_the_search(facade: Any, q: int) -> None:
     assert search.ask() is None
 
 
-@pytest.mark.parametrize("q", [1, 4, 8])
-def test_a_finite_space_of_several_fidelities_ends_with_promotions(q: int) -> None:
-    search = optimizer(HyperbandFacade).start(Problem(tiny(), 0, 100, q, STEPS))
-    proposals = run(search, 100, q=q, loss=lambda c: float(c["b"]))
-    assert {p.step for p in proposals} == {1.0, 3.0, None}
-    assert len(proposals) < 30 and search.ask() is None
-
-
 @pytest.mark.parametrize("facade", [HyperparameterOptimizationFacade, HyperbandFacade])
 def test_nothing_hangs_while_every_configuration_is_under_way(facade: Any) -> None:
     small = tiny("xy")
@@ -283,18 +252,6 @@ def test_failures_cost_as_much_as_the_worst_so_far() -> None:
     assert [(v.starttime, v.endtime, v.time) for v in values] == [
         (i, i + 1.5, 1.5) for i in range(1, 7)
     ]
-
-
-def test_the_model_survives_failures() -> None:
-    method = optimizer(**EAGER)
-    search = method.start(Problem(space(), 0, 8))
-
-    def failing(config: Any) -> float:
-        return math.nan if config["model"] == "rf" else loss_of(config)
-
-    assert len(run(search, 8, loss=failing)) == 8
-    statuses = {value.status for value in search.facade.runhistory.values()}
-    assert statuses == {StatusType.SUCCESS, StatusType.CRASHED}
 
 
 def test_a_search_in_which_all_fails_goes_on() -> None:

@@ -1,0 +1,88 @@
+"""Choices that ConfigSpace cannot tell apart."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import Configuration, ConfigurationSpace, Float
+from ConfigSpace.hyperparameters import CategoricalHyperparameter
+
+from automl_plugins.spaces.choices import (
+    DECODERS,
+    ENCODERS,
+    ExactCategorical,
+    categorical,
+    one_of,
+    ordinal,
+)
+from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.values import are_identical, to_values, values_of
+from automl_plugins.spaces.vector_space import VectorSpace
+
+LISTS: list[list[Any]] = [
+    [1, True],
+    [1, 1.0, "1"],
+    [math.nan, 1],
+    [2**53 + 1, 0.5],
+    ["a", "a\0"],
+    [(1, 2), (True, 2)],
+]
+KEPT: list[list[Any]] = [["a", "b"], [None, 1], [1, "1"], [1.5, True], [(1, 2), None]]
+
+
+def conditional(choices: list[Any]) -> ConfigurationSpace:
+    """A child under the second choice."""
+    space = ConfigurationSpace()
+    parent, child = categorical("x", choices), Float("y", (0.0, 1.0))
+    space.add(parent, child)
+    space.add(one_of(child, parent, [choices[1]]))
+    return space
+
+
+@pytest.mark.parametrize("choices", KEPT, ids=str)
+def test_ordinary_choices_are_those_of_configspace(choices: list[Any]) -> None:
+    assert type(categorical("x", choices)) is CategoricalHyperparameter
+
+
+@pytest.mark.parametrize("make", [categorical, ordinal])
+@pytest.mark.parametrize("choices", LISTS, ids=str)
+def test_each_choice_has_its_place(choices: list[Any], make: Any) -> None:
+    found = make("x", choices)
+    assert [found.to_vector(choice) for choice in choices] == [*range(len(choices))]
+    assert all(found.legal_value(choice) for choice in choices)
+    assert not found.legal_value("another") and not found.legal_value(False)
+    assert found == make("x", choices) and found != make("x", choices[::-1])
+
+
+@pytest.mark.parametrize("choices", LISTS, ids=str)
+def test_conditions_tell_true_from_one(choices: list[Any]) -> None:
+    space = conditional(choices)
+    assert [is_active(space, "y", {"x": choice}) for choice in choices[:2]] == [False, True]
+    vectors = VectorSpace(space)
+    drawn = vectors.sample(50, np.random.default_rng(0))
+    has_child = ~np.isnan(drawn[:, space.index_of["y"]])
+    np.testing.assert_array_equal(has_child, drawn[:, space.index_of["x"]] == 1.0)
+    for vector, values in zip(drawn, to_values(space, drawn), strict=True):
+        choice = choices[int(vector[space.index_of["x"]])]
+        assert are_identical(values["x"], choice)
+        assert are_identical(values_of(Configuration(space, vector=vector))["x"], choice)
+
+
+@pytest.mark.parametrize("choices", [*LISTS[:5], *KEPT[:4]], ids=str)
+def test_spaces_are_written_copied_and_pickled(choices: list[Any]) -> None:
+    space = conditional(choices)
+    written = json.dumps(space.to_serialized_dict(ENCODERS))
+    assert ConfigurationSpace.from_serialized_dict(json.loads(written), DECODERS) == space
+    assert copy.deepcopy(space) == space and pickle.loads(pickle.dumps(space)) == space
+
+
+def test_weights_belong_to_the_choices() -> None:
+    found = categorical("x", [1, True, 0], weights=[0.0, 1.0, 0.0])
+    assert isinstance(found, ExactCategorical) and found.default_value is True
+    assert set(found.sample_vector(20, seed=np.random.RandomState(0))) == {1.0}
