@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from ConfigSpace import (
     ConfigurationSpace,
     Constant,
-    Float,
-    Integer,
     OrdinalHyperparameter,
 )
 from ConfigSpace.hyperparameters import (
@@ -22,13 +19,17 @@ from ConfigSpace.hyperparameters import (
     Hyperparameter,
     IntegerHyperparameter,
 )
-from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
+from automl_plugins._frameworks import curves_of
 from automl_plugins.records.search import Search
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
+from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
 from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -166,7 +167,7 @@ def _without_marker(cells: list[Any], none: str) -> list[Any]:
 
 def _kind(column: pd.Series[Any], cells: list[Any]) -> str:
     """Whether a column is "number" or "category"."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    if column.dtype.name == "category":
         return "category"
     kinds = {kind_of(value) for value in cells if value is not ABSENT}
     return "number" if kinds <= {"number"} else "category"
@@ -174,8 +175,7 @@ def _kind(column: pd.Series[Any], cells: list[Any]) -> str:
 
 def _spans_decades(values: Sequence[Any]) -> bool:
     distinct = np.unique(np.array(values, dtype=np.float64))
-    # The bounds of a hyperparameter have 13 decimal places.
-    if len(distinct) < 3 or distinct[0] < 10.0**-ROUND_PLACES or distinct[-1] < 100 * distinct[0]:
+    if len(distinct) < 3 or distinct[0] <= 0 or distinct[-1] < 100 * distinct[0]:
         return False
     return bool(_middle(np.log(distinct)) < _middle(distinct))
 
@@ -206,14 +206,15 @@ def _hyperparameter(
     low, high = min(distinct), max(distinct)
     if math.isinf(low) or math.isinf(high):
         raise ValueError(f"Column {name!r} has an infinite value: leave its rows out.")
-    if log and low < 10.0**-ROUND_PLACES:
+    if log and low <= 0:
         raise ValueError(
-            f"log names {name!r}, which has the value {low:g}: a log scale needs values from"
-            f" 1e-{ROUND_PLACES} on."
+            f"log names {name!r}, which has the value {low:g}: a log scale needs values > 0."
         )
-    if all(isinstance(v, int) for v in distinct) and high - low <= _MOST_INTEGERS:
-        return Integer(name, (low, high), log=log)
-    return Float(name, _containing(float(low), float(high)), log=log)
+    if all(isinstance(v, int) for v in distinct):
+        return integer_range(name, low, high, log=log)
+    found = float_range(name, low, high, log=log)
+    inside = found.lower <= low and high <= found.upper  # ConfigSpace rounds the ends
+    return found if inside else ExactFloat(name, float(low), float(high), log=log)
 
 
 def _whole(values: list[Any]) -> list[Any]:
@@ -228,26 +229,6 @@ def _order(value: Any) -> tuple[bool, bool, float, str]:
     """None, then numbers by size, then texts."""
     number = float(value) if kind_of(value) == "number" else 0.0
     return value is not None, isinstance(value, str), number, str(value)
-
-
-def _containing(low: float, high: float) -> tuple[float, float]:
-    """Bounds around a range that still contain it when ConfigSpace has rounded them."""
-    return -_above(-low), _above(high)
-
-
-def _above(value: float) -> float:
-    """The least rounded number found that is not below ``value``.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    step = max(10.0**-ROUND_PLACES, float(np.spacing(abs(value))))
-    with np.errstate(over="ignore"):
-        for candidate in (value, *(value + step * 2.0**k for k in range(8))):
-            rounded = float(np.round(candidate, ROUND_PLACES))
-            if value <= rounded < math.inf:
-                return rounded
-    raise ValueError(f"{value:g} is too large for a bound of a search space: scale the column.")
 
 
 def _codes(cells: Sequence[Any], hyperparameter: Hyperparameter[Any, Any]) -> FloatArray:
@@ -338,6 +319,8 @@ def arguments_of_searches(
     studies: Any, *, space: ConfigurationSpace | None, repeats: str | None
 ) -> dict[str, Any]:
     """Arguments of ``Table`` after its name, see ``Table.from_studies``."""
+    import pandas as pd
+
     searches = _searches(studies)
     trials = [
         t
@@ -378,8 +361,6 @@ def arguments_of_searches(
 
 
 def _searches(studies: Any) -> list[Search]:
-    from automl_plugins._frameworks import curves_of
-
     if isinstance(studies, Search) or not isinstance(studies, list | tuple):
         studies = [studies]
     labels = {"table": "", "method": "", "seed": 0}

@@ -18,6 +18,8 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, kind_of, reader, to_vector, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
+from .frames import arguments_of_searches, table_arguments
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -131,8 +133,6 @@ class Table:
         Raises:
             ValueError: For unknown columns, or what ``Table`` refuses.
         """
-        from .frames import table_arguments
-
         arguments = table_arguments(
             frame,
             loss=loss,
@@ -171,8 +171,6 @@ class Table:
         Raises:
             ValueError: If there is no complete trial, or for what ``Table`` refuses.
         """
-        from .frames import arguments_of_searches
-
         return cls(name, **arguments_of_searches(studies, space=space, repeats=repeats))
 
     def with_losses(

@@ -18,7 +18,6 @@ from automl_plugins.adapters.optuna import (
     SECONDS,
     EIPerSecondSampler,
     GBQRSampler,
-    SurrogateSampler,
     optimizer,
 )
 from ConfigSpace import (
@@ -155,8 +154,8 @@ def test_truth_values_are_asked_for_as_such() -> None:
         ("TPESampler", {"n_startup_trials": 3}, "TPESampler", TPESampler),
         (TPESampler, {"n_startup_trials": 3}, "TPESampler", TPESampler),
         ("GBQRSampler", {}, "GBQRSampler", GBQRSampler),
-        ("GBQRSampler.thesis", {}, "GBQRSampler.thesis", SurrogateSampler),
-        (GBQRSampler.thesis, {}, "GBQRSampler.thesis", SurrogateSampler),
+        ("GBQRSampler.thesis", {}, "GBQRSampler.thesis", GBQRSampler),
+        (GBQRSampler.thesis, {}, "GBQRSampler.thesis", GBQRSampler),
         (RandomSampler(seed=0), {}, "RandomSampler", RandomSampler),
     ],
 )
