@@ -7,9 +7,10 @@ trials only.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -101,25 +102,9 @@ class Arms:
         return tuple(arm.name for arm in self.arms)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "choice": self.choice,
-            "notes": list(self.notes),
-            "arms": [
-                {
-                    "name": arm.name,
-                    "labels": list(arm.labels),
-                    "size": arm.size,
-                    "parts": {
-                        label: {"low": part.low, "high": part.high}
-                        if isinstance(part, Interval)
-                        else list(part)
-                        for label, part in arm.parts.items()
-                    },
-                }
-                for arm in self.arms
-            ],
-        }
+        """Plain data, the same after a way through JSON."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Arms:

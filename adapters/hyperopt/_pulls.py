@@ -87,6 +87,12 @@ class Situation:
         sizes = enumerate(arm.size for arm in self.arms.arms)
         return [i for i, size in sizes if size is None or len(self.tried.get(i, ())) < size]
 
+    @property
+    def best(self) -> float:
+        """The least loss of a complete trial; infinite if there is none."""
+        trials = (row.trial for row in self.rows)
+        return min((t.loss for t in trials if t.status == Status.COMPLETE), default=math.inf)
+
     def spent(self, unit: Unit) -> float:
         """Trials, running ones included, or known seconds so far."""
         if unit == "trials":

@@ -27,14 +27,13 @@ from hyperopt.base import Ctrl, spec_from_misc, trials_from_docs
 from hyperopt.utils import coarse_utcnow
 from tqdm import tqdm
 
-from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
 from ._documents import NOTE, Document, new_document, note_of, values_of
 from ._private import all_documents, dump
-from ._pulls import charge
+from ._pulls import Situation, charge
 from .algos import Boasf
-from .trials import UNFINISHED, read_trial
+from .trials import UNFINISHED
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -54,15 +53,9 @@ class Run:
         domain: Objective and search space.
         trials: Where trials are and go.
         points: Configurations to be evaluated first, values by label.
-        executor: What evaluates; None is this thread.
         n_workers: Evaluations at a time.
-        timeout: Real seconds after which nothing is started any more.
-        loss_threshold: A loss below which the search stops.
-        early_stop_fn: Stops the search.
-        trials_save_file: Where trials are saved after every evaluation; empty for nowhere.
-        catch_eval_exceptions: Whether a trial that raises is a failed one.
-        show_progressbar: As ``fmin`` takes it.
-        verbose: As ``fmin`` takes it.
+
+    The others are arguments of ``boasf_fmin``.
     """
 
     method: Boasf
@@ -95,6 +88,9 @@ class Run:
                 for label in self.domain.params:
                     document["misc"][column].setdefault(label, [])
 
+    def _read(self) -> Situation:
+        return self.method.read(self.domain, self.trials)
+
     def run_to_the_end(self) -> None:
         """Ask, evaluate and tell until the budget is spent or something else ends it."""
         start = time.monotonic()
@@ -118,7 +114,7 @@ class Run:
                     if error is not None:
                         self._stopped = True
                         self._withdraw(pool)
-                    bar.postfix = f"best loss: {self._best()}"
+                    bar.postfix = f"best loss: {self._read().best}"
                     spent, before = self._shown(), spent
                     bar.update(spent - before)
             finally:
@@ -136,7 +132,7 @@ class Run:
 
         The end has come when it is None while nothing is running.
         """
-        situation = self.method.read(self.domain, self.trials)
+        situation = self._read()
         spent = situation.spent(self.method.unit)
         if self.method.unit == "trials":
             spent -= len(self._waiting)
@@ -208,20 +204,15 @@ class Run:
             document["state"] = JOB_STATE_NEW
             document["book_time"] = document["refresh_time"] = None
 
-    def _best(self) -> float:
-        trials = [read_trial(document) for document in self.trials.trials]
-        complete = (trial.loss for trial in trials if trial.status == Status.COMPLETE)
-        return min(complete, default=float("inf"))
-
     def _good_enough(self) -> bool:
-        return self.loss_threshold is not None and self._best() < self.loss_threshold
+        return self.loss_threshold is not None and self._read().best < self.loss_threshold
 
     def _shown(self) -> float:
         """What the bar shows: seconds, or trials that have ended, at most the budget.
 
         The last evaluations may take more seconds than were left, and tqdm warns of that.
         """
-        situation = self.method.read(self.domain, self.trials)
+        situation = self._read()
         if self.method.unit == "trials":
             return int(situation.pulls.records.finished.sum())
         return min(situation.spent("seconds"), self.method.filtering.budget)

@@ -32,7 +32,6 @@ from automl_plugins.bandits.successive_filtering import (
 )
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.proposers.explanation import ArmFacts
-from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
 from ._arms import (
@@ -410,9 +409,8 @@ class Boasf(ArmMethod):
             return None, {}
         for opened in turn.opened:
             line = describe_round(opened, space.arms.names, self.unit)
-            complete = (r.trial.loss for r in situation.rows if r.trial.status == Status.COMPLETE)
-            best = min(complete, default=None)
-            logger.info("%s.%s", line, "" if best is None else f" Best loss {best:.6g}.")
+            best = "" if math.isinf(situation.best) else f" Best loss {situation.best:.6g}."
+            logger.info("%s.%s", line, best)
             if (lost := lost_incumbent(opened, records, left)) is not None:
                 logger.warning(describe_lost_incumbent(opened, space.arms.names[lost]))
         last = (*rounds, *turn.opened)[-1]

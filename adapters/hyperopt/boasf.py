@@ -76,7 +76,7 @@ def boasf_fmin(
     Args:
         fn: Objective as for ``fmin``: returns a loss or a result with status and loss.
         space: Search space as for ``fmin``.
-        budget_seconds: This and the options down to ``paper`` are those of ``boasf``.
+        budget_seconds: See ``boasf``.
         max_evals: See ``boasf``.
         rounds: See ``boasf``.
         score: See ``boasf``.
