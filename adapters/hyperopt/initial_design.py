@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import Any
 
 from hyperopt import Trials, rand
 
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.designs.design import Suggestion
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
@@ -109,7 +107,7 @@ def initial_trials(
         drawn = known.labels(suggestion.configuration)
         if drawn not in seen:
             seen.append(drawn)
-            chosen.append((drawn, _note(found.method, suggestion)))
+            chosen.append((drawn, suggestion.to_dict(found.method)))
     documents: list[Document] = []
     for tid, (drawn, note) in zip(trials.new_trial_ids(len(chosen)), chosen, strict=True):
         documents.append(new_document(trials, known.domain, tid, drawn))
@@ -130,12 +128,3 @@ def _random(trials: Trials, known: SearchSpace, n: int, seed: int) -> list[Docum
     for document in drawn:
         document["misc"][INITIAL_DESIGN] = {"design": "random"}
     return drawn
-
-
-def _note(method: str, suggestion: Suggestion) -> dict[str, Any]:
-    score = float(suggestion.score)
-    return {
-        "design": method,
-        "score": score if math.isfinite(score) else None,
-        "reason": suggestion.reason,
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -174,12 +173,7 @@ def _values(
 
 def _enqueue(study: Study, design: Design, others: list[dict[str, Any]]) -> None:
     for suggestion in design:
-        score = suggestion.score
-        note = {
-            "design": design.method,
-            "score": float(score) if math.isfinite(score) else None,
-            "reason": suggestion.reason,
-        }
+        note = suggestion.to_dict(design.method)
         study.enqueue_trial(
             dict(suggestion.configuration),
             user_attrs={INITIAL_DESIGN: note},

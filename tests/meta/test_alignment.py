@@ -100,11 +100,6 @@ def test_a_foreign_category_drops_the_run() -> None:
     assert np.isnan(vectors[0]).all()
 
 
-def test_hyperparameters_that_the_space_lacks_are_told() -> None:
-    _, _, coverage = aligned(svm(), {"kernel": "linear", "tol": 1e-3})
-    assert coverage.ignored == ("tol",) and set(coverage.shared) == {"kernel"}
-
-
 @pytest.mark.parametrize("spelled", ["None", None, "none"])
 def test_text_stands_for_the_value_it_spells(spelled: Any) -> None:
     space = ConfigurationSpace()

@@ -270,25 +270,6 @@ def mixed_record(n: int = 25) -> TaskRecord:
     return TaskRecord("mixed", configs, losses, seconds=np.full(n, 2.0), space=space)
 
 
-def test_tpe_of_optuna_goes_on() -> None:
-    study = convert(mixed_record(), "optuna")
-    study.sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=5)
-
-    def objective(trial: optuna.Trial) -> float:
-        model = trial.suggest_categorical("model", ["svm", "forest"])
-        if model == "svm":
-            return of_config({"model": model, "C": trial.suggest_float("C", 1e-3, 1e3, log=True)})
-        return of_config({"model": model, "n": trial.suggest_int("n", 1, 50)})
-
-    best = study.best_value
-    study.optimize(objective, n_trials=20)
-    assert len(study.trials) == 45
-    assert study.best_value < best
-    # it knows the better branch from the start
-    new = [trial.params["model"] for trial in study.trials[25:]]
-    assert new.count("svm") > 10
-
-
 def test_tpe_of_hyperopt_goes_on() -> None:
     space = hp.choice(
         "model",

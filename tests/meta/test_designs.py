@@ -1,10 +1,14 @@
 """Meta-learned initial designs."""
 
+import math
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from automl_plugins.meta import (
@@ -21,7 +25,11 @@ from automl_plugins.meta import (
     top_k,
 )
 from automl_plugins.meta.designs import InitialDesign
+from automl_plugins.meta.designs.performance import coordinates, kernel_means, performance
+from automl_plugins.meta.designs.portfolios import greedy
+from automl_plugins.meta.designs.predicted import delta_scores
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 ALL = [top_k, delta, diverse, knn, portfolio, bad_start]
@@ -85,25 +93,6 @@ def test_designs_that_know_the_task_beat_those_that_do_not() -> None:
         assert means["diverse"] < 0.5 * means["portfolio"], means
         assert max(means["diverse"], means["top_k"], means["knn"]) < means["portfolio"]
         assert means["bad_start"] == max(means.values())
-
-
-def test_useless_meta_features_leave_the_portfolio_as_good() -> None:
-    rng = np.random.default_rng(0)
-    data = memory(20)
-    noise = MetaDataset.from_records(
-        [r.described(meta_features={"noise": float(rng.random())}) for r in data.records()]
-    )
-    blind = [
-        regret(
-            diverse(SPACE, noise.without(n.name), n.meta_features, 3), t.meta_features["where"], 3
-        )
-        for n, t in zip(noise.tasks, data.tasks, strict=True)
-    ]
-    plain = [
-        regret(portfolio(SPACE, data.without(t.name), None, 3), t.meta_features["where"], 3)
-        for t in data.tasks
-    ]
-    assert np.mean(blind) < 1.3 * np.mean(plain) + 0.01
 
 
 def a_search_that_converged(name: str, where: float, seed: int) -> TaskRecord:
@@ -330,3 +319,127 @@ def test_wrong_arguments() -> None:
         diverse(SPACE, memory().records(), None, 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="k must be a whole number"):
         diverse(SPACE, memory(), None, 1.5)  # type: ignore[arg-type]
+
+
+# --- which configurations, by hand and against brute force -------------------------------------
+
+
+def equal(k: int, n: int) -> np.ndarray:
+    return np.full((k, n), 1.0 / n)
+
+
+def test_greedy_by_hand() -> None:
+    # 2 is best on average; given 2, configuration 0 mends scenario a, 1 mends b less
+    scenarios = np.array([[0.0, 0.9, 0.4], [1.0, 0.1, 0.3]])
+    assert greedy(scenarios, equal(3, 2)) == [2, 0, 1]
+
+
+def test_doubt_spreads_what_the_scenarios_tie() -> None:
+    # 0 and 1 are near-copies; 2 is a little worse and far from both
+    scenarios = np.array([[0.0, 0.01, 0.02, 0.9]])
+    doubt = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]) * 0.1
+    assert greedy(scenarios, equal(4, 1)) == [0, 1, 2, 3]
+    assert greedy(scenarios, equal(4, 1), doubt) == [0, 2, 1, 3]
+    assert greedy(scenarios, equal(4, 1), 0.0 * doubt) == [0, 1, 2, 3]
+
+
+@given(seed=st.integers(0, 10_000), k=st.integers(1, 3))
+@settings(max_examples=50, deadline=None)
+def test_greedy_is_nearly_as_good_as_the_best_set(seed: int, k: int) -> None:
+    scenarios = np.random.default_rng(seed).random((6, 7))
+
+    def gain(chosen: tuple[int, ...]) -> float:  # against a regret of 1 everywhere
+        return float((1.0 - scenarios[:, list(chosen)].min(axis=1)).mean())
+
+    best = max(gain(chosen) for chosen in combinations(range(7), k))
+    assert gain(tuple(greedy(scenarios, equal(k, 6)))) >= (1 - 1 / math.e) * best - 1e-12
+
+
+def test_delta_by_hand() -> None:
+    predicted = np.array([0.0, 1.0, 2.0, 10.0])  # p = 1, 0.9, 0.8, 0
+    scores = delta_scores(predicted, 0.1)
+    np.testing.assert_allclose(scores, [1.0, 0.1**0.1 + 0.9, 0.2**0.1 + 0.8, 1.0], rtol=1e-12)
+    assert scores.argmax() == 1
+    # both ends of the ranking score least
+    assert scores[0] == scores[3] == scores.min()
+
+
+@pytest.mark.parametrize(("delta", "maximum"), [(0.1, 0.923), (0.2, 0.866)])
+def test_where_delta_has_its_maximum(delta: float, maximum: float) -> None:
+    p = np.linspace(0.0, 1.0, 100_001)
+    assert p[delta_scores(1.0 - p, delta).argmax()] == pytest.approx(maximum, abs=1e-3)
+
+
+def test_delta_zero_is_the_ranking() -> None:
+    predicted = np.random.default_rng(0).random(20)
+    assert np.argsort(-delta_scores(predicted, 0.0)).tolist() == np.argsort(predicted).tolist()
+    assert np.unique(delta_scores(np.ones(3), 0.1)).size == 1
+
+
+# --- regrets of the same configurations on all tasks -------------------------------------------
+
+LINE = ConfigurationSpace({"x": (0.0, 1.0)})
+
+
+def memory_of(*tasks: dict[float, float]) -> MetaDataset:
+    return MetaDataset.from_records(
+        TaskRecord(f"t{i}", [{"x": x} for x in task], np.array(list(task.values())), space=LINE)
+        for i, task in enumerate(tasks)
+    )
+
+
+def test_measured_regrets_by_hand() -> None:
+    known = performance(memory_of({0.1: 1.0, 0.5: 2.0, 0.9: 3.0}, {0.5: 7.0, 0.3: 5.0}))
+    assert known.candidates[:, 0].tolist() == pytest.approx([0.1, 0.5, 0.9, 0.3])
+    np.testing.assert_allclose(
+        known.measured, [[0.0, 0.5, 1.0, np.nan], [np.nan, 1.0, np.nan, 0.0]]
+    )
+    assert not np.isnan(known.filled).any() and not np.isnan(known.smoothed).any()
+    np.testing.assert_allclose(known.filled[0, :3], [0.0, 0.5, 1.0])
+    assert known.smoothed[0, 0] == pytest.approx(0.5 * known.estimated[0, 0])
+    assert known.smoothed[0, 3] == known.estimated[0, 3]
+
+
+def test_kernel_means_by_hand() -> None:
+    runs, values = np.array([[0.0], [0.2]]), np.array([0.0, 1.0])
+    weight = np.exp(-0.5)  # one width away
+    expected = [weight / (1 + weight), 1 / (1 + weight), 0.5]
+    got = kernel_means(np.array([[0.0], [0.2], [0.1]]), runs, values)
+    np.testing.assert_allclose(got, expected)
+
+
+def test_of_many_configurations_the_best_of_each_task() -> None:
+    rng = np.random.default_rng(0)
+    tasks = [{float(x): float(rng.random()) for x in rng.random(50)} for _ in range(4)]
+    known = performance(memory_of(*tasks), 8)
+    best = [sorted(task, key=lambda x, task=task: task[x])[:2] for task in tasks]  # type: ignore[misc]
+    expected = sorted(x for pair in best for x in pair)
+    assert sorted(known.candidates[:, 0].tolist()) == pytest.approx(expected)
+    assert known.measured.shape == (4, 8)
+
+
+def test_a_task_without_usable_runs_says_nothing() -> None:
+    data = MetaDataset.from_records(
+        [
+            TaskRecord("a", [{"k": "p", "x": 0.1}], np.zeros(1)),
+            TaskRecord("b", [{"k": "q", "x": 0.1}, {"k": "q", "x": 0.4}], np.arange(2.0)),
+        ],
+        ConfigurationSpace({"x": (0.0, 1.0), "k": ["q", "r"]}),
+    )
+    known = performance(data)
+    assert known.filled.tolist() == [[0.5, 0.5], [0.0, 1.0]]
+
+
+def test_inactive_numbers_lie_apart() -> None:
+    space = ConfigurationSpace()
+    parent, child = Categorical("k", ["a", "b"]), Float("c", (0.0, 1.0))
+    space.add(parent, child, Float("x", (0.0, 1.0)))
+    space.add(EqualsCondition(child, parent, "a"))
+    vectors = VectorSpace(space)
+    rows = np.full((3, 3), 0.5)
+    rows[:, space.index_of["k"]] = [0, 0, 1]
+    rows[:, space.index_of["c"]] = [0.0, 1.0, np.nan]
+    points = coordinates(vectors, rows)
+    assert not np.isnan(points).any()
+    column = [i for i in range(points.shape[1]) if len(set(points[:, i])) == 3]
+    assert points[:, column[0]].tolist() == pytest.approx([1 / 3, 1.0, 0.0])

@@ -70,25 +70,6 @@ def test_an_undescribed_task_gets_the_mean_over_tasks() -> None:
         )
 
 
-def test_the_level_of_a_task_does_not_matter() -> None:
-    data = optimum_moves(6, 20)
-    shifted = MetaDataset.from_records(
-        [
-            TaskRecord(
-                r.name,
-                r.configurations,
-                1000.0 + 7.0 * r.losses,
-                space=SPACE,
-                meta_features=r.meta_features,
-            )
-            for r in data.records()
-        ]
-    )
-    a, b = (MetaLearner(n_trees=20).fit(d) for d in (data, shifted))
-    task = {"where": 0.5, "level": 3.0}
-    np.testing.assert_allclose(a.predict(data.vectors, task), b.predict(data.vectors, task))
-
-
 def test_it_repeats_itself_and_pickles() -> None:
     data = optimum_moves(5, 20)
     a, b = MetaLearner(n_trees=10).fit(data), MetaLearner(n_trees=10).fit(data)

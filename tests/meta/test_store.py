@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import os
 import pickle
-import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -444,38 +441,6 @@ def test_artifacts(store: MetaStore) -> None:
 
 
 # --- many hands ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def in_a_minute() -> Iterator[None]:
-    """Two processes on one connection may wait for each other forever."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError("nobody answers")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.usefixtures("in_a_minute")
-def test_a_forked_child_writes_through_connections_of_its_own(store: MetaStore) -> None:
-    store.record("t", {"who": "parent"}, 0.1)
-    child = os.fork()
-    status = 1
-    try:
-        for _ in range(30):
-            store.record("t", {"who": "parent" if child else "child"}, 0.2)
-        status = 0
-    finally:
-        if not child:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
-    (found,) = store.records()
-    assert Counter(c["who"] for c in found.configurations) == {"parent": 31, "child": 30}
 
 
 def test_a_store_pickles_as_its_address(store: MetaStore) -> None:

@@ -181,18 +181,6 @@ def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> Non
     assert any("alike" in note for note in advise(model_space(), undescribed, k=2, X=X, y=y).notes)
 
 
-def test_half_a_description(memory: MetaDataset) -> None:
-    X, y = np.zeros((30, 1)), np.arange(30) % 2
-    with pytest.raises(ValueError, match="X without y: meta-features need both"):
-        advise(model_space(), memory, k=1, X=X)
-    with pytest.raises(ValueError, match="y without X"):
-        advise(model_space(), memory, k=1, y=y)
-    with pytest.raises(ValueError, match="not both"):
-        advise(model_space(), memory, k=1, X=X, y=y, task={"NumberOfInstances": 30.0})
-    with pytest.raises(TypeError, match="numbers by name"):
-        advise(model_space(), memory, k=1, task=[1.0])  # type: ignore[arg-type]
-
-
 # --- the design -----------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,11 @@ class Suggestion:
     configuration: Mapping[str, Any]
     score: float
     reason: str
+
+    def to_dict(self, design: str) -> dict[str, Any]:
+        """What frameworks store with the trial; a score that is none is None."""
+        score = float(self.score) if math.isfinite(self.score) else None
+        return {"design": design, "score": score, "reason": self.reason}
 
     def __repr__(self) -> str:
         return f"Suggestion({dict(self.configuration)}, score {self.score:.4g}: {self.reason})"

@@ -13,7 +13,7 @@ from automl_plugins.meta.designs.portfolios import greedy
 from automl_plugins.surrogates.improvement import log_expected_improvement
 
 from .model import MatrixFactorization
-from .posterior import Conditioned
+from .posterior import Conditioned, scales
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -182,9 +182,8 @@ def most_improving(
 def _deviations(Y: FloatArray) -> FloatArray:
     """Deviations (n, D) from row means, each column with mean 0 and norm 1 where it varies."""
     known = ~np.isnan(Y)
-    low = np.nanmin(np.where(known, Y, np.inf), axis=0)
-    size = np.where(known, Y - np.where(np.isfinite(low), low, 0.0), 0.0).max(axis=0)
-    z = (Y - low) / np.where(size > 0, size, 1.0)
+    shift, stretch = scales(Y, "regret")
+    z = (Y - shift) / stretch
     counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
     z = np.where(known, z - np.where(known, z, 0.0).sum(axis=1, keepdims=True) / counts, 0.0)
     n = np.maximum(known.sum(axis=0), 1)

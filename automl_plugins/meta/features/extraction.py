@@ -11,6 +11,8 @@ import difflib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from math import isnan
 from typing import Any, Literal, get_args
 
@@ -26,12 +28,28 @@ from automl_plugins.streams import Streams
 Group = Literal["simple", "statistical", "information", "landmarking"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
-_NAMES = {
-    "simple": simple.names,
-    "statistical": statistical.names,
-    "information": information.names,
-    "landmarking": landmarkers.names,
-}
+
+def _groups(
+    columns: list[Column],
+    target: Target,
+    fewer: tuple[list[Column], Target],
+    sample: landmarkers.Sample | None,
+    seed: int,
+) -> dict[Group, list[Unit]]:
+    """The work of each group; nothing is computed yet."""
+    return {
+        "simple": simple.units(columns, target),
+        "statistical": statistical.units(*fewer),
+        "information": information.units(*fewer),
+        "landmarking": landmarkers.units(sample, target.task, seed),
+    }
+
+
+@cache
+def _names(task: Task) -> dict[str, tuple[str, ...]]:
+    none = Target(task, np.empty(0))
+    work = _groups([], none, ([], none), None, 0)
+    return {group: tuple(n for unit in units for n in unit.names) for group, units in work.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +104,7 @@ def meta_feature_names(
         raise ValueError(f"task must be one of {TASKS} here, got {task!r}.")
     chosen: Task = "classification" if task == "classification" else "regression"
     groups = (groups,) if isinstance(groups, str) else tuple(groups)
-    known = {group: names(chosen) for group, names in _NAMES.items()}
+    known = _names(chosen)
     features = [name for names in known.values() for name in names]
     found: dict[str, None] = {}
     for item in groups:
@@ -200,12 +218,8 @@ def meta_features(
         streams=streams,
     )
     fewer = _cut(columns, target, max_statistics_rows, max_statistics_columns, streams)
-    units: list[Unit] = [
-        *simple.units(columns, target),
-        *statistical.units(*fewer),
-        *information.units(*fewer),
-        *landmarkers.units(sample, target.task, streams.integer("meta-features", 3)),
-    ]
+    seed = streams.integer("meta-features", 3)
+    units = chain(*_groups(columns, target, fewer, sample, seed).values())
     end = None if budget is None else start + budget
     done = run(units, wanted, time_limit=time_limit, end=end)
     return MetaFeatures(

@@ -21,7 +21,7 @@ import heapq
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.meta.features.table import Column, FloatArray, IntArray, Target, Task
+from automl_plugins.meta.features.table import Column, FloatArray, IntArray, Target
 from automl_plugins.meta.features.units import Clock, Outcome, Unit, prefixed, summarise
 
 BINS = 10
@@ -30,11 +30,6 @@ _ENTROPY = prefixed("AttributeEntropy")
 _MUTUAL = prefixed("MutualInformation")
 _RATIOS = ("EquivalentNumberOfAtts", "MeanNoiseToSignalRatio")
 _COLUMNS = (*_ENTROPY.values(), *_MUTUAL.values(), *_RATIOS)
-
-
-def names(task: Task) -> tuple[str, ...]:
-    """The features of this group; ``ClassEntropy`` is among the simple ones."""
-    return _COLUMNS + (() if task == "classification" else ("TargetEntropy",))
 
 
 def units(columns: list[Column], target: Target) -> list[Unit]:

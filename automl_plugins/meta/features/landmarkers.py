@@ -54,13 +54,6 @@ def _named(prefix: str, task: Task) -> tuple[str, ...]:
     return tuple(prefix + metric for metric in metrics)
 
 
-def names(task: Task) -> tuple[str, ...]:
-    """The features of this group."""
-    return tuple(
-        name for prefixes in _catalogue(task) for p in prefixes for name in _named(p, task)
-    )
-
-
 def landmark_rows(most: int, n_classes: int) -> int:
     """Rows of the subsample: ``most``, divided by sqrt(K / 10) above K = 10 classes.
 
@@ -138,7 +131,7 @@ class Sample:
         return self._cfs[fold]
 
 
-def units(sample: Sample, task: Task, seed: int) -> list[Unit]:
+def units(sample: Sample | None, task: Task, seed: int) -> list[Unit]:
     """One unit per learner."""
     return [
         Unit(
@@ -150,13 +143,14 @@ def units(sample: Sample, task: Task, seed: int) -> list[Unit]:
 
 
 def _landmark(
-    sample: Sample,
+    sample: Sample | None,
     prefixes: tuple[str, ...],
     learner: Learner,
     task: Task,
     seed: int,
     clock: Clock,
 ) -> Outcome:
+    assert sample is not None  # units without one are asked for their names only
     try:
         columns, y, fold = sample.prepared(clock)
     except NoLandmarkError as reason:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import entropy
 
 from automl_plugins.meta.features.statistical import standardised
-from automl_plugins.meta.features.table import Column, Target, Task
+from automl_plugins.meta.features.table import Column, Target
 from automl_plugins.meta.features.units import Clock, Outcome, Unit
 
 _SIZES = (
@@ -44,11 +44,6 @@ _CLASSES = (
     "Autocorrelation",
 )
 _TARGET = ("TargetDistinctPercentage", "TargetModePercentage", "TargetAutocorrelation")
-
-
-def names(task: Task) -> tuple[str, ...]:
-    """The features of this group."""
-    return _SIZES + _COLUMNS + (_CLASSES if task == "classification" else _TARGET)
 
 
 def units(columns: list[Column], target: Target) -> list[Unit]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from automl_plugins.meta.features.table import Column, FloatArray, Target, Task
+from automl_plugins.meta.features.table import Column, FloatArray, Target
 from automl_plugins.meta.features.units import Clock, Outcome, Unit, suffixed, summarise
 
 _KURTOSIS = suffixed("Kurtosis")
@@ -17,12 +17,6 @@ _SKEWNESS = suffixed("Skewness")
 _CORRELATION = suffixed("TargetCorrelation")
 _SHAPE = (*_KURTOSIS.values(), *_SKEWNESS.values())
 _TARGET_SHAPE = ("TargetKurtosis", "TargetSkewness")
-_TARGET = (*_TARGET_SHAPE, *_CORRELATION.values())
-
-
-def names(task: Task) -> tuple[str, ...]:
-    """The features of this group."""
-    return _SHAPE + (_TARGET if task == "regression" else ())
 
 
 def units(columns: list[Column], target: Target) -> list[Unit]:

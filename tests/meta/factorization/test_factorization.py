@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -144,13 +141,6 @@ def test_pipelines_under_way_lower_the_deviation_and_leave_no_trace() -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_of_a_repeated_pipeline_the_mean_counts() -> None:
-    model = MatrixFactorization(3, epochs=0).fit(_low_rank())
-    twice = model.posterior([3, 5, 3], [0.2, 0.5, 0.4])
-    once = model.posterior([3, 5], [0.3, 0.5])
-    np.testing.assert_allclose(twice[0], once[0])
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_held_out_data_set_is_predicted_from_a_few_pipelines(kernel: Kernel) -> None:
     Y = _low_rank()
@@ -250,11 +240,6 @@ def test_early_stopping_keeps_the_best_epoch() -> None:
     np.testing.assert_array_equal(sooner.embedding_, model.embedding_)
 
 
-def test_shared_noise_is_shared() -> None:
-    model = MatrixFactorization(3, noise="shared", epochs=3).fit(_low_rank())
-    assert np.ptp(model.noise_) == 0.0
-
-
 def test_a_progress_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm")
     MatrixFactorization(2, epochs=2, progress=True).fit(_low_rank())
@@ -286,20 +271,6 @@ def test_awkward_matrices_give_finite_answers(name: str, kernel: Kernel) -> None
     for rows, losses in (([], []), ([0], [0.3]), (list(range(len(Y))), [0.2] * len(Y))):
         mean, std = model.posterior(rows, losses)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()
-
-
-@given(
-    missing=st.floats(0.0, 0.9),
-    n=st.integers(2, 8),
-    d=st.integers(1, 6),
-    seed=st.integers(0, 100),
-)
-def test_any_matrix_with_a_loss_is_fitted(missing: float, n: int, d: int, seed: int) -> None:
-    Y = _losses(n, d, missing, seed)
-    Y[0, 0] = 0.5
-    model = MatrixFactorization(2, epochs=2, block=4, batch=2).fit(Y)
-    mean, std = model.posterior([0, n - 1], [0.5, 0.1])
-    assert np.isfinite(mean).all() and np.isfinite(std).all()
 
 
 @pytest.mark.parametrize(
@@ -403,17 +374,6 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         MatrixFactorization.load(path)
     with pytest.raises(FileNotFoundError):
         MatrixFactorization.load(tmp_path / "none.npz")
-
-
-def test_pickled_arrays_are_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "model.npz"
-    np.savez(path, header=np.array({"format": "x"}, dtype=object))
-    with pytest.raises(FactorizationFileError):
-        MatrixFactorization.load(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("header.npy", b"no array")
-    with pytest.raises(FactorizationFileError):
-        MatrixFactorization.load(path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
