@@ -98,7 +98,8 @@ def _rendered(comparison: Comparison, form: str) -> str:
 
 def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     """One frame, or the searches of all sources."""
-    from ._frameworks import reader_of
+    from automl_plugins.frameworks import owner_of
+
     from .addresses import did_you_mean, existing
 
     files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
@@ -108,13 +109,13 @@ def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
         raise ValueError("Files and storages cannot be mixed: compare one kind at a time.")
     searches: list[object] = []
     for source in sources:
-        reader = reader_of(existing(source))  # which would create a database
-        if reader is None:
+        owner = owner_of(existing(source))  # which would create a database
+        if owner is None:
             raise ValueError(
                 f"Cannot read {source!r}: it is no .csv file, and no installed framework knows it."
                 + did_you_mean(source)
             )
-        searches += reader(source)
+        searches += owner.curves(source)
     return searches
 
 

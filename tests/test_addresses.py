@@ -10,11 +10,11 @@ from typing import Any
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    ADAPTER,
     TSTSampler,
     curves,
     enqueue_initial_design,
     meta_dataset_from_studies,
-    read_task,
     record,
 )
 from optuna.storages.journal import JournalFileBackend
@@ -23,6 +23,8 @@ from automl_plugins.__main__ import main
 from automl_plugins.addresses import existing, file_of
 from automl_plugins.meta import MetaStore, convert
 from automl_plugins.meta.memories import read_memory
+
+read_task = ADAPTER.read_task
 
 
 @pytest.fixture(scope="module")

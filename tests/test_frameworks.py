@@ -13,7 +13,7 @@ import optuna
 import pytest
 from automl_plugins.adapters import optuna as ours
 
-from automl_plugins import _frameworks
+from automl_plugins import frameworks
 from automl_plugins.replay import Search, replay
 
 
@@ -45,16 +45,16 @@ class Foreign:
     ],
 )
 def test_what_comes_from_optuna_belongs_to_its_adapter(thing: Any) -> None:
-    assert _frameworks.adapter_of(thing) is ours
+    assert frameworks.adapter_of(thing) is ours.ADAPTER
 
 
 def test_studies_and_those_derived_from_them_belong_to_the_adapter() -> None:
     study = optuna.create_study()
-    assert _frameworks.adapter_of(study) is ours
+    assert frameworks.adapter_of(study) is ours.ADAPTER
     storage = optuna.storages.InMemoryStorage()
     optuna.create_study(study_name="s", storage=storage)
     derived = OwnStudy("s", storage)
-    assert _frameworks.adapter_of(derived) is ours
+    assert frameworks.adapter_of(derived) is ours.ADAPTER
 
 
 @pytest.mark.parametrize(
@@ -62,45 +62,45 @@ def test_studies_and_those_derived_from_them_belong_to_the_adapter() -> None:
     [None, 3, "optuna", Foreign, Foreign(), np.zeros(2), len, lambda: 0, SimpleNamespace(a=1)],
 )
 def test_other_objects_belong_to_none(thing: Any) -> None:
-    assert _frameworks.adapter_of(thing) is None
+    assert frameworks.adapter_of(thing) is None
 
 
 def test_methods_are_made_by_the_adapter() -> None:
-    method = _frameworks.method_of(optuna.samplers.RandomSampler)
+    method = frameworks.method_of(optuna.samplers.RandomSampler)
     assert method.name == "RandomSampler"
 
 
 def test_searches_are_read_by_the_adapter() -> None:
     study = optuna.create_study()
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
-    (search,) = _frameworks.curves_of(study, table="t", method="m", seed=4)
+    (search,) = frameworks.searches_of(study, table="t", method="m", seed=4)
     assert isinstance(search, Search)
     assert (search.table, search.method, search.seed, len(search.trials)) == ("t", "m", 4, 2)
 
 
 def test_what_no_adapter_knows_is_a_type_error_that_says_what_to_pass() -> None:
     with pytest.raises(TypeError, match=r"pass optimizer\(\.\.\.\) of an adapter, an object with"):
-        _frameworks.method_of(Foreign())
+        frameworks.method_of(Foreign())
     with pytest.raises(TypeError, match=r"searches of a Foreign: .*optuna"):
-        _frameworks.curves_of(Foreign())
+        frameworks.searches_of(Foreign())
     with pytest.raises(TypeError, match=r"Cannot replay 3: "):
         replay(3, [], budget=1)
 
 
 def test_an_unknown_adapter_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no adapter 'nope'; there are .*optuna"):
-        _frameworks.adapter("nope")
-    assert _frameworks.adapter("optuna") is ours
+        frameworks.load_adapter("nope")
+    assert frameworks.load_adapter("optuna") is ours.ADAPTER
 
 
 def test_a_storage_address_is_read_by_optuna() -> None:
-    assert _frameworks.reader_of("sqlite:///x.db") is ours.curves
-    assert _frameworks.reader_of("no/such/thing") is None
+    assert frameworks.owner_of("sqlite:///x.db") is ours.ADAPTER
+    assert frameworks.owner_of("no/such/thing") is None
 
 
 def test_the_core_imports_no_framework() -> None:
     code = (
-        "import sys, automl_plugins.replay, automl_plugins._frameworks\n"
+        "import sys, automl_plugins.replay, automl_plugins.frameworks\n"
         "print([m for m in ('optuna', 'smac', 'hyperopt', 'pandas') if m in sys.modules])"
     )
     result = subprocess.run(

@@ -270,7 +270,6 @@ def forbidden(name: str, imported: str) -> bool:
         ("automl_plugins.meta.store", "from ..history import History", False),
         ("automl_plugins.adapters.optuna.record", "import optuna", False),
         ("automl_plugins.adapters.optuna.record", "import hyperopt", True),
-        ("automl_plugins.adapters.optuna.record", "from .._optional import require", False),
         ("automl_plugins.adapters.optuna.record", "from ..optuna import trials", False),
         ("automl_plugins.adapters.smac.record", "from .. import optuna", True),
         (
@@ -279,8 +278,8 @@ def forbidden(name: str, imported: str) -> bool:
             False,
         ),
         ("automl_plugins.adapters.smac.record", "from adapters.smac import curves", True),
-        ("automl_plugins.adapters._optional", "from .optuna import record", True),
-        ("automl_plugins.adapters._optional", "import optuna", True),
+        ("automl_plugins.adapters.shared", "from .optuna import record", True),
+        ("automl_plugins.adapters.shared", "import optuna", True),
     ],
 )
 def test_the_rule_itself(name: str, source: str, expected: bool) -> None:
@@ -342,10 +341,10 @@ def test_missing_framework_gives_one_helpful_sentence(framework: str, tmp_path: 
 
 BROKEN = """
 import sys
-from automl_plugins.adapters._optional import require
+from automl_plugins._optional import require
 sys.path.insert(0, sys.argv[1])
 try:
-    require("broken_framework", "broken")
+    require("broken_framework", needed_by="this", extra="broken")
 except ModuleNotFoundError as error:
     print(error)
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 import optuna
 import pytest
 
-from automl_plugins import _frameworks, _versions
+from automl_plugins import _versions, frameworks
 from automl_plugins._optional import require
 from automl_plugins._versions import OutdatedError, is_older, lower_bounds, refuse_outdated
 
@@ -123,7 +123,7 @@ def test_the_core_refuses_old_numerics(tmp_path: Path) -> None:
 def test_an_old_framework_is_no_hindrance_to_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    whole = _frameworks.adapter
+    whole = frameworks.load_adapter
     address = f"sqlite:///{tmp_path / 'runs.db'}"
     optuna.create_study(storage=address)
 
@@ -132,6 +132,6 @@ def test_an_old_framework_is_no_hindrance_to_the_others(
             raise OutdatedError("hyperopt is too old")
         return whole(name)
 
-    monkeypatch.setattr(_frameworks, "adapter", adapter)
-    assert _frameworks.owner_of(address).__name__ == "automl_plugins.adapters.optuna"
+    monkeypatch.setattr(frameworks, "load_adapter", adapter)
+    assert frameworks.reader_of(address).name == "optuna"
     assert "hyperopt is too old" in caplog.text

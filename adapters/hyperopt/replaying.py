@@ -20,7 +20,7 @@ from hyperopt import (
     Trials,
 )
 
-from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from automl_plugins._lazy import import_when_used
+from automl_plugins._optional import require
 
-from .._optional import require
-
-require("optuna", "optuna")
+require("optuna", needed_by=__name__, extra="optuna")
 
 if TYPE_CHECKING:
     from automl_plugins.proposers.explanation import Explanation
 
+    from .adapter import ADAPTER
     from .arm_recipes import BanditSampler, WeightedModelSampler
     from .arm_report import arm_report
     from .boasf_sampler import BOASFSampler
@@ -18,22 +18,16 @@ if TYPE_CHECKING:
     from .explain import explain, source_shares
     from .filtering_pruner import SuccessiveFilteringPruner
     from .initial_design import INITIAL_DESIGN, enqueue_initial_design
-    from .memory import (
-        curves,
-        is_space,
-        meta_dataset_from_studies,
-        read_task,
-        record,
-        write_history,
-    )
+    from .memory import curves, meta_dataset_from_studies, record
     from .replaying import optimizer
     from .samplers import EIPerSecondSampler, GBQRSampler, SurrogateSampler
     from .transfer_samplers import BlendedSampler, PMFSampler, TSTSampler
-    from .trials import SECONDS, owns
+    from .trials import SECONDS
 
 import_when_used(
     __name__,
     {
+        "adapter": ["ADAPTER"],
         "arm_recipes": ["BanditSampler", "WeightedModelSampler"],
         "arm_report": ["arm_report"],
         "boasf_sampler": ["BOASFSampler"],
@@ -42,22 +36,16 @@ import_when_used(
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
-        "memory": [
-            "curves",
-            "is_space",
-            "meta_dataset_from_studies",
-            "read_task",
-            "record",
-            "write_history",
-        ],
+        "memory": ["curves", "meta_dataset_from_studies", "record"],
         "replaying": ["optimizer"],
         "samplers": ["EIPerSecondSampler", "GBQRSampler", "SurrogateSampler"],
         "transfer_samplers": ["BlendedSampler", "PMFSampler", "TSTSampler"],
-        "trials": ["SECONDS", "owns"],
+        "trials": ["SECONDS"],
     },
 )
 
 __all__ = [
+    "ADAPTER",
     "INITIAL_DESIGN",
     "SECONDS",
     "BOASFSampler",
@@ -76,12 +64,8 @@ __all__ = [
     "curves",
     "enqueue_initial_design",
     "explain",
-    "is_space",
     "meta_dataset_from_studies",
     "optimizer",
-    "owns",
-    "read_task",
     "record",
     "source_shares",
-    "write_history",
 ]

@@ -3,52 +3,38 @@
 from typing import TYPE_CHECKING
 
 from automl_plugins._lazy import import_when_used
+from automl_plugins._optional import require
 
-from .._optional import require
-
-require("smac", "smac")
+require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
     from .acquisition import EIPerSecond, QuantileBound
+    from .adapter import ADAPTER
     from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
     from .gbqr_facade import GBQRFacade
     from .initial_design import KNNInitialDesign, MetaInitialDesign
-    from .memory import (
-        RecordCallback,
-        curves,
-        is_space,
-        meta_dataset_from_runhistory,
-        read_task,
-        write_history,
-    )
+    from .memory import RecordCallback, curves, meta_dataset_from_runhistory
     from .proposing import ExplainCallback, ProposerConfigSelector
     from .replaying import optimizer
     from .surrogate_model import SurrogateModel
-    from .trials import owns
 
 import_when_used(
     __name__,
     {
+        "adapter": ["ADAPTER"],
         "acquisition": ["EIPerSecond", "QuantileBound"],
         "cost_and_seconds": ["CostAndSecondsEncoder", "CostEncoder"],
         "gbqr_facade": ["GBQRFacade"],
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
-        "memory": [
-            "RecordCallback",
-            "curves",
-            "is_space",
-            "meta_dataset_from_runhistory",
-            "read_task",
-            "write_history",
-        ],
+        "memory": ["RecordCallback", "curves", "meta_dataset_from_runhistory"],
         "proposing": ["ExplainCallback", "ProposerConfigSelector"],
         "replaying": ["optimizer"],
         "surrogate_model": ["SurrogateModel"],
-        "trials": ["owns"],
     },
 )
 
 __all__ = [
+    "ADAPTER",
     "CostAndSecondsEncoder",
     "CostEncoder",
     "EIPerSecond",
@@ -61,10 +47,6 @@ __all__ = [
     "RecordCallback",
     "SurrogateModel",
     "curves",
-    "is_space",
     "meta_dataset_from_runhistory",
     "optimizer",
-    "owns",
-    "read_task",
-    "write_history",
 ]

@@ -19,7 +19,7 @@ from smac import HyperparameterOptimizationFacade, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from automl_plugins.replay.protocol import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 

@@ -17,7 +17,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant
 
-from automl_plugins._frameworks import adapter, owner_of
+from automl_plugins.frameworks import load_adapter, reader_of
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import is_active
@@ -59,13 +59,13 @@ def convert(
         study = convert(trials, "optuna", space=pyll_space)
         trials = convert(study, "hyperopt", space=pyll_space)
     """
-    target = adapter(to)
+    target = load_adapter(to)
     general = space is None or isinstance(space, ConfigurationSpace)
     if isinstance(history, TaskRecord):
         record = history if name is None else replace(history, name=name)
         understood = general
     else:
-        source = owner_of(history)
+        source = reader_of(history)
         understood = general or source.is_space(space)
         known = space if understood else None
         try:

@@ -5,10 +5,18 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from automl_plugins.frameworks import (
+        Method,
+        Optimizer,
+        Outcome,
+        Problem,
+        Proposal,
+        Prunes,
+        TrialStatus,
+    )
     from automl_plugins.records.search import RecordedTrial, Search, search_frame
 
     from .methods import Record, proposing
-    from .protocol import Method, Optimizer, Outcome, Problem, Proposal, Prunes, TrialStatus
     from .runs import read_runs, replay
     from .simulation import regret
     from .table import Answer, Table
@@ -17,7 +25,7 @@ import_when_used(
     __name__,
     {
         "methods": ["Record", "proposing"],
-        "protocol": [
+        "automl_plugins.frameworks": [
             "Method",
             "Optimizer",
             "Outcome",

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from automl_plugins._frameworks import adapter
 from automl_plugins.addresses import existing
+from automl_plugins.frameworks import Method, load_adapter
 from automl_plugins.replay.runs import read_csv
 
-from .protocol import Method
 from .runs import Progress, replay
 from .table import Table
 
@@ -76,9 +75,8 @@ def _section(config: dict[str, Any], name: str, path: Path) -> dict[str, dict[st
 def _method(name: str, entry: dict[str, Any]) -> Method:
     if absent := [key for key in ("adapter", "optimizer") if key not in entry]:
         raise ValueError(f"[methods.{name}] has no {' and no '.join(absent)}.")
-    make = adapter(entry.pop("adapter")).optimizer
-    method: Method = make(entry.pop("optimizer"), name=name, **entry)
-    return method
+    make = load_adapter(entry.pop("adapter")).optimizer
+    return make(entry.pop("optimizer"), name=name, **entry)
 
 
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:

@@ -20,7 +20,7 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
-from automl_plugins._frameworks import curves_of
+from automl_plugins.frameworks import searches_of
 from automl_plugins.records.search import Search
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.choices import categorical
@@ -367,7 +367,7 @@ def _searches(studies: Any) -> list[Search]:
     return [
         search
         for study in studies
-        for search in ([study] if isinstance(study, Search) else curves_of(study, **labels))
+        for search in ([study] if isinstance(study, Search) else searches_of(study, **labels))
     ]
 
 

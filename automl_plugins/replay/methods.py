@@ -12,15 +12,21 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._frameworks import adapter_of, method_of
+from automl_plugins.frameworks import (
+    Method,
+    Optimizer,
+    Outcome,
+    Problem,
+    Proposal,
+    adapter_of,
+    method_of,
+)
 from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-
-from .protocol import Method, Optimizer, Outcome, Problem, Proposal
 
 if TYPE_CHECKING:
     from automl_plugins.proposers.proposal import Proposer

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from automl_plugins._optional import require
+from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS
 
 from .methods import as_method
-from .protocol import Method, Problem
 from .simulation import Budget, Evaluation, Simulation, regret
 from .table import Table
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.frameworks import Optimizer, Outcome, Proposal, Prunes
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
 
-from .protocol import Optimizer, Outcome, Proposal, Prunes
 from .table import Answer, Table
 
 FloatArray = npt.NDArray[np.float64]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from automl_plugins.formats import join_names
+from automl_plugins.frameworks import searches_of
+from automl_plugins.records.search import Search, search_frame
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from automl_plugins.records.search import Search
 
 #: (task, method) or (task, method, seed)
 Label = tuple[Any, ...]
@@ -35,8 +35,6 @@ def searches_frame(
             with a finished trial.
         TypeError: If an object belongs to no framework that is known.
     """
-    from automl_plugins.records.search import search_frame
-
     searches, notes = _labelled_searches(data, label)
     places = Counter(map(_place, searches))
     if twice := [place for place, count in places.items() if count > 1]:
@@ -93,13 +91,10 @@ def _checked(name: Label) -> Label:
 
 
 def _searches(thing: Any, name: Label) -> list[Search]:
-    from automl_plugins._frameworks import curves_of
-    from automl_plugins.records.search import Search
-
     labels = dict(zip(("table", "method", "seed"), name, strict=False))
     if isinstance(thing, Search):
         return [replace(thing, **labels)]
-    return curves_of(thing, **{"table": None, "method": None, "seed": None, **labels})
+    return searches_of(thing, **{"table": None, "method": None, "seed": None, **labels})
 
 
 def _left_out(searches: Iterable[Search]) -> list[str]:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._arguments import one_of
-from automl_plugins._frameworks import adapter_of, arm_report_of
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import join_names
+from automl_plugins.frameworks import arm_report_of, source_shares_of
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
@@ -173,7 +173,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     """
     if isinstance(n_sources, bool) or not isinstance(n_sources, int) or n_sources < 0:
         raise ValueError(f"n_sources must be an integer >= 0, got {n_sources!r}.")
-    shares = source if isinstance(source, Mapping) else _shares_of(source)
+    shares = source if isinstance(source, Mapping) else source_shares_of(source)
     if not shares:
         raise ValueError(
             "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
@@ -216,14 +216,3 @@ def by_source(shares: Shares) -> tuple[IntArray, tuple[str, ...], FloatArray]:
 
 def _solid(color: str) -> dict[str, str]:
     return {"color": color, "dash": "solid"}
-
-
-def _shares_of(source: Any) -> Shares:
-    found = adapter_of(source)
-    if found is None or not hasattr(found, "source_shares"):
-        raise TypeError(
-            f"Cannot read the sources of a {type(source).__name__}: pass an Optuna study, or the"
-            " shares of the sources by name, by number of the evaluation."
-        )
-    shares: Shares = found.source_shares(source)
-    return shares

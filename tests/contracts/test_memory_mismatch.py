@@ -19,10 +19,10 @@ from optuna.distributions import FloatDistribution
 from smac import Scenario
 
 from automl_plugins import recipes
+from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.meta import MemoryMismatch, MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay.methods import proposing
-from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
 
 METHODS: dict[str, Callable[..., Proposer]] = {
     "tst": recipes.tst,

@@ -111,19 +111,19 @@ FRAMEWORKS = {
         with_optuna.record,
         search_with_optuna,
         lambda recorder, study: recorder.add(study),
-        lambda study: with_optuna.read_task(study, name="iris"),
+        lambda study: with_optuna.ADAPTER.read_task(study, name="iris"),
     ),
     "hyperopt": Framework(
         lambda *args, **facts: with_hyperopt.record(evaluate, *args, **facts),
         search_with_hyperopt,
         lambda recorder, trials: recorder.add(trials, SPACE),
-        lambda trials: with_hyperopt.read_task(trials, name="iris", space=SPACE),
+        lambda trials: with_hyperopt.ADAPTER.read_task(trials, name="iris", space=SPACE),
     ),
     "smac": Framework(
         with_smac.RecordCallback,
         search_with_smac,
         lambda recorder, facade: recorder.add(facade),
-        lambda facade: with_smac.read_task(facade, name="iris"),
+        lambda facade: with_smac.ADAPTER.read_task(facade, name="iris"),
     ),
 }
 

@@ -146,7 +146,7 @@ def in_optuna(case: Case, maximize: bool) -> dict[str, Seen | None]:
     view = memory.view(study, other)
     return {
         "sampler": of_history(memory.history(view, memory.space(view, {}))),
-        "memory": of_record(with_optuna.read_task(study)),
+        "memory": of_record(with_optuna.ADAPTER.read_task(study)),
         "curves": of_searches(with_optuna.curves(study)),
         "store": of_store(lambda store: with_optuna.record(store)(study, trial)),
         "store, added": of_store(lambda store: with_optuna.record(store).add(study)),
@@ -219,7 +219,7 @@ def in_hyperopt(case: Case) -> dict[str, Seen | None]:
 
     return {
         "sampler": of_history(reader.read(trials, trials._dynamic_trials, timed=True)),
-        "memory": of_record(with_hyperopt.read_task(trials, name="task", space=space)),
+        "memory": of_record(with_hyperopt.ADAPTER.read_task(trials, name="task", space=space)),
         "curves": of_searches(with_hyperopt.curves(trials, table="task", method="method")),
         "store": of_store(add),
     }
@@ -275,7 +275,7 @@ def in_smac(case: Case) -> dict[str, Seen | None]:
 
     return {
         "sampler": of_history(Rows(space).read(history)),
-        "memory": of_record(with_smac.read_task(history, name="task")),
+        "memory": of_record(with_smac.ADAPTER.read_task(history, name="task")),
         "curves": of_searches(with_smac.curves(history, table="task", method="method")),
         "store": of_store(add),
     }

@@ -98,7 +98,7 @@ def random_record(rng: np.random.Generator, n: int = 12) -> TaskRecord:
 
 
 def read(history: Any, to: str, space: ConfigurationSpace | None) -> TaskRecord:
-    record: TaskRecord = FRAMEWORKS[to].read_task(history, name="the task", space=space)
+    record: TaskRecord = FRAMEWORKS[to].ADAPTER.read_task(history, name="the task", space=space)
     return record
 
 
@@ -208,7 +208,7 @@ def test_times_that_no_date_can_have(to: str, seconds: float, end: float) -> Non
         return
     with pytest.warns(UserWarning, match="1 run of 't' took or ended at a time that no date"):
         history = convert(record, to, space=space)
-    again = FRAMEWORKS[to].read_task(history, name="t", space=space)
+    again = FRAMEWORKS[to].ADAPTER.read_task(history, name="t", space=space)
     np.testing.assert_array_equal(again.losses, record.losses)
     np.testing.assert_array_equal(again.seconds, record.seconds)
     np.testing.assert_allclose(again.times, [1.7e9, 1.7e9, 1.7e9 + 5])
@@ -223,7 +223,7 @@ def test_a_maximised_study_changes_sign() -> None:
         -(t.value or 0.0) for t in study.trials
     ]
     mirrored = optuna.create_study(direction="maximize")
-    in_optuna.write_history(in_optuna.read_task(study), study=mirrored)
+    in_optuna.ADAPTER.write_history(in_optuna.ADAPTER.read_task(study), study=mirrored)
     assert [t.value for t in mirrored.trials] == [t.value for t in study.trials]
 
 
@@ -241,7 +241,7 @@ def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
     assert trials.losses()[0] == study.trials[0].value
     assert convert(tmp_path, "optuna").study_name == "converted"
     with pytest.raises(ValueError, match="pass name="):
-        FRAMEWORKS["smac"].read_task(tmp_path)  # a memory tells tasks by their names
+        FRAMEWORKS["smac"].ADAPTER.read_task(tmp_path)  # a memory tells tasks by their names
 
 
 # --- a search goes on ------------------------------------------------------------------------

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.frameworks import TrialStatus
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.records.search import RecordedTrial, Search
 from automl_plugins.records.trial import Status
-from automl_plugins.replay.protocol import TrialStatus
 
 
 def test_columns_that_are_not_given_are_unknown() -> None:

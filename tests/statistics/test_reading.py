@@ -10,10 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from automl_plugins import _frameworks
+from automl_plugins.frameworks import TrialStatus
 from automl_plugins.records.search import RecordedTrial, Search, search_frame
-from automl_plugins.replay.protocol import TrialStatus
-from automl_plugins.statistics import Comparison, compare
+from automl_plugins.statistics import Comparison, compare, reading
 
 
 def search(table: str, method: str, losses: Sequence[float], seed: int = 0) -> Search:
@@ -122,7 +121,7 @@ class Study:
     losses: Sequence[float]
 
 
-def curves_of(
+def searches_of(
     thing: Any, table: str | None = None, method: str | None = None, seed: int | None = None
 ) -> list[Search]:
     own_table, own_method = thing.name.split("/")
@@ -133,7 +132,7 @@ STUDIES = [Study(f"{s.table}/{s.method}", [t.loss for t in s.trials]) for s in S
 
 
 def test_studies_are_read_by_their_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_frameworks, "curves_of", curves_of)
+    monkeypatch.setattr(reading, "searches_of", searches_of)
     expected = compare(SEARCHES)
     assert_same(compare(STUDIES), expected)
     keys = [(s.table, s.method) for s in SEARCHES]
@@ -142,7 +141,7 @@ def test_studies_are_read_by_their_adapters(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_studies_get_the_labels_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_frameworks, "curves_of", curves_of)
+    monkeypatch.setattr(reading, "searches_of", searches_of)
     comparison = compare(STUDIES, label=lambda study: (study.name[:2], f"my {study.name[3:]}", 3))
     assert comparison.methods == ("my A", "my B")
     assert list(comparison.budgets[0].scores.index) == ["t0", "t1"]

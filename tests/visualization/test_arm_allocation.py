@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from automl_plugins import _frameworks
+from automl_plugins import frameworks
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Decision, Round
@@ -177,7 +177,7 @@ def test_other_sources_are_read_by_their_adapter(monkeypatch: pytest.MonkeyPatch
         return REPORT
 
     own = SimpleNamespace(arm_report=arm_report)
-    monkeypatch.setattr(_frameworks, "adapter_of", lambda thing: own if thing is source else None)
+    monkeypatch.setattr(frameworks, "adapter_of", lambda thing: own if thing is source else None)
     figure = plot_arm_allocation(source, arm="algorithm")
     assert asked == [(source, {"arm": "algorithm"})]
     assert figure == plot_arm_allocation(REPORT)

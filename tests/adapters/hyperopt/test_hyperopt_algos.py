@@ -34,8 +34,8 @@ from scipy.stats import chisquare
 from automl_plugins import bandits
 from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.bandits.ucb import UCB1, MaxUCB
+from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.records.trial import Status
-from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
 
 
 class Recorder(Policy):

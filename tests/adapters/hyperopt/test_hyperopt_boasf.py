@@ -48,7 +48,7 @@ from hyperopt.exceptions import AllTrialsFailed
 from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.successive_filtering import Round
-from automl_plugins.replay.protocol import Method, Optimizer, Outcome, Problem, TrialStatus
+from automl_plugins.frameworks import Method, Optimizer, Outcome, Problem, TrialStatus
 from automl_plugins.replay.simulation import Budget, Simulation
 from automl_plugins.replay.table import Table
 

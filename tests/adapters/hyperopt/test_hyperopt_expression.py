@@ -34,7 +34,7 @@ from ConfigSpace import (
 )
 from hyperopt import Domain, anneal, pyll, rand, tpe
 
-from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
+from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 
 ALGOS = [rand.suggest, partial(tpe.suggest, n_startup_jobs=5), anneal.suggest]
 

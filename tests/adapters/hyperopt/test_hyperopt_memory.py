@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import (
+    ADAPTER,
     boasf_fmin,
     curves,
     meta_dataset_from_trials,
     optimizer,
-    owns,
-    read_task,
     record,
-    write_history,
 )
 from automl_plugins.adapters.hyperopt._expression import expression
 from ConfigSpace import ConfigurationSpace
@@ -25,8 +23,12 @@ from effort import Clock
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp, rand
 from known_runs import FakeStore
 
+from automl_plugins.frameworks import Outcome, Problem
 from automl_plugins.records.trial import Status
-from automl_plugins.replay.protocol import Outcome, Problem
+
+owns = ADAPTER.owns
+read_task = ADAPTER.read_task
+write_history = ADAPTER.write_history
 
 SPACE = hp.choice(
     "model",

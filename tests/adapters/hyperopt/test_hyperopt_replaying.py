@@ -14,7 +14,7 @@ from automl_plugins.adapters.hyperopt.replaying import HyperoptSearch
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import Trials, anneal, fmin, hp, rand, tpe
 
-from automl_plugins.replay.protocol import Method, Optimizer, Outcome, Problem, TrialStatus
+from automl_plugins.frameworks import Method, Optimizer, Outcome, Problem, TrialStatus
 
 FAST_TPE = partial(tpe.suggest, n_startup_jobs=5)
 

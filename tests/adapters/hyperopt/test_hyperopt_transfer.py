@@ -11,18 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import (
-    blended,
-    meta_dataset_from_trials,
-    pmf,
-    read_task,
-    tst,
-)
+from automl_plugins.adapters.hyperopt import ADAPTER, blended, meta_dataset_from_trials, pmf, tst
 from automl_plugins.adapters.hyperopt._documents import values_of
 from automl_plugins.adapters.hyperopt.proposing import explanation
 from hyperopt import Domain, Trials, fmin, hp, rand, tpe
 
 from automl_plugins.meta import MetaStore
+
+read_task = ADAPTER.read_task
 
 ALGOS = {"tst": tst, "pmf": pmf, "blended": blended}
 N = 12  # trials of each earlier task

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import (
-    curves,
-    meta_dataset_from_studies,
-    owns,
-    read_task,
-    record,
-)
+from automl_plugins.adapters.optuna import ADAPTER, curves, meta_dataset_from_studies, record
 from known_runs import FakeStore
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.storages.journal import JournalFileBackend
@@ -28,6 +22,9 @@ from pandas.testing import assert_frame_equal
 
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table, replay, search_frame
+
+owns = ADAPTER.owns
+read_task = ADAPTER.read_task
 
 NAN = math.nan
 START = datetime(2024, 2, 28, 23, 59)

@@ -193,7 +193,7 @@ def test_a_study_among_its_own_sources_is_left_out(log: pytest.LogCaptureFixture
 def test_the_task_of_a_store_is_left_out_by_name(
     tmp_path: Any, log: pytest.LogCaptureFixture
 ) -> None:
-    from automl_plugins.adapters.optuna import read_task
+    from automl_plugins.adapters.optuna.memory import read_task
 
     with MetaStore(tmp_path / "store.db") as store:
         for study in bowls():

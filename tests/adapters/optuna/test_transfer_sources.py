@@ -13,10 +13,10 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    ADAPTER,
     SurrogateSampler,
     TSTSampler,
     meta_dataset_from_studies,
-    read_task,
 )
 from automl_plugins.adapters.optuna._foresight import Foresight
 from automl_plugins.adapters.optuna._sources import Sources, read_sources
@@ -38,6 +38,8 @@ from automl_plugins.meta.task_memory import AlignedMemory
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
+
+read_task = ADAPTER.read_task
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from automl_plugins.adapters.smac import GBQRFacade, read_task
+from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, InCondition
 from smac import Scenario
 
 from automl_plugins.meta import convert
+
+read_task = ADAPTER.read_task
 
 LISTS: dict[str, list[Any]] = {
     "bools": [True, False],

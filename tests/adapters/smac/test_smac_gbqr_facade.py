@@ -38,10 +38,10 @@ from smac.random_design import ModulusRandomDesign, ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialValue
 from smac.runhistory.encoder import RunHistoryEncoder, RunHistoryLogScaledEncoder
 
+from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.recipes import gbqr, gbqr_thesis
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import replay
-from automl_plugins.replay.protocol import Outcome, Problem, TrialStatus
 from automl_plugins.surrogates import RandomForest
 
 QUICK: dict[str, Any] = {"n_startup": 4, "n_candidates": 100, "n_models": 1}

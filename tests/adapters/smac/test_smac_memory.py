@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.smac import (
+    ADAPTER,
     RecordCallback,
     curves,
     meta_dataset_from_runhistory,
     optimizer,
-    owns,
-    read_task,
 )
 from automl_plugins.adapters.smac._private import quiet, scenario_of
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -23,8 +22,11 @@ from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.runhistory import StatusType
 
+from automl_plugins.frameworks import Outcome, Problem
 from automl_plugins.records.trial import Status
-from automl_plugins.replay.protocol import Outcome, Problem
+
+owns = ADAPTER.owns
+read_task = ADAPTER.read_task
 
 
 def space() -> ConfigurationSpace:

@@ -38,14 +38,7 @@ from smac.acquisition.function import EI
 from smac.model.random_forest.random_forest import RandomForest
 from smac.runhistory import StatusType
 
-from automl_plugins.replay.protocol import (
-    Method,
-    Optimizer,
-    Outcome,
-    Problem,
-    Proposal,
-    TrialStatus,
-)
+from automl_plugins.frameworks import Method, Optimizer, Outcome, Problem, Proposal, TrialStatus
 
 STEPS = (1.0, 3.0, 9.0)
 

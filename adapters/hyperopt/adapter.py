@@ -1,0 +1,20 @@
+"""Hyperopt as the core sees it."""
+
+from automl_plugins.frameworks import Adapter
+
+from .arm_report import arm_report
+from .memory import curves, read_task, write_history
+from .replaying import optimizer
+from .space import is_space
+from .trials import owns
+
+ADAPTER = Adapter(
+    name="hyperopt",
+    owns=owns,
+    is_space=is_space,
+    curves=curves,
+    read_task=read_task,
+    write_history=write_history,
+    optimizer=optimizer,
+    arm_report=arm_report,
+)

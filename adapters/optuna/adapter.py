@@ -1,0 +1,21 @@
+"""Optuna as the core sees it."""
+
+from automl_plugins.frameworks import Adapter
+
+from .arm_report import arm_report
+from .explain import source_shares
+from .memory import curves, is_space, read_task, write_history
+from .replaying import optimizer
+from .trials import owns
+
+ADAPTER = Adapter(
+    name="optuna",
+    owns=owns,
+    is_space=is_space,
+    curves=curves,
+    read_task=read_task,
+    write_history=write_history,
+    optimizer=optimizer,
+    arm_report=arm_report,
+    source_shares=source_shares,
+)

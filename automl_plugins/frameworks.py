@@ -1,0 +1,312 @@
+"""What the core asks of a framework, and where it finds the adapter that answers.
+
+The core imports no framework. It drives optimizers of any framework through the few types below,
+and finds the ``ADAPTER`` of a framework by its name when it meets one of its objects.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins._versions import OutdatedError
+from automl_plugins.addresses import did_you_mean, existing
+from automl_plugins.records.search import Search
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
+
+if TYPE_CHECKING:
+    from automl_plugins.bandits.report import ArmReport
+
+_ADAPTERS = "automl_plugins.adapters"
+_logger = logging.getLogger(__name__)
+
+TrialStatus = Status  # its public name in ``automl_plugins.replay``
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an optimizer knows when its search starts.
+
+    Attributes:
+        space: The search space; a copy of its own for every search, seeded with ``seed``.
+        seed: Seed of this search.
+        n_trials: Evaluations it may make; None when the budget is in seconds.
+        n_workers: Evaluations that run at the same time.
+        steps: Steps of the learning curves, ascending; empty where there are none.
+    """
+
+    space: ConfigurationSpace
+    seed: int
+    n_trials: int | None = None
+    n_workers: int = 1
+    steps: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A configuration to be evaluated.
+
+    Attributes:
+        config: Values of the active hyperparameters by name; inactive ones are ignored.
+        step: The step of the learning curve at which to stop; None evaluates in full.
+        token: The optimizer's own handle of the trial.
+    """
+
+    config: Mapping[str, Any]
+    step: float | None = None
+    token: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation came to.
+
+    Attributes:
+        status: How it ended.
+        loss: To be minimised; NaN for a failed evaluation, the last report for a pruned one.
+        started: Simulated seconds from the start of the search to that of the evaluation.
+        finished: The same for its end.
+    """
+
+    status: Status
+    loss: float
+    started: float
+    finished: float
+
+    @property
+    def seconds(self) -> float:
+        """Simulated duration of the evaluation."""
+        return self.finished - self.started
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """A search under way: asked for configurations, told what they came to.
+
+    With several workers it is asked again before it is told; results come in the order in which
+    they finish. Two methods are optional: ``report`` (see ``Prunes``) and ``close()``, which is
+    called when the search is over.
+    """
+
+    def ask(self) -> Proposal | None:
+        """The next configuration; None when there is none before a further result, or at all."""
+        ...
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Take the result of an earlier proposal."""
+        ...
+
+
+@runtime_checkable
+class Prunes(Protocol):
+    """An optimizer that watches learning curves."""
+
+    def report(self, proposal: Proposal, step: float, loss: float) -> bool:
+        """Take an intermediate loss; True stops the evaluation there."""
+        ...
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way of searching, as ``optimizer(...)`` of an adapter returns it; picklable."""
+
+    @property
+    def name(self) -> str:
+        """What results are labelled with where the caller gives no name."""
+        ...
+
+    def start(self, problem: Problem) -> Optimizer:
+        """A fresh search."""
+        ...
+
+
+class ReadSearches(Protocol):
+    """Reads the searches of a framework's object, path or address."""
+
+    def __call__(
+        self,
+        source: Any,
+        /,
+        *,
+        table: str | None = None,
+        method: str | None = None,
+        seed: int | None = None,
+    ) -> list[Search]:
+        """The searches; labels that are None are those that the framework knows."""
+        ...
+
+
+class ReadTask(Protocol):
+    """Reads a framework's object, path or address as the runs of one task."""
+
+    def __call__(
+        self, source: Any, /, *, name: str | None = None, space: Any = None
+    ) -> TaskRecord:
+        """The runs; a name or space that is None is the one that the framework knows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A framework as the core sees it; the package of each adapter has one, its ``ADAPTER``.
+
+    Attributes:
+        name: Name of the framework, and of the package.
+        owns: Whether a path or address is one that ``curves`` and ``read_task`` can read.
+        is_space: Whether something is a search space in the language of the framework.
+        curves: Reads searches, to be compared or made a table.
+        read_task: Reads a search as the runs of a task.
+        write_history: Writes a ``TaskRecord``, given a space or None and further options, as what
+            the framework continues from.
+        optimizer: Makes a method to be replayed.
+        arm_report: Reports on the arms of a search; None if the framework has none.
+        source_shares: Reads the shares of earlier tasks by name, by number of the evaluation; None
+            if the framework keeps none.
+    """
+
+    name: str
+    owns: Callable[[str], bool]
+    is_space: Callable[[Any], bool]
+    curves: ReadSearches
+    read_task: ReadTask
+    write_history: Callable[..., Any]
+    optimizer: Callable[..., Method]
+    arm_report: Callable[..., ArmReport] | None = None
+    source_shares: Callable[[Any], Mapping[int, Mapping[str, float]]] | None = None
+
+
+def load_adapter(name: str) -> Adapter:
+    """The adapter of a framework.
+
+    Raises:
+        ValueError: If there is no adapter of that name.
+        ModuleNotFoundError: If its framework is not installed.
+    """
+    if name not in _names():
+        raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
+    adapter: Adapter = import_module(f"{_ADAPTERS}.{name}").ADAPTER
+    return adapter
+
+
+def adapter_of(thing: Any) -> Adapter | None:
+    """The adapter of the framework that an object, class or function comes from, if any."""
+    while isinstance(thing, partial):
+        thing = thing.func
+    owners = thing.__mro__ if isinstance(thing, type) else type(thing).__mro__
+    modules = [getattr(thing, "__module__", ""), *(owner.__module__ for owner in owners)]
+    for module in modules:
+        parts = (module or "").split(".")
+        # our own samplers live in automl_plugins.adapters.<framework>
+        name = parts[2] if ".".join(parts[:2]) == _ADAPTERS and len(parts) > 2 else parts[0]
+        if name in _names():
+            return load_adapter(name)
+    return None
+
+
+def owner_of(address: str) -> Adapter | None:
+    """The first installed adapter that can read a path or address, if any."""
+    return next((adapter for adapter in _installed() if adapter.owns(address)), None)
+
+
+def reader_of(history: Any) -> Adapter:
+    """The adapter that can read a history: a framework's object, a folder, path or address.
+
+    Raises:
+        TypeError: If none can.
+        ValueError: For a path or address where there is nothing.
+    """
+    found = adapter_of(history)
+    if found is None and isinstance(history, str | os.PathLike):
+        found = owner_of(existing(os.fspath(history)))
+    if found is None:
+        given = repr(history) if isinstance(history, str) else f"a {type(history).__name__}"
+        raise TypeError(
+            f"Cannot read {given} as a history: pass an Optuna study or storage, Hyperopt trials,"
+            " a SMAC run history, facade or folder, or a TaskRecord."
+            + (did_you_mean(history) if isinstance(history, str) else "")
+        )
+    return found
+
+
+def method_of(thing: Any) -> Method:
+    """``optimizer(thing)`` of the adapter that knows it.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    adapter = adapter_of(thing)
+    if adapter is None:
+        raise TypeError(
+            f"Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask() and"
+            " tell(), or a callable propose(space, records, rng)."
+        )
+    return adapter.optimizer(thing)
+
+
+def searches_of(thing: Any, **labels: Any) -> list[Search]:
+    """``curves(thing)`` of the adapter that knows it; ``labels`` are table, method and seed.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    adapter = adapter_of(thing)
+    if adapter is None:
+        raise TypeError(
+            f"Cannot read the searches of a {type(thing).__name__}: pass studies, run histories or"
+            f" trials of {', '.join(_names())}, or a data frame."
+        )
+    return adapter.curves(thing, **labels)
+
+
+def arm_report_of(thing: Any, **options: Any) -> ArmReport:
+    """``arm_report(thing, **options)`` of the adapter that knows it.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    adapter = adapter_of(thing)
+    if adapter is None or adapter.arm_report is None:
+        raise TypeError(
+            f"Cannot report on the arms of a {type(thing).__name__}: pass an ArmReport, an Optuna"
+            " study or Hyperopt trials."
+        )
+    return adapter.arm_report(thing, **options)
+
+
+def source_shares_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
+    """``source_shares(thing)`` of the adapter that knows it.
+
+    Raises:
+        TypeError: If no adapter does.
+    """
+    adapter = adapter_of(thing)
+    if adapter is None or adapter.source_shares is None:
+        raise TypeError(
+            f"Cannot read the sources of a {type(thing).__name__}: pass an Optuna study, or the"
+            " shares of the sources by name, by number of the evaluation."
+        )
+    return adapter.source_shares(thing)
+
+
+def _installed() -> Iterator[Adapter]:
+    for name in _names():
+        if find_spec(name) is not None:
+            try:
+                yield load_adapter(name)
+            except OutdatedError as error:  # another framework may be the one that is meant
+                _logger.warning("%s", error)
+
+
+def _names() -> list[str]:
+    folder = import_module(_ADAPTERS)
+    return sorted(m.name for m in pkgutil.iter_modules(folder.__path__) if m.ispkg)
