@@ -14,7 +14,7 @@ from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
-from automl_plugins.surrogates.base import Surrogate, check_surrogate, seeded
+from automl_plugins.surrogates.base import Surrogate, check_surrogate, reseed
 
 from ._meta import described
 
@@ -89,7 +89,7 @@ class SurrogateModel(AbstractModel):
             )
         features, n = self._features(X), len(X)
         costs = self._finite(np.array(Y[:, 0], dtype=np.float64))
-        fitted = seeded(self.surrogate, self._streams.integer("surrogate", n))
+        fitted = reseed(self.surrogate, self._streams.integer("surrogate", n))
         self._fitted = fitted.fit(features, costs)
         self._running_time = None
         if Y.shape[1] == 2:

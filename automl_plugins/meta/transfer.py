@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.stationary import Kernel
+from automl_plugins.surrogates.processes import Kernel
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
 

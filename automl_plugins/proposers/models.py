@@ -23,7 +23,7 @@ from automl_plugins.surrogates.base import (
     SurrogateTemplate,
     Voting,
     check_surrogate,
-    seeded,
+    reseed,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -147,7 +147,7 @@ def fit_models(
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)
-        surrogate = seeded(template, streams.integer("surrogate", n))
+        surrogate = reseed(template, streams.integer("surrogate", n))
         surrogate.fit(features[known[rows]], targets.values[rows])
         running_time = _fit_running_time(settings, history, features, streams)
         feasibility = _fit_feasibility(settings, history, features, streams)

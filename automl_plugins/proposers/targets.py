@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from automl_plugins.records.history import History
 from automl_plugins.records.outliers import tame
 from automl_plugins.records.trial import Status
-from automl_plugins.surrogates.base import standardised
+from automl_plugins.surrogates.base import standardise
 
 FloatArray = npt.NDArray[np.float64]
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
@@ -65,7 +65,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     if kind == "normal_scores":
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
-        return Targets(losses, standardised(losses)[0])
+        return Targets(losses, standardise(losses)[0])
     if kind == "raw":
         return Targets(losses, losses.astype(np.float64))
     raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")

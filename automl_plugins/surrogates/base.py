@@ -105,7 +105,7 @@ def check_surrogate(surrogate: Any, allowed: str = "") -> None:
             )
 
 
-def seeded(surrogate: S, seed: Any) -> S:
+def reseed(surrogate: S, seed: Any) -> S:
     """A copy of ``surrogate`` with its random state set, if it has one."""
     fresh = copy.deepcopy(surrogate)
     if isinstance(fresh, Seeded):
@@ -113,7 +113,7 @@ def seeded(surrogate: S, seed: Any) -> S:
     return fresh
 
 
-def validated(X: Any, y: Any = None) -> tuple[FloatArray, FloatArray]:
+def validate(X: Any, y: Any = None) -> tuple[FloatArray, FloatArray]:
     """Return ``X`` (n, f) and ``y`` (n,) as float64 arrays.
 
     NaN is legal in ``X`` only (an inactive hyperparameter).
@@ -137,7 +137,7 @@ def validated(X: Any, y: Any = None) -> tuple[FloatArray, FloatArray]:
     return X, y
 
 
-def standardised(y: FloatArray) -> tuple[FloatArray, float, float]:
+def standardise(y: FloatArray) -> tuple[FloatArray, float, float]:
     """Return ``(z, centre, scale)`` with ``y = centre + scale * z``, mean 0 and variance 1.
 
     Constant targets give ``z = 0``, the constant itself as centre and scale 1. Any finite

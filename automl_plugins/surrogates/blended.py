@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate, seeded, validated
+from automl_plugins.surrogates.base import FloatArray, Surrogate, reseed, validate
 from automl_plugins.surrogates.distance_aware import DistanceAware, gaps_to, typical_gap
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 
@@ -98,11 +98,11 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         if len(X) == 0 and y.shape == (0,):
             self.vote_ = 1.0
         else:
-            X, y = validated(X, y)
+            X, y = validate(X, y)
             p = self._predicted(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
-            self.surrogate_ = seeded(own, self.random_state).fit(X, y - self.vote_ * p)
+            self.surrogate_ = reseed(own, self.random_state).fit(X, y - self.vote_ * p)
             self._points = np.nan_to_num(X, nan=_INACTIVE)
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
             self._scale = typical_gap(self._points)
@@ -112,7 +112,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
         check_is_fitted(self, "vote_")
-        X, _ = validated(X)
+        X, _ = validate(X)
         if self.surrogate_ is None:
             return self._predicted(X), np.full(len(X), _FIRST_STD)
         mean, std = self.surrogate_.predict(X)

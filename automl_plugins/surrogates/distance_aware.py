@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate, seeded, validated
+from automl_plugins.surrogates.base import FloatArray, Surrogate, reseed, validate
 
 _INACTIVE = 0.5  # stands in for the value of an inactive feature, whose flag is what differs
 _MANY_ROWS = 256  # observations from which a fit for one proposal is too dear
@@ -52,7 +52,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""
-        X, y = validated(X, y)
+        X, y = validate(X, y)
         self.observed_ = X, y
         self.surrogate_ = self._fitted(X, y)
         nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
@@ -65,7 +65,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) at ``X`` (m, f)."""
-        X, _ = validated(X)
+        X, _ = validate(X)
         mean, std = self.surrogate_.predict(X)
         gaps = gaps_to(self.points_, _embed(X, self.flagged_))
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
@@ -88,7 +88,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         return seen
 
     def _fitted(self, X: FloatArray, y: FloatArray) -> Surrogate:
-        surrogate = seeded(self.surrogate, self.random_state)
+        surrogate = reseed(self.surrogate, self.random_state)
         surrogate.fit(X, y)
         return surrogate
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import check_integer, validated
+from automl_plugins.surrogates.base import check_integer, validate
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,19 +45,22 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         check_integer("n_trees", self.n_trees, 1)
         if not (self.prior > 0 and isfinite(self.prior)):
             raise ValueError(f"prior must be finite and > 0, got {self.prior!r}.")
-        X, y = validated(X, success)
+        X, y = validate(X, success)
         self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
         self.trees_: ExtraTreesClassifier | None = None
         if 0.0 < y.mean() < 1.0:
+            seed = self.random_state
+            if seed is None:  # scikit-learn would take numpy's global generator
+                seed = int(np.random.default_rng().integers(2**31 - 1))
             self.trees_ = ExtraTreesClassifier(
-                self.n_trees, max_features=None, random_state=self.random_state
+                self.n_trees, max_features=None, random_state=seed
             ).fit(X, y > 0.5)
         return self
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Probability of success (m,), strictly between 0 and 1."""
         check_is_fitted(self)
-        X, _ = validated(X)
+        X, _ = validate(X)
         if self.trees_ is None:
             return np.full(len(X), self.rate_)
         X32 = np.ascontiguousarray(X, dtype=np.float32)

@@ -21,8 +21,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardised, validated
-from automl_plugins.surrogates.stationary import complete_inputs, informative_rows, log_likelihood
+from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardise, validate
+from automl_plugins.surrogates.processes import complete_inputs, informative_rows, log_likelihood
 
 CONSTANT_BOUNDS = (0.01, 1000.0)  # thesis 4.1.2
 LENGTH_SCALE_BOUNDS = (0.01, 100.0)  # thesis 4.1.2
@@ -76,8 +76,8 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         """
         check_integer("n_restarts", self.n_restarts, 0)
         check_integer("max_rows", self.max_rows, 2)
-        X, y = validated(X, y)
-        z, self.y_centre_, self.y_scale_ = standardised(y)
+        X, y = validate(X, y)
+        z, self.y_centre_, self.y_scale_ = standardise(y)
         self.n_features_in_ = X.shape[1]
         rows = informative_rows(y, self.max_rows)
         self.flagged_ = np.flatnonzero(np.isnan(X[rows]).any(axis=0))
@@ -110,7 +110,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
             ValueError: If the number of columns is not that of ``fit``.
         """
         check_is_fitted(self, "regressor_")
-        X, _ = validated(X)
+        X, _ = validate(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
         model, inputs = self.regressor_, complete_inputs(X, self.flagged_)

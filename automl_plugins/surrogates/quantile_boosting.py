@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import standardised, validated
+from automl_plugins.surrogates.base import standardise, validate
 
 FloatArray = npt.NDArray[np.float64]
 Form = Literal["bound", "three_quantile", "ensemble"]
@@ -91,13 +91,13 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             ValueError: For an invalid argument, wrong shapes or targets that are not finite.
         """
         self.check_arguments()
-        X, y = validated(X, y)
+        X, y = validate(X, y)
         rng = np.random.default_rng(self.random_state)
         self.models_: list[lightgbm.Booster] = []
         self.constant_ = float("nan")
         # LightGBM keeps targets in single precision; quantiles are equivariant, so nothing else
         # changes.
-        z, self.centre_, self.scale_ = standardised(y)
+        z, self.centre_, self.scale_ = standardise(y)
         if y.min() == y.max():  # degenerate leaves: LightGBM would fit NaN-free noise at best
             self.constant_ = float(y[0])
             return self
@@ -117,7 +117,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) of the predicted quantiles at ``X`` (m, f)."""
         check_is_fitted(self)
-        X, _ = validated(X)
+        X, _ = validate(X)
         if not self.models_:
             return np.full(len(X), self.constant_), np.zeros(len(X))
         quantiles = np.stack(

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardised, validated
+from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardise, validate
 
 IntArray = npt.NDArray[np.intp]
 
@@ -103,9 +103,9 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
             ValueError: For illegal constructor arguments or data.
         """
         self._check_arguments()
-        X, y = validated(X, y)
+        X, y = validate(X, y)
         rng = np.random.default_rng(self.random_state)
-        z, self.y_centre_, self.y_scale_ = standardised(y)
+        z, self.y_centre_, self.y_scale_ = standardise(y)
         self.n_features_in_ = X.shape[1]
         # fmin and fmax skip NaN; a column of nothing but NaN keeps NaN bounds and stays NaN.
         self.X_low_ = np.fmin.reduce(X, axis=0)
@@ -144,7 +144,7 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
             ValueError: If the number of columns is not that of ``fit``.
         """
         check_is_fitted(self, "trees_")
-        X, _ = validated(X)
+        X, _ = validate(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
         X32 = self._scaled(X)

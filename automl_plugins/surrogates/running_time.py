@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import check_integer, validated
+from automl_plugins.surrogates.base import check_integer, validate
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
 FloatArray = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
             ValueError: For an invalid argument, negative seconds or wrong shapes.
         """
         self._check_arguments()
-        X, seconds = validated(X, seconds)
+        X, seconds = validate(X, seconds)
         if (seconds < 0).any():
             raise ValueError(f"seconds must be >= 0, got {seconds.min()}.")
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
@@ -93,7 +93,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean of ln seconds (m,) and its residual standard deviation (m,)."""
         check_is_fitted(self)
-        X, _ = validated(X)
+        X, _ = validate(X)
         mean = np.asarray(self.model_.predict(X, num_threads=1), dtype=np.float64)
         return mean, np.full(len(X), self.std_)
 

@@ -11,27 +11,23 @@ Notation of this module::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, check_integer, validated
-from automl_plugins.surrogates.evidence_average import Candidate, EvidenceAverage, uninformed
-from automl_plugins.surrogates.rank_agreement import (
-    Ties,
-    discordance,
-    epanechnikov,
-    meta_feature_distance,
+from automl_plugins.surrogates.base import FloatArray, check_integer, validate
+from automl_plugins.surrogates.processes import (
+    Candidate,
+    EvidenceAverage,
+    Kernel,
+    informative_rows,
+    uninformed,
 )
-from automl_plugins.surrogates.stationary import Kernel, informative_rows
-from automl_plugins.surrogates.two_stage_sources import Sources
-
-if TYPE_CHECKING:
-    from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.surrogates.two_stage_sources import EarlierTasks, Sources
 
 Distance = Literal["ranks", "meta_features"]
 Scale = Literal["anchored", "raw"]
@@ -92,7 +88,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        sources: Sources | MetaDataset | None = None,
+        sources: Sources | EarlierTasks | None = None,
         *,
         distance: Distance = "ranks",
         bandwidth: float | None = None,
@@ -122,7 +118,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.max_rows = max_rows
 
     @classmethod
-    def paper(cls, sources: Sources | MetaDataset | None = None, **options: Any) -> Self:
+    def paper(cls, sources: Sources | EarlierTasks | None = None, **options: Any) -> Self:
         """The authors' choices; ``options`` replace single ones, None stands for the authors'.
 
         SE-ARD (fit ``Sources`` with ``kernel="se"``), raw scale, constant own weight, sigma of the
@@ -159,7 +155,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.check_arguments()
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if not (X.ndim == 2 and len(X) == 0 and y.shape == (0,)):
-            X, y = validated(X, y)
+            X, y = validate(X, y)
         rows = informative_rows(y, self.max_rows) if len(y) else np.arange(0)
         X, y, n = X[rows], y[rows], len(y)
         sources = self._sources(X)
@@ -196,7 +192,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             ValueError: If the number of columns is not that of ``fit``.
         """
         check_is_fitted(self, "own_")
-        X, _ = validated(X)
+        X, _ = validate(X)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
         mean, std = self.own_.predict(self.sources_.inputs(X))
@@ -297,3 +293,80 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             # Losses that differ by rounding only would stretch nothing.
             stretch = deviation / max(float(self.weights_ @ seen.std(axis=1)) / votes, _FLAT)
         return y.mean() - stretch * seen.mean(axis=1), stretch
+
+
+Ties = Literal["half", "strict"]
+
+_CHUNK = 2_000_000  # pairs compared at a time
+
+
+def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") -> FloatArray:
+    """Share of the pairs of observations that each earlier task would rank the other way round.
+
+    The distance of TST eqs. 12 and 13. The paper's vectors have a coordinate for (i, j) and one
+    for (j, i); here each pair counts once.
+
+    Args:
+        losses: Observed losses (t,).
+        predicted: What the earlier tasks predict for the same configurations (S, t).
+        ties: ``"half"``: a pair that only one side ties is half a discordance, one that both tie
+            is none. ``"strict"``: discordant where y_i < y_j differs, i before j, as in the
+            authors' program; its value depends on the order of tied observations.
+
+    Returns:
+        Shares (S,) in [0, 1]; 0 with fewer than two observations.
+    """
+    n_sources, t = predicted.shape
+    if t < 2:
+        return np.zeros(n_sources)
+    i, j = np.triu_indices(t, 1)
+    own = np.sign(losses[i] - losses[j])
+    total = np.empty(n_sources)
+    step = max(1, _CHUNK // len(i))
+    for start in range(0, n_sources, step):
+        part = predicted[start : start + step]
+        theirs = np.sign(part[:, i] - part[:, j])
+        if ties == "strict":
+            a, b = (own < 0).astype(np.float64), (theirs < 0).astype(np.float64)
+            count = a.sum() + b.sum(axis=1) - 2.0 * (b @ a)
+        else:
+            # For signs a and b: |a - b| / 2 = (a^2 + b^2 - a b - a^2 b^2) / 2.
+            a, b = own * own, theirs * theirs
+            count = 0.5 * (a.sum() + b.sum(axis=1) - theirs @ own - b @ a)
+        total[start : start + step] = count
+    return total / len(i)
+
+
+def epanechnikov(distance: FloatArray, bandwidth: float) -> FloatArray:
+    """Weights 3/4 (1 - u^2) for u = distance / bandwidth <= 1, else 0 (TST eqs. 9, 10)."""
+    u = np.asarray(distance) / bandwidth
+    return np.where(u <= 1.0, 0.75 * (1.0 - np.minimum(u, 1.0) ** 2), 0.0)
+
+
+def meta_feature_distance(
+    own: Mapping[str, float], earlier: FloatArray, names: Sequence[str]
+) -> FloatArray:
+    """Root mean square difference of the meta-features, each scaled to [0, 1] over all tasks.
+
+    The mean in place of TST's sum makes it comparable where tasks know different meta-features.
+
+    Args:
+        own: Meta-features of the new task by name.
+        earlier: Those of the earlier tasks (S, m), NaN where unknown.
+        names: Their names (m).
+
+    Returns:
+        Distances (S,) in [0, 1]; inf for a task that shares no known meta-feature.
+    """
+    new = np.array([[own.get(name, np.nan) for name in names]], dtype=np.float64)
+    every = np.vstack([earlier, new.reshape(1, len(names))])
+    every = np.where(np.isfinite(every), every, np.nan)
+    known = ~np.isnan(every)
+    low = np.where(known, every, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(known, every, -np.inf).max(axis=0, initial=-np.inf)
+    spread = np.where(high > low, high - low, 1.0)
+    squares = ((every[:-1] - every[-1]) / spread) ** 2
+    both = known[:-1] & known[-1]
+    n_known = both.sum(axis=1)
+    mean = np.where(both, squares, 0.0).sum(axis=1) / np.maximum(n_known, 1)
+    return np.where(n_known > 0, np.sqrt(mean), np.inf)

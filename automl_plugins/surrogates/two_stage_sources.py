@@ -7,17 +7,18 @@ their processes are the columns of one linear system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins.records.scores import regret
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import FloatArray, check_integer
-from automl_plugins.surrogates.stationary import (
+from automl_plugins.surrogates.processes import (
     KERNELS,
     Kernel,
     complete_inputs,
@@ -26,14 +27,40 @@ from automl_plugins.surrogates.stationary import (
     informative_rows,
 )
 
-if TYPE_CHECKING:
-    from automl_plugins.meta.dataset import MetaDataset
-
 IntArray = npt.NDArray[np.intp]
 
 _LEARNING_GROUPS = 16  # groups of tasks that the hyperparameters are learnt from
 _CHUNK = 100  # rows predicted at a time; larger correlation matrices leave the processor's cache
 _LEARNING_ROWS = 300  # configurations of a single group; the cost grows with their cube
+
+
+class EarlierTasks(Protocol):
+    """What is asked of a memory aligned to a search space; ``MetaDataset`` has it."""
+
+    @property
+    def tasks(self) -> Sequence[Any]:
+        """The tasks (T), each with a ``name``."""
+
+    @property
+    def rows(self) -> Sequence[slice]:
+        """The runs of each task (T)."""
+
+    @property
+    def vectors(self) -> FloatArray:
+        """Configurations of all runs (N, d)."""
+
+    @property
+    def vector_space(self) -> VectorSpace:
+        """The search space."""
+
+    def scores(self, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Losses of all runs (N,), scaled task by task."""
+
+    def meta_feature_names(self) -> tuple[str, ...]:
+        """Names (m)."""
+
+    def meta_features(self, names: Sequence[str]) -> FloatArray:
+        """Meta-features by task (T, m)."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +107,9 @@ class Sources:
     meta_features: FloatArray
 
     @classmethod
-    def fit(cls, memory: MetaDataset, *, kernel: Kernel = "matern52", max_rows: int = 300) -> Self:
+    def fit(
+        cls, memory: EarlierTasks, *, kernel: Kernel = "matern52", max_rows: int = 300
+    ) -> Self:
         """Fit the processes of all tasks of a memory, aligned to the search space.
 
         Failed and pruned runs count as the worst of their task.
@@ -107,7 +136,7 @@ class Sources:
             for members in _same_configurations(memory, used)
         ]
         parts = [(place, complete_inputs(X, flagged), Y) for place, X, Y in parts]
-        theta = _learnt([(X, Y) for _, X, Y in parts], kernel)
+        theta = _learn_kernel([(X, Y) for _, X, Y in parts], kernel)
         names = memory.meta_feature_names()
         return cls(
             names=tuple(memory.tasks[i].name for i in useful),
@@ -237,7 +266,7 @@ class Sources:
             raise ValueError(f"These arrays are no Sources: {error} is missing.") from None
 
 
-def _same_configurations(memory: MetaDataset, used: Mapping[int, slice]) -> list[list[int]]:
+def _same_configurations(memory: EarlierTasks, used: Mapping[int, slice]) -> list[list[int]]:
     """Tasks by the configurations that they ran, those of equal ones together."""
     keys = memory.vector_space.keys(memory.vectors)
     found: dict[bytes, list[int]] = {}
@@ -265,7 +294,7 @@ def _shared(
     return tasks, features[ordered[0][chosen]], Y[chosen]
 
 
-def _learnt(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) -> FloatArray:
+def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) -> FloatArray:
     """Hyperparameters from some of the groups and rows, evenly spaced; zeros without any."""
     if not parts:
         return np.zeros(0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from automl_plugins.surrogates.base import FloatArray, standardised
+from automl_plugins.surrogates.base import FloatArray, standardise
 from automl_plugins.surrogates.random_forest import (
     ExtraTrees,
     RandomForest,
@@ -101,7 +101,7 @@ def test_one_tree_by_hand() -> None:
 @pytest.mark.parametrize("magnitude", [10.0**k for k in range(-300, 301, 50)])
 def test_standardised_at_every_magnitude(magnitude: float) -> None:
     y = magnitude * np.array([-1.0, 3.0, 0.5, 7.0])
-    z, centre, scale = standardised(y)
+    z, centre, scale = standardise(y)
     assert z.mean() == pytest.approx(0.0, abs=1e-15)
     assert z.std() == pytest.approx(1.0)
     np.testing.assert_allclose(centre + scale * z, y, rtol=1e-14)
@@ -109,7 +109,7 @@ def test_standardised_at_every_magnitude(magnitude: float) -> None:
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e300, 1e-300])
 def test_standardised_constant(value: float) -> None:
-    z, centre, scale = standardised(np.full(3, value))
+    z, centre, scale = standardise(np.full(3, value))
     np.testing.assert_array_equal(z, np.zeros(3))
     assert (centre, scale) == (value, 1.0)
 

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
 from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.stationary import KERNELS, Kernel
+from automl_plugins.surrogates.processes import KERNELS, Kernel
 from automl_plugins.surrogates.two_stage_sources import Sources
 
 

@@ -12,21 +12,19 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.evidence_average import Candidate, EvidenceAverage, uninformed
-from automl_plugins.surrogates.rank_agreement import (
-    discordance,
-    epanechnikov,
-    meta_feature_distance,
-)
-from automl_plugins.surrogates.stationary import (
+from automl_plugins.surrogates.processes import (
     KERNELS,
+    Candidate,
+    EvidenceAverage,
     Kernel,
     complete_inputs,
     correlation,
     fit_shared,
     informative_rows,
     log_likelihood,
+    uninformed,
 )
+from automl_plugins.surrogates.two_stage import discordance, epanechnikov, meta_feature_distance
 
 THETA = np.log([1.7, 0.4, 1.3, 0.05])
 
