@@ -11,7 +11,7 @@ from hyperopt import Trials
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.task_memory import TaskMemory, task_memory
-from automl_plugins.recipes.with_memory import describe_options
+from automl_plugins.meta.tasks import describe_options
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .memory import meta_dataset_from_trials

@@ -142,7 +142,7 @@ def align(
             (numbers for categories; counts for fractions without the sizes), none is known.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
-        defaults: Value of a hyperparameter, by name, in runs that do not tell it; others have
+        defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
             the default of the space.
         size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
             and counts become the fractions that the space has, or the reverse.

@@ -1,7 +1,7 @@
 """Histories of one framework as histories of another.
 
 In between they are a ``TaskRecord``: adapters read one from what their framework has
-(``read_task``), and write one as what their framework goes on from (``write_history``).
+(``read_task``), and write one as what their framework continues from (``write_history``).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def convert(
             (``Trials``).
         space: A ``ConfigurationSpace``, or a search space in the language of either framework:
             pyll expressions for Hyperopt, distributions by name for Optuna. None takes the space
-            that the history tells; Hyperopt's trials do not, they need theirs.
+            that the history contains; Hyperopt's trials have none and need theirs.
         name: Name of the task; None takes that of the history, else "converted".
         **options: Further options of the adapter's ``write_history``.
 

@@ -168,7 +168,7 @@ class MetaDataset:
             for task, rows in zip(self.tasks, self.rows, strict=True)
         ]
 
-    # --- what it tells ------------------------------------------------------------------------
+    # --- what it contains ---------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.task)

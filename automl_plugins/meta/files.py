@@ -40,7 +40,7 @@ _COLUMNS = ("losses", "seconds", "budget", "times")
 
 @dataclass(frozen=True)
 class StoredSearch:
-    """Runs of one search, and what tells them from others.
+    """Runs of one search, with their names in it.
 
     Attributes:
         record: The runs.

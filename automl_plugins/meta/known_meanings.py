@@ -92,7 +92,7 @@ def in_unit(
 
     As in scikit-learn a whole number is a count and a float up to 1 a fraction. A float above 1
     is a count again: data frames turn a column of counts with gaps into floats. 1.0 is what the
-    other floats of the column are, and what the space has if they do not tell.
+    other floats of the column are, and what the space has where there are none.
 
     Args:
         name: Its name.

@@ -1,4 +1,4 @@
-"""Runs written to a memory while a search goes on; what the adapters' recorders share."""
+"""Runs written to a memory during a search; what the adapters' recorders share."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Recorder:
             self.n_lost += 1
             if self.n_lost == 1:
                 logger.warning(
-                    "A run could not be recorded, the search goes on without: %s: %s Further"
+                    "A run could not be recorded, the search continues without: %s: %s Further"
                     " ones are counted in n_lost.",
                     type(error).__name__,
                     f"{error}".removesuffix(".") + ".",

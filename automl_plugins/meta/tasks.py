@@ -86,6 +86,16 @@ def describe_task(
     return MetaTask(name, meta_features or {})
 
 
+def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a recipe with meta-features in place of ``X`` and ``y``: computed once."""
+    found = dict(options)
+    X, y = found.pop("X", None), found.pop("y", None)
+    if X is not None or y is not None:
+        described = describe_task(found.get("meta_features"), X, y)
+        found["meta_features"] = described.meta_features
+    return found
+
+
 class TaskFeatures:
     """Scales meta-features by the ranks of the known tasks.
 

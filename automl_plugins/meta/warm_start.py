@@ -131,7 +131,7 @@ def advise(
 
     Returns:
         At most k distinct configurations of the space; its notes say if there are fewer, what
-        the space cannot use of the memory, and what meta-features cannot tell.
+        the space cannot use of the memory, and what meta-features are missing.
 
     Raises:
         TypeError: For a memory or design that is none.

@@ -69,16 +69,6 @@ class PMFOptions(PMFArguments, Options, total=False):
     """All arguments of ``pmf``, but for the memory."""
 
 
-def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of these recipes with meta-features in place of ``X`` and ``y``: computed once."""
-    found = dict(options)
-    X, y = found.pop("X", None), found.pop("y", None)
-    if X is not None or y is not None:
-        described = describe_task(found.get("meta_features"), X, y)
-        found["meta_features"] = described.meta_features
-    return found
-
-
 def tst(
     memory: Memory | AlignedMemory,
     *,

@@ -48,7 +48,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
 
     What differs from the paper by default, because it measured better: every data set's losses
     are scaled to [0, 1] before (``scaling``), and each pipeline has a noise of its own, what it
-    does on a data set that no other pipeline tells. Where the paper takes all pipelines of a data
+    does on a data set beside all others. Where the paper takes all pipelines of a data
     set at once, larger matrices train on random blocks of them, see ``block``.
 
     Args:

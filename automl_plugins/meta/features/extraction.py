@@ -165,7 +165,7 @@ def meta_features(
     **Limits.** A clock is asked before each feature (those computed together are one), between
     columns and between folds; a single step is never interrupted, but the four ``max_`` caps bound
     its size. What is out of time, or fails, is NaN with its reason in ``failures``, and the rest
-    goes on; a value that came late is kept. Without time-outs the result depends on the data
+    continues; a value that came late is kept. Without time-outs the result depends on the data
     and the seed only; new labels for the same classes change nothing. With ``time_limit=None``
     and ``budget=None`` there are no time-outs. Reading ``X`` and ``y`` takes of the budget, but is
     not cut short by it.

@@ -1,6 +1,6 @@
 """Tables of the store: what is kept, and nothing else.
 
-A run belongs to a search, a search to a task. Deleting one deletes all that hangs on it.
+A run belongs to a search, a search to a task. Deleting one deletes all that belongs to it.
 """
 
 from __future__ import annotations
