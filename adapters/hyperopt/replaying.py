@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -35,9 +35,7 @@ _EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
 
-def optimizer(
-    algo: Suggest | str, *, name: str | None = None, **options: Any
-) -> HyperoptMethod | BoasfMethod:
+def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -> HyperoptMethod:
     """A suggest function of Hyperopt, or BOASF, to be replayed.
 
     Every search is what ``fmin`` with ``rstate=np.random.default_rng(seed)`` makes of it, on the
@@ -54,18 +52,20 @@ def optimizer(
             ``budget_seconds`` or ``max_evals`` it takes the number of trials of the replay.
 
     Raises:
-        ValueError: For an unknown name.
+        ValueError: For an unknown name, or an option of BOASF outside its range.
         TypeError: For an option that ``algo`` does not take.
     """
     if algo == "boasf" or algo is boasf_fmin or algo is boasf:
-        return BoasfMethod(name or "automl_plugins.boasf", tuple(options.items()))
+        Boasf(**_with_budget(options, 1))  # bad options fail here, not later
+        return HyperoptMethod(partial(_make_boasf, options), name or "automl_plugins.boasf")
     suggest = _named(algo) if isinstance(algo, str) else algo
     label = name if name is not None else _label(suggest)
     try:
         inspect.signature(suggest).bind([], None, None, 0, **options)
     except TypeError as error:
         raise TypeError(f"{label} does not take these options: {error}.") from None
-    return HyperoptMethod(partial(suggest, **options) if options else suggest, label)
+    suggest = partial(suggest, **options) if options else suggest
+    return HyperoptMethod(partial(_always, suggest), label)
 
 
 def _named(name: str) -> Suggest:
@@ -98,42 +98,27 @@ def _label(suggest: Any) -> str:
 
 @dataclass(frozen=True)
 class HyperoptMethod:
-    """A suggest function with its options, see ``optimizer``."""
+    """A suggest function for each search, see ``optimizer``."""
 
-    algo: Suggest
+    make: Callable[[Problem], Suggest]
     name: str
 
     def start(self, problem: Problem) -> HyperoptSearch:
         """Trials of its own."""
-        return HyperoptSearch(self.algo, problem)
+        return HyperoptSearch(self.make(problem), problem)
 
 
-@dataclass(frozen=True)
-class BoasfMethod:
-    """BOASF with its options, see ``optimizer``.
+def _always(suggest: Suggest, problem: Problem) -> Suggest:
+    return suggest
 
-    Raises:
-        TypeError: On construction, for an option that ``boasf_fmin`` does not have, or that means
-            nothing in a replay.
-        ValueError: For an option outside its range.
-    """
 
-    name: str
-    options: tuple[tuple[str, Any], ...] = ()
+def _make_boasf(options: Mapping[str, Any], problem: Problem) -> Suggest:
+    return boasf(**{"seed": problem.seed} | _with_budget(options, problem.n_trials))
 
-    def __post_init__(self) -> None:
-        Boasf(**self._given(1))
 
-    def _given(self, max_evals: int | None) -> dict[str, Any]:
-        given = dict(self.options)
-        if given.keys().isdisjoint(("budget_seconds", "max_evals")):
-            given["max_evals"] = max_evals
-        return given
-
-    def start(self, problem: Problem) -> HyperoptSearch:
-        """Trials of its own."""
-        options = {"seed": problem.seed} | self._given(problem.n_trials)
-        return HyperoptSearch(boasf(**options), problem)
+def _with_budget(options: Mapping[str, Any], max_evals: int | None) -> dict[str, Any]:
+    has_one = not options.keys().isdisjoint(("budget_seconds", "max_evals"))
+    return dict(options) if has_one else {**options, "max_evals": max_evals}
 
 
 class HyperoptSearch:

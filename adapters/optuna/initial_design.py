@@ -173,10 +173,9 @@ def _values(
 
 def _enqueue(study: Study, design: Design, others: list[dict[str, Any]]) -> None:
     for suggestion in design:
-        note = suggestion.to_dict(design.method)
         study.enqueue_trial(
             dict(suggestion.configuration),
-            user_attrs={INITIAL_DESIGN: note},
+            user_attrs={INITIAL_DESIGN: suggestion.to_dict(design.method)},
             skip_if_exists=True,
         )
     for values in others:

@@ -103,7 +103,7 @@ def maximize(
         points, levels = _starts(space, score, first.vectors, scores, incumbents, search)
         points = space.complete(points, rng, fixed)
         for _ in range(n_steps):
-            moved, owner = space.neighbourhoods(points, rng)
+            moved, owner = space.neighbours(points, rng)
             moved = space.complete(moved, rng, fixed)
             fresh = ~repeats(space, moved, first.seen, first.taken)
             moved, owner = moved[fresh], owner[fresh]

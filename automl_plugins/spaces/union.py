@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
@@ -14,13 +14,26 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
-from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.values import are_identical, choices_of, kind_of
 
 
-def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
+class Searched(Protocol):
+    """What is needed of a ``TaskRecord``."""
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        ...
+
+    @property
+    def space(self) -> ConfigurationSpace | None:
+        """The space that was searched; None where it is not known."""
+        ...
+
+
+def union_space(records: Sequence[Searched]) -> ConfigurationSpace:
     """The space with every hyperparameter of the recorded ones, each with its widest range.
 
     Equal spaces are their own union. A condition holds if all spaces with its child have it, else
@@ -36,7 +49,7 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     for record in records:
         if record.space is None:
             raise ValueError(
-                f"Task {record.name!r} does not tell its search space: pass the space that the"
+                f"Task {record.name!r} has no search space: pass the space that the"
                 " runs should be aligned to."
             )
         if record.space not in spaces:

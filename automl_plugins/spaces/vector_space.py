@@ -122,7 +122,7 @@ class VectorSpace:
 
     def neighbours(
         self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
-    ) -> FloatArray:
+    ) -> tuple[FloatArray, IntArray]:
         """One-exchange neighbours of all ``vectors`` in one array.
 
         Every other value of one categorical, ``n_steps`` random steps of one number (their
@@ -135,14 +135,9 @@ class VectorSpace:
             n_steps: Steps per numerical hyperparameter.
 
         Returns:
-            Valid vectors (m, d), without the configurations themselves.
+            Valid vectors (m, d), without the configurations themselves, and the row of
+            ``vectors`` that each belongs to (m,).
         """
-        return self.neighbourhoods(vectors, rng, n_steps=n_steps)[0]
-
-    def neighbourhoods(
-        self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
-    ) -> tuple[FloatArray, IntArray]:
-        """``neighbours`` (m, d), and the row of ``vectors`` that each belongs to (m,)."""
         rows = np.arange(len(vectors))
         blocks, owners = [np.empty((0, self.d))], [rows[:0]]
         for column in np.flatnonzero(self.n_values > 1):

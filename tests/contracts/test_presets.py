@@ -115,7 +115,7 @@ def test_the_thesis_searches_a_large_space_as_smac_does(monkeypatch: pytest.Monk
     vectors = VectorSpace(space)
     rows = vectors.sample(300, np.random.default_rng(0))
     sizes, starts = [], []
-    predict, neighbourhoods = lightgbm.Booster.predict, VectorSpace.neighbourhoods
+    predict, neighbours = lightgbm.Booster.predict, VectorSpace.neighbours
 
     def counted(self: lightgbm.Booster, data: FloatArray, **options: Any) -> FloatArray:
         sizes.append(len(data))
@@ -123,10 +123,10 @@ def test_the_thesis_searches_a_large_space_as_smac_does(monkeypatch: pytest.Monk
 
     def seen(self: VectorSpace, points: FloatArray, *args: Any, **options: Any) -> Any:
         starts.append(points)
-        return neighbourhoods(self, points, *args, **options)
+        return neighbours(self, points, *args, **options)
 
     monkeypatch.setattr(lightgbm.Booster, "predict", counted)
-    monkeypatch.setattr(VectorSpace, "neighbourhoods", seen)
+    monkeypatch.setattr(VectorSpace, "neighbours", seen)
     losses = bumpy(rows)
     recipes.gbqr_thesis().propose(vectors, History.of(rows, losses), Streams(1), 300)
     assert sizes[0] == 10_000

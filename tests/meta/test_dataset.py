@@ -89,7 +89,7 @@ def test_nothing_to_learn_from() -> None:
         MetaDataset.from_records([])
     with pytest.raises(ValueError, match="no runs to learn from"):
         MetaDataset.from_records([record("a", [])])
-    with pytest.raises(ValueError, match="Task 'a' does not tell its search space"):
+    with pytest.raises(ValueError, match="Task 'a' has no search space"):
         MetaDataset.from_records([record("a", [1.0], space=None)])
 
 

@@ -73,7 +73,7 @@ def test_few_integers_and_floats_are_all_reached(low: int, n: int, units: list[f
     assert [beyond(float(low), i) for i in range(n + 1)] == values.tolist()
     for start in (1, 0.5):  # each step leads to another value
         column = np.full(50, start if n > 1 else 1.0)
-        moved = few.neighbours(few.canonical(column[:, None]), np.random.default_rng(0))
+        moved, _ = few.neighbours(few.canonical(column[:, None]), np.random.default_rng(0))
         assert (moved != few.canonical(column[:, None])[0]).all()
 
 

@@ -122,14 +122,13 @@ def test_an_algorithm_that_has_nothing_more_ends_the_search() -> None:
     assert [search.ask() is None for _ in range(4)] == [False, False, True, True]
 
 
-def test_methods_are_named_compared_and_pickled() -> None:
+def test_methods_are_named_and_pickled() -> None:
     method = optimizer("tpe.suggest", n_startup_jobs=5)
     assert isinstance(method, Method)
     assert isinstance(method.start(Problem(space(), seed=0)), Optimizer)
     assert method.name == "hyperopt.tpe"
     assert optimizer(partial(tpe.suggest, gamma=0.5)).name == "hyperopt.tpe"
     assert optimizer(FAST_TPE, name="mine").name == "mine"
-    assert optimizer("rand") == optimizer(rand.suggest)
     copied = pickle.loads(pickle.dumps(method))
     assert copied.name == method.name
     problem = Problem(space(), seed=1)
