@@ -27,8 +27,8 @@ from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.ranges import count_floats
 
 from ._arms import Arms
-from ._memory import View
 from ._steps import steps_of
+from ._study import View
 from .space import UnionSpace, infer_rules
 
 IntArray = npt.NDArray[np.int64]

@@ -20,14 +20,14 @@ from automl_plugins.records.trial import Status
 from . import _private
 from ._arm_grids import Grids
 from ._arms import Arms, Choices, Split, is_categorical
-from ._memory import Memory, Reading, View
+from ._study import Reading, StudyReader, View
 from .space import UnionSpace
 from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 
 
-class ArmMemory(Memory):
+class ArmMemory(StudyReader):
     """Cache of one study that knows whose each trial is.
 
     Args:

@@ -1,7 +1,8 @@
-"""What a sampler remembers and can do without: caches that pickle, and are copied, empty."""
+"""What a sampler keeps between its calls: caches that pickle, and are copied, empty; its time."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -29,3 +30,20 @@ class Cache(dict[K, V]):
             for old in list(self)[:-_MAX_STUDIES]:
                 self.pop(old, None)
         return found
+
+
+Key = tuple[int, int, int, int]  # storage, study, bracket, trial
+
+
+class Clock:
+    """Adds the time spent in a ``with`` block to an entry of a table: it is no cost of a trial."""
+
+    def __init__(self, table: dict[Key, float], key: Key) -> None:
+        self._table, self._key = table, key
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = time.perf_counter() - self._start
+        self._table[self._key] = self._table.get(self._key, 0.0) + spent

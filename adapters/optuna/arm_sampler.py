@@ -25,10 +25,9 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._arm_memory import KnownStudy, Situation
 from ._arms import Arms, Choices, Split, declared_arm
-from ._cache import Cache
-from ._clock import Clock, Key
+from ._cache import Cache, Clock, Key
 from ._inner import Factory, Inner, InnerSamplers, Pull
-from ._memory import View
+from ._study import View
 from .trials import Cost, StudyColumns, checked_cost
 
 _logger = get_logger("optuna.automl_plugins")

@@ -23,11 +23,10 @@ from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
 
 from . import _private
-from ._cache import Cache
-from ._clock import Clock, Key
+from ._cache import Cache, Clock, Key
 from ._foresight import Foresight
-from ._memory import Memory, View
 from ._steps import merged_note
+from ._study import StudyReader, View
 from .space import UnionSpace, value_in
 from .trials import Cost, checked_cost
 
@@ -83,7 +82,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         self._warned: set[str] = set()
-        self._memories: Cache[tuple[int, int, int], Memory] = Cache()
+        self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
         self._views: Cache[Key, tuple[int, View]] = Cache()
         self._foretold: Cache[Key, dict[str, Any]] = Cache()
         self._overheads: Cache[Key, float] = Cache()
@@ -138,7 +137,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
             return {}
         with self._clocked(study, trial):
             turns = self._turns
-            view = self._memory(study).view(study, trial)
+            view = self._reader(study).view(study, trial)
             self._views[(*_private.study_key(study), trial.number)] = turns, view
             return {n: d for n, d in sorted(view.asked.items()) if not d.single()}
 
@@ -188,7 +187,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
                 found = value_in(param_distribution, foretold[param_name])
                 if found is not ABSENT:
                     return found
-            view = self._memory(study).view(study, trial)
+            view = self._reader(study).view(study, trial)
             if self._warn_independent_sampling and param_name in view.columns.distributions:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
@@ -207,14 +206,14 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
     ) -> tuple[UnionSpace, Proposal] | None:
         """The joint proposal, which other workers can read from now on; None if there is none."""
-        memory = self._memory(study)
+        reader = self._reader(study)
         turns, view = self._views.pop((*_private.study_key(study), trial.number), (-1, None))
         if view is None or turns != self._turns:  # another thread has published since
-            view = memory.view(study, trial)
-        union = memory.space(view, search_space)
+            view = reader.view(study, trial)
+        union = reader.space(view, search_space)
         if not union.vectors.d:
             return None
-        history = memory.history(view, union)
+        history = reader.history(view, union)
         fixed = union.fixed(_private.held_values(study, trial))
         proposal = self._propose(study, union, history, trial.number, fixed)
         if proposal is None:
@@ -274,11 +273,13 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         index = k if unknown or len(tried) else 0
         return union.decode(name, stratified_value(union.vectors, 0, index, rng))
 
-    def _memory(self, study: Study) -> Memory:
-        def made() -> Memory:
-            return Memory(study, self._cost, self._search_space, self._ordinal, self._foresight)
+    def _reader(self, study: Study) -> StudyReader:
+        def make() -> StudyReader:
+            return StudyReader(
+                study, self._cost, self._search_space, self._ordinal, self._foresight
+            )
 
-        return self._memories.of(_private.study_key(study), made)
+        return self._readers.of(_private.study_key(study), make)
 
     def _leave(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
         """No joint proposal: all parameters are sampled independently."""

@@ -21,7 +21,7 @@ from automl_plugins.adapters import hyperopt as with_hyperopt
 from automl_plugins.adapters import optuna as with_optuna
 from automl_plugins.adapters import smac as with_smac
 from automl_plugins.adapters.hyperopt._history import TrialReader
-from automl_plugins.adapters.optuna._memory import Memory
+from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.smac._history import Rows
 from ConfigSpace import ConfigurationSpace, Float
 from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, JOB_STATE_RUNNING, STATUS_FAIL, STATUS_OK
@@ -142,7 +142,7 @@ def in_optuna(case: Case, maximize: bool) -> dict[str, Seen | None]:
     (trial,) = study.get_trials()
     other = optuna.trial.create_trial(state=TrialState.WAITING)
     other.number = -1
-    memory = Memory(study, None, {}, {})
+    memory = StudyReader(study, None, {}, {})
     view = memory.view(study, other)
     return {
         "sampler": of_history(memory.history(view, memory.space(view, {}))),

@@ -10,7 +10,7 @@ import optuna
 import pytest
 from arm_objectives import Even, alike
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler
-from automl_plugins.adapters.optuna._memory import Memory
+from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from optuna.distributions import CategoricalDistribution
 from optuna.samplers import RandomSampler
@@ -85,7 +85,7 @@ def test_the_step_of_a_pruned_trial_reaches_the_history() -> None:
         return x
 
     study.optimize(objective, n_trials=4)
-    memory = Memory(study, None, {}, {})
+    memory = StudyReader(study, None, {}, {})
     view = memory.view(study, study._storage.get_trial(study.ask()._trial_id))
     history = memory.history(view, memory.space(view, {}))
     np.testing.assert_array_equal(history.budget, [np.nan, 1, 2, 3])

@@ -216,7 +216,7 @@ def test_a_condition_on_a_large_integer_holds() -> None:
     study.optimize(objective, n_trials=12)
     sampler = study.sampler
     assert isinstance(sampler, GBQRSampler)
-    memory = sampler._memory(study)
+    memory = sampler._reader(study)
     view = memory.view(study, study.trials[-1])
     union = memory.space(view, {})
     below = union.encode("n", np.array([low + 2.0, low + 9.0]))

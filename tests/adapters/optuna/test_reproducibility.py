@@ -204,7 +204,7 @@ def test_a_running_trial_is_seen_before_it_has_asked_for_everything() -> None:
     first = study.ask()
     x = first.suggest_float("x", -5, 5)
     second = study._storage.get_trial(study.ask()._trial_id)
-    (running,) = sampler._memory(study).view(study, second).running
+    (running,) = sampler._reader(study).view(study, second).running
     assert running.number == first.number and running.values["x"] == x
     assert running.values["y"] == first.suggest_float("y", -5, 5)
 

@@ -59,7 +59,7 @@ def params(study: optuna.Study) -> list[dict[str, Any]]:
 def union_of(study: optuna.Study) -> UnionSpace:
     """The space that the last proposal was made in."""
     assert isinstance(study.sampler, ProposerSampler)
-    space = study.sampler._memory(study)._space
+    space = study.sampler._reader(study)._space
     assert space is not None
     return space[1]
 

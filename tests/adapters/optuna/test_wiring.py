@@ -7,14 +7,14 @@ from typing import Any
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import TSTSampler
-from automl_plugins.adapters.optuna._memory import Memory
+from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import bowl
 from optuna.trial import FrozenTrial, TrialState
 from transfer_objectives import branches, earlier
 
 
-def numbers(memory: Memory, study: optuna.Study, trial: FrozenTrial) -> list[int]:
+def numbers(memory: StudyReader, study: optuna.Study, trial: FrozenTrial) -> list[int]:
     return [row.number for row in memory.view(study, trial).columns]
 
 
@@ -24,7 +24,7 @@ def test_rows_stand_in_the_order_in_which_their_trials_finished() -> None:
     for number in (2, 0, 3, 1):
         study.tell(asked[number], bowl(asked[number]))
     new = study._storage.get_trial(study.ask()._trial_id)
-    memory = Memory(study, None, {}, {})
+    memory = StudyReader(study, None, {}, {})
     assert numbers(memory, study, new) == [2, 0, 3, 1]
 
 
@@ -38,7 +38,7 @@ def test_a_trial_that_is_read_late_takes_its_place_among_the_others(
     late = optuna.trial.FrozenTrial(**{**_arguments(trials[1]), "state": TrialState.RUNNING})
     seen = [trials[0], late, trials[2]]
     monkeypatch.setattr(study, "get_trials", lambda deepcopy=True: seen)
-    memory = Memory(study, None, {}, {})
+    memory = StudyReader(study, None, {}, {})
     assert numbers(memory, study, new) == [0, 2]
     seen[1] = trials[1]  # another worker finished it before trial 2; its storage shows it now
     assert numbers(memory, study, new) == [0, 1, 2]
@@ -63,7 +63,7 @@ def test_trials_that_a_storage_lost_are_not_remembered(monkeypatch: pytest.Monke
     trials = study.get_trials()[:5]
     seen = trials[:4]
     monkeypatch.setattr(study, "get_trials", lambda deepcopy=True: seen)
-    memory = Memory(study, None, {}, {})
+    memory = StudyReader(study, None, {}, {})
     assert numbers(memory, study, new) == [0, 1, 2, 3]
     seen[2:] = [trials[3]]  # one is gone
     assert numbers(memory, study, new) == [0, 1, 3]

@@ -1,4 +1,4 @@
-"""What a sampler remembers of a study: a cache that can be thrown away and comes back the same."""
+"""A study as a sampler reads it: a cache that can be thrown away and comes back the same."""
 
 from __future__ import annotations
 
@@ -77,12 +77,14 @@ class Reading:
         n_trials: Length of the list that was read.
         last: Number of the last trial in it.
         still_open: Places of the trials that had not finished.
+        has_cost: Whether a finished trial has the user attribute that ``cost`` names.
     """
 
     columns: StudyColumns = field(default_factory=StudyColumns)
     n_trials: int = 0
     last: int = -1
     still_open: tuple[int, ...] = ()
+    has_cost: bool = False
 
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
         """Whether ``trials`` begins with what was read."""
@@ -90,8 +92,8 @@ class Reading:
         return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
 
 
-class Memory:
-    """Cache of one study (or bracket): columns, conditions, search space.
+class StudyReader:
+    """Reads one study (or bracket): its trials each once, its conditions, its search space.
 
     Args:
         study: The study, as shown to the sampler.
@@ -144,11 +146,12 @@ class Memory:
             still_open.append(position)
             if other.state == TrialState.RUNNING and other.number != trial.number:
                 running.append(other)
+        has_cost = reading.has_cost or any(self._cost in t.user_attrs for t in finished)
         if finished:
             columns = columns.extended([self._read(t) for t in finished])
-            self._check_cost(columns)
+            self._check_cost(columns, has_cost)
         last = trials[-1].number if trials else -1
-        self._reading = Reading(columns, len(trials), last, tuple(still_open))
+        self._reading = Reading(columns, len(trials), last, tuple(still_open), has_cost)
         return View(
             columns,
             StudyColumns(_published(self._read(other), other) for other in running),
@@ -159,11 +162,10 @@ class Memory:
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         return read_trial(trial, maximize=self._maximize, cost=self._cost)
 
-    def _check_cost(self, columns: StudyColumns) -> None:
-        if not isinstance(self._cost, str) or self._cost == "duration":
+    def _check_cost(self, columns: StudyColumns, has_cost: bool) -> None:
+        if has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return
-        complete = [row for row in columns.trials if row.status == Status.COMPLETE]
-        if complete and all(np.isnan(row.seconds) for row in complete):
+        if (columns.facts("status") == Status.COMPLETE).any():
             raise ValueError(
                 f"cost={self._cost!r}: no complete trial has a user attribute of that name. Write"
                 f" it in the objective, trial.set_user_attr({self._cost!r}, seconds), or use"
