@@ -119,16 +119,16 @@ class TaskFeatures:
         use = [i for i in range(len(names)) if told[i] and _varies(values[:, i])]
         self.names: tuple[str, ...] = tuple(names[i] for i in use)
         self._values = values[:, use]
-        self.known = self.scaled(self._values)
+        self.known = self._rank_all(self._values)
         self.new = self.describe(task)
         self._is_told = task is not None
 
     def describe(self, task: TaskDescription) -> FloatArray:
         """Scaled meta-features (m,) of a task."""
         row = [float((task or {}).get(name, np.nan)) for name in self.names]
-        return np.asarray(self.scaled(np.array([row], dtype=np.float64))[0])
+        return np.asarray(self._rank_all(np.array([row], dtype=np.float64))[0])
 
-    def scaled(self, values: FloatArray) -> FloatArray:
+    def _rank_all(self, values: FloatArray) -> FloatArray:
         """Ranks (n, m) of raw values (n, m) among those of the known tasks, in [0, 1]."""
         ranks = np.empty(values.shape)
         for i in range(values.shape[1]):
