@@ -255,7 +255,7 @@ def test_options_reach_the_settings() -> None:
         (lambda: recipes.tst(MEMORY, bandwidth=0.0), ValueError, "bandwidth"),
         (lambda: recipes.tst(MEMORY, distance="meta_features"), ValueError, "meta_features"),
         (lambda: recipes.tst(3), TypeError, "memory must be"),  # type: ignore[arg-type]
-        (lambda: recipes.blended([]), ValueError, "none at all"),
+        (lambda: recipes.blended([]), ValueError, "no sources to learn from"),
         (lambda: recipes.pmf(None), TypeError, "memory must be"),  # type: ignore[arg-type]
     ],
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 from optuna.distributions import (
     BaseDistribution,
@@ -19,11 +18,10 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins.addresses import existing
-from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import Memory, read_memory, store_of
+from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.task_memory import TaskMemory
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 
@@ -31,9 +29,6 @@ from ._foresight import Foresight
 from .memory import Studies, read_record
 from .space import distributions_of
 from .trials import finished_trials, owns, studies_in
-
-if TYPE_CHECKING:
-    from automl_plugins.meta.store import MetaStore
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -44,75 +39,57 @@ Distributions = dict[str, BaseDistribution]
 
 @dataclass(frozen=True)
 class Sources:
-    """Earlier tasks that have something to tell.
+    """Earlier tasks, and what they tell of a search that has only begun.
 
     Attributes:
-        known: Their runs.
+        memory: The tasks.
         foresight: What they tell of the search space.
-        store: The store that they come from, if any.
         marks: Name of the task of each study, by what identifies the study.
     """
 
-    known: MetaDataset | list[TaskRecord]
+    memory: TaskMemory
     foresight: Foresight
-    store: MetaStore | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the tasks."""
-        tasks = self.known.tasks if isinstance(self.known, MetaDataset) else self.known
-        return tuple(dict.fromkeys(task.name for task in tasks))
 
     def being(self, study: Study) -> set[str]:
         """Names of the tasks that are the study itself."""
-        return {task_name(study), self.marks.get(_mark(study), "")} & set(self.names)
-
-    def without(self, names: set[str]) -> MetaDataset | list[TaskRecord]:
-        """The runs of all other tasks.
-
-        Raises:
-            MemoryMismatch: If there is none.
-        """
-        if not set(self.names) - names:
-            raise MemoryMismatch(
-                f"There is no source but {', '.join(self.names)}, which is the task itself."
-                " Pass studies of other tasks."
-            )
-        if isinstance(self.known, MetaDataset):
-            return self.known.without(*names)
-        return [record for record in self.known if record.name not in names]
+        return {task_name(study), self.marks.get(_mark(study), "")} & set(self.memory.names)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Sources:
         return self  # nothing in it ever changes
 
 
-def read_sources(sources: AnySources) -> Sources:
-    """Read what was given; what tells nothing is left out, which is logged.
+def read_sources(sources: AnySources, task: str | None = None) -> Sources:
+    """Read what was given, the runs of ``task`` left out.
 
     Raises:
         TypeError: For what holds no tasks.
         ValueError: For a path or address of nothing, or studies of several objectives.
-        MemoryMismatch: If nothing usable is left.
+        MemoryMismatch: If there is nothing to learn from.
     """
-    store = store_of(sources)
+    marks: dict[str, str] = {}
     if _holds_studies(sources):
-        return _usable(*_of_studies(sources), store=None)  # type: ignore[arg-type]
-    if isinstance(sources, Mapping):
+        records, distributions, marks = _of_studies(sources)  # type: ignore[arg-type]
+        memory = TaskMemory(records, task=task, growing=True, logger=_logger)
+    elif isinstance(sources, Mapping):
         raise TypeError(f"sources by name must be optuna studies, got {sources!r}.")
-    try:
-        known = read_memory(sources)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(
-            "sources must be optuna studies (one, several, or by name), a storage, or a memory: a"
-            " MetaDataset, a MetaStore, its path or address, records of tasks, or the name of a"
-            f" bundled one. Got {sources!r}."
-        ) from None
-    if isinstance(known, MetaDataset):
-        distributions = distributions_of(known.space)
     else:
-        distributions = _expected(known)
-    return _usable(known, distributions, {}, store=store)
+        try:
+            memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                "sources must be optuna studies (one, several, or by name), a storage, or a"
+                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, or"
+                f" the name of a bundled one. Got {sources!r}."
+            ) from None
+        distributions = _expected(memory.known)
+    known = memory.known
+    tasks: list[Sequence[Mapping[str, Any]]]
+    if isinstance(known, MetaDataset):
+        tasks = [to_values(known.space, known.distinct[0])]
+    else:
+        tasks = [record.configurations for record in known]
+    return Sources(memory, Foresight(distributions, tasks), marks)
 
 
 def task_name(study: Study) -> str:
@@ -209,76 +186,11 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
     return FloatDistribution(low, high, log=log, step=step)
 
 
-def _expected(records: Sequence[TaskRecord]) -> Distributions:
+def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
     """Distributions of the recorded spaces; none where they are not known or contradictory."""
     try:
-        return distributions_of(union_space(records)) if records else {}
+        return distributions_of(
+            known.space if isinstance(known, MetaDataset) else union_space(known)
+        )
     except ValueError:
         return {}
-
-
-# --- what tells something -----------------------------------------------------------------------
-
-
-def _usable(
-    known: MetaDataset | list[TaskRecord],
-    distributions: Distributions,
-    marks: Mapping[str, str],
-    *,
-    store: MetaStore | None,
-) -> Sources:
-    reasons = _useless(known)
-    names = {task.name for task in (known.tasks if isinstance(known, MetaDataset) else known)}
-    if not names - set(reasons):
-        told = "".join(f" {name}: {why}." for name, why in list(reasons.items())[:5])
-        raise MemoryMismatch(
-            "There are no sources to learn from."
-            f"{told} Pass finished studies of other tasks, each with several trials that differ"
-            " in their value, or a memory of them."
-        )
-    if reasons:
-        told = "; ".join(f"{name}: {why}" for name, why in list(reasons.items())[:10])
-        more = len(reasons) - 10
-        _logger.warning(
-            f"{len(reasons)} of {len(names)} sources left out. {told}"
-            + (f"; and {more} more." if more > 0 else ".")
-        )
-        if isinstance(known, MetaDataset):
-            known = known.without(*reasons)
-        else:
-            known = [record for record in known if record.name not in reasons]
-    tasks: list[Sequence[Mapping[str, Any]]]
-    if isinstance(known, MetaDataset):
-        tasks = [to_values(known.space, known.distinct[0])]
-    else:
-        tasks = [record.configurations for record in known]
-    return Sources(known, Foresight(distributions, tasks), store, dict(marks))
-
-
-def _useless(known: MetaDataset | list[TaskRecord]) -> dict[str, str]:
-    """Why a task tells nothing, by name."""
-    losses: dict[str, list[np.ndarray[Any, Any]]] = {}
-    contents: dict[str, list[Any]] = {}
-    if isinstance(known, MetaDataset):
-        for task, rows in zip(known.tasks, known.rows, strict=True):
-            losses[task.name] = [known.complete_losses[rows]]
-            contents[task.name] = [known.vectors[rows].tobytes()]
-    else:
-        for record in known:
-            full = (record.status == Status.COMPLETE) & np.isnan(record.budget)
-            losses.setdefault(record.name, []).append(np.where(full, record.losses, np.nan))
-            contents.setdefault(record.name, []).append(repr(record.configurations))
-    out: dict[str, str] = {}
-    seen: dict[Any, str] = {}
-    for name, parts in losses.items():
-        values = np.concatenate(parts)
-        finite = values[np.isfinite(values)]
-        content = (values.tobytes(), tuple(contents[name]))
-        if len(finite) < 2:
-            out[name] = f"{len(finite)} complete trials in full"
-        elif finite.min() == finite.max():
-            out[name] = f"all its losses are {finite[0]:g}"
-        elif content in seen:
-            out[name] = f"the same runs as {seen[content]}"
-        seen.setdefault(content, name)
-    return out

@@ -10,14 +10,11 @@ from optuna.logging import get_logger
 from optuna.study import Study
 
 from automl_plugins import recipes
+from automl_plugins.meta.task_memory import TaskMemory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer
-from automl_plugins.recipes.with_memory import (
-    BlendedArguments,
-    PMFArguments,
-    TSTArguments,
-)
+from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
 from automl_plugins.records.history import History
 from automl_plugins.representation import preset
 
@@ -26,7 +23,6 @@ from ._cache import Cache
 from ._foresight import Foresight
 from ._options import SamplerOptions, split, takes
 from ._sources import AnySources, read_sources
-from ._task_memory import UnionMemory
 from .proposer_sampler import ProposerSampler
 from .space import UnionSpace
 
@@ -78,26 +74,24 @@ class TransferSampler(ProposerSampler):
         options: Mapping[str, Any],
     ) -> None:
         of_recipe, of_sampler = split(type(self), options)
-        self._task: set[str] = {of_recipe.pop("task", None)} - {None}
-        self._sources = read_sources(sources)
-        self._sources.without(self._task)  # nothing to learn from fails here, not later
+        self._sources = read_sources(sources, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
-        whole = UnionMemory(self._sources, self._task)
+        memory = self._sources.memory
         declared, foresight = options.get("search_space"), self._sources.foresight
         super().__init__(
-            self._recipe(whole),
+            self._recipe(memory),
             foresight=foresight.expecting({}) if declared else foresight,
             **of_sampler,
         )
         if declared:
-            self._check_declared(whole, foresight)
+            self._check_declared(memory, foresight)
         self._adapted: Cache[tuple[int, int], Proposer] = Cache()
 
-    def _check_declared(self, whole: UnionMemory, foresight: Foresight) -> None:
+    def _check_declared(self, memory: TaskMemory, foresight: Foresight) -> None:
         """Raise a MemoryMismatch if nothing known lies in the declared search space."""
         rules = foresight.rules({}, self._search_space)
         union = UnionSpace(self._search_space, rules, self._ordinal)
-        whole.on(union.vectors)
+        memory.on(union.vectors)
 
     # --- one study --------------------------------------------------------------------------
 
@@ -110,13 +104,13 @@ class TransferSampler(ProposerSampler):
 
     def _adapt(self, study: Study) -> Proposer:
         """The proposer of a study."""
-        exclude = self._sources.being(study) | self._task
-        if left_out := sorted(exclude & set(self._sources.names)):
+        itself = self._sources.being(study)
+        if itself:
             _logger.info(
                 f"Study {study.study_name!r} is one of its own sources; what is known of"
-                f" {', '.join(left_out)} is left out."
+                f" {', '.join(sorted(itself))} is left out."
             )
-        return self._recipe(UnionMemory(self._sources, exclude))
+        return self._recipe(self._sources.memory.without(itself))
 
 
 @takes(recipes.tst, SamplerOptions)

@@ -75,7 +75,7 @@ def test_a_store_is_remembered_and_its_path_is_read(tmp_path: Path) -> None:
             store.add(record)
         memory = TaskMemory(store, task="a")
         assert memory.store is store and names(memory) == ("b",)
-        store.add(records("later")[0])
+        store.add(records("a", "b", "later")[2])
         assert names(memory) == ("b",)  # one search, one memory
     by_path = TaskMemory(path)
     assert by_path.store is None and names(by_path) == ("a", "b", "later")
@@ -105,7 +105,7 @@ def test_what_aligns_itself_is_taken_as_it_is(task: str | None) -> None:
     [
         (lambda: TaskMemory(ABC, exclude=["a", "b", "c"]), ValueError, "nothing to learn"),
         (lambda: TaskMemory(records("a"), task="a"), ValueError, "no task but a"),
-        (lambda: TaskMemory([]), ValueError, "none at all"),
+        (lambda: TaskMemory([]), ValueError, "no sources to learn from"),
         (lambda: TaskMemory(3), TypeError, "memory must be"),  # type: ignore[arg-type]
         (lambda: TaskMemory(ABC, exclude="a"), TypeError, "exclude must be names"),
         (lambda: TaskMemory("no such memory"), ValueError, "no memory"),

@@ -18,9 +18,7 @@ from automl_plugins.adapters.optuna import (
     TSTSampler,
     meta_dataset_from_studies,
 )
-from automl_plugins.adapters.optuna._foresight import Foresight
 from automl_plugins.adapters.optuna._sources import Sources, read_sources
-from automl_plugins.adapters.optuna._task_memory import UnionMemory
 from automl_plugins.adapters.optuna.space import UnionSpace
 from ConfigSpace import ConfigurationSpace
 from optuna.distributions import (
@@ -34,7 +32,7 @@ from optuna.storages.journal import JournalFileBackend
 from transfer_objectives import earlier, studied
 
 from automl_plugins.meta import MetaStore
-from automl_plugins.meta.task_memory import AlignedMemory
+from automl_plugins.meta.task_memory import AlignedMemory, TaskMemory
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
@@ -54,7 +52,8 @@ def bowl(trial: optuna.Trial) -> float:
 
 
 def losses_of(sources: Sources) -> dict[str, list[float]]:
-    records = sources.known if isinstance(sources.known, list) else sources.known.records()
+    known = sources.memory.known
+    records = known if isinstance(known, list) else known.records()
     return {record.name: record.losses.tolist() for record in records}
 
 
@@ -88,15 +87,15 @@ def test_memories_in_every_form(tmp_path: Path) -> None:
             store.add(record)
         for given in (records, store, tmp_path / "store.db", f"sqlite:///{tmp_path / 'store.db'}"):
             found = read_sources(given)
-            assert found.names == ("task 0", "task 1")
-            assert found.store is (store if given is store else None)
-    assert read_sources(dataset).names == ("a", "b")
+            assert found.memory.names == ("task 0", "task 1")
+            assert found.memory.store is (store if given is store else None)
+    assert read_sources(dataset).memory.names == ("a", "b")
     assert read_sources(dataset).foresight.distributions == {
         "x": FloatDistribution(-5, 5),
         "i": IntDistribution(0, 9),
     }
     bundled = read_sources("svm")
-    assert len(bundled.names) > 20 and "C" in bundled.foresight.distributions
+    assert len(bundled.memory.names) > 20 and "C" in bundled.foresight.distributions
 
 
 def test_losses_of_a_maximised_study_change_sign() -> None:
@@ -181,7 +180,7 @@ def test_what_tells_nothing_is_left_out_and_said_so(log: pytest.LogCaptureFixtur
         good,
     ]
     sources = read_sources([good, *bad])
-    assert sources.names == ("good",)
+    assert sources.memory.names == ("good",)
     assert losses_of(sources)["good"] == [t.value for t in good.trials]  # once, not twice
     told = "\n".join(r.message for r in log.records if r.levelno == logging.WARNING)
     for name, reason in (
@@ -214,7 +213,7 @@ def test_a_memory_is_cleaned_likewise(log: pytest.LogCaptureFixture) -> None:
     from automl_plugins.meta import MetaDataset
 
     for known in (records, MetaDataset.from_records(records)):
-        assert read_sources(known).names == ("good",)
+        assert read_sources(known).memory.names == ("good",)
     assert sum("2 of 3 sources left out" in r.message for r in log.records) == 2
 
 
@@ -279,8 +278,8 @@ RUNS: list[dict[str, Any]] = [
 ]
 
 
-def memory_of(*records: TaskRecord) -> UnionMemory:
-    return UnionMemory(Sources(list(records), Foresight({}, [])))
+def memory_of(*records: TaskRecord) -> TaskMemory:
+    return TaskMemory(list(records))
 
 
 def test_vectors_are_those_of_the_union() -> None:
