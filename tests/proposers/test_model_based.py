@@ -18,7 +18,7 @@ from ConfigSpace import (
 )
 
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
-from automl_plugins.proposers.models import ModelSettings, fit_models, thin_out
+from automl_plugins.proposers.models import ModelSettings, thin_out
 from automl_plugins.proposers.proposal import SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -295,12 +295,3 @@ def test_models_see_a_bounded_number_of_rows_the_best_half_among_them() -> None:
     rows = thin_out(targets, 20, np.random.default_rng(0))
     assert len(rows) == 20 and set(range(10)) <= set(rows.tolist())
     assert np.array_equal(thin_out(targets, 200, np.random.default_rng(0)), np.arange(100))
-
-
-def test_infeasible_rows_are_no_incumbents() -> None:
-    space = square()
-    vectors = space.sample(10, np.random.default_rng(0))
-    history = History.of(vectors, np.arange(10.0), constraints=[[1.0]] * 3 + [[0.0]] * 7)
-    models = fit_models(FOREST, space, history, Streams(0))
-    assert models.best_rows[0] == 3
-    assert models.to_loss(models.best) == pytest.approx(3.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import numpy as np
@@ -261,28 +259,6 @@ def test_decided_values_restrict_the_configurations() -> None:
     assert proposal.origin == "design" and proposal.loss is None
 
 
-def test_nothing_decided_is_no_restriction() -> None:
-    space = _space()
-    proposer = _proposer(space)
-    _, history = _search(proposer, space, 20, 6)
-    a = proposer.propose(space, history, STREAMS, 6)
-    b = proposer.propose(space, history, STREAMS, 6, np.full(space.d, np.nan))
-    np.testing.assert_array_equal(a.vector, b.vector)
-
-
-def test_a_proposal_is_a_function_of_its_arguments() -> None:
-    space = _space()
-    proposer = _proposer(space)
-    proposals, history = _search(proposer, space, 20, 9)
-    fresh = [_proposer(space), copy.deepcopy(proposer), pickle.loads(pickle.dumps(proposer))]
-    for other in fresh:
-        for k in (8, 2, 0, 7):  # in any order
-            part = History.of(history.vectors[:k], history.losses[:k])
-            again = other.propose(space, part, STREAMS, k)
-            np.testing.assert_array_equal(again.vector, proposals[k].vector)
-            assert again.loss == proposals[k].loss
-
-
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
 def test_the_unit_of_the_losses_hardly_matters(unit: float) -> None:
     space = _space()
@@ -295,16 +271,6 @@ def test_the_unit_of_the_losses_hardly_matters(unit: float) -> None:
         vectors = np.vstack([vectors, vector])
     best = min(_loss(20, c) for c in _configs(space, vectors))
     assert best == pytest.approx(min(_loss(20, c) for c in CONFIGS))
-
-
-def test_constant_losses_are_searched() -> None:
-    space = _space()
-    proposer = _proposer(space)
-    vectors = np.empty((0, space.d))
-    for k in range(10):
-        vector = proposer.propose(space, History.of(vectors, np.full(k, 0.5)), STREAMS, k).vector
-        vectors = np.vstack([vectors, vector])
-    assert len(np.unique(space.keys(vectors))) == 10
 
 
 def test_configurations_of_single_tasks_are_estimated() -> None:
@@ -341,10 +307,6 @@ def test_a_fitted_model_is_used_as_it_is() -> None:
     other = MatrixFactorization(3, epochs=0).fit(np.arange(6.0).reshape(3, 2))
     with pytest.raises(ValueError, match="fitted on 3 pipelines, the memory has 16"):
         _search(_proposer(space, model=other), space, 20, 1)
-
-
-def test_it_needs_no_seconds() -> None:
-    assert _proposer(_space()).timed is False
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from scipy.stats import norm
-from sklearn.preprocessing import StandardScaler
 
 from automl_plugins.proposers.targets import (
     FloatArray,
@@ -73,55 +71,12 @@ def test_normal_scores_by_hand() -> None:
     np.testing.assert_allclose(z, 0.6744897502 * np.array([-1.0, 1.0, 1.0, -1.0]))
 
 
-def test_normal_scores_by_counting() -> None:
-    y = losses()
-    rank = [(y < value).sum() + (1 + (y == value).sum()) / 2.0 for value in y]
-    expected = norm.ppf((np.array(rank) - 0.5) / len(y))
-    np.testing.assert_allclose(transform(y, "normal_scores").values, expected)
-
-
-def test_normal_scores_see_only_the_order() -> None:
-    y = losses()
-    z = transform(y, "normal_scores").values
-    for other in (np.exp(y / 1e4), 1e-300 * y, 1e300 * np.sign(y) * np.abs(y / 1e4), y**3):
-        np.testing.assert_array_equal(transform(other, "normal_scores").values, z)
-    np.testing.assert_allclose(transform(-y, "normal_scores").values, -z, atol=1e-12)
-
-
-def test_normal_scores_are_standard_normal() -> None:
-    z = transform(np.random.default_rng(0).standard_cauchy(2000), "normal_scores").values
-    assert z.mean() == pytest.approx(0.0, abs=1e-12)
-    assert z.std() == pytest.approx(1.0, abs=0.01)
-    assert np.isfinite(z).all()
-    assert np.abs(z).max() == pytest.approx(norm.ppf(1.0 - 0.5 / 2000))
-
-
-def test_standardize_is_that_of_scikit_learn() -> None:
-    y = losses()
-    expected = StandardScaler().fit_transform(y[:, None])[:, 0]
-    np.testing.assert_allclose(transform(y, "standardize").values, expected, rtol=1e-12)
-    np.testing.assert_allclose(transform(np.array([1.0, 3.0]), "standardize").values, [-1.0, 1.0])
-
-
-@pytest.mark.parametrize("magnitude", [1e-150, 1e-9, 1.0, 1e9, 1e150])
-def test_standardize_at_every_magnitude(magnitude: float) -> None:
-    y = losses()
-    z = transform(y, "standardize").values
-    np.testing.assert_allclose(transform(magnitude * y, "standardize").values, z, rtol=1e-9)
-
-
 def test_standardize_of_equal_and_of_huge_losses() -> None:
     # The mean of three 0.1 is not 0.1
     np.testing.assert_array_equal(transform(np.full(3, 0.1), "standardize").values, np.zeros(3))
     z = transform(np.array([-1e308, 0.0, 1e307, 1.5e308]), "standardize").values
     assert np.isfinite(z).all()
     assert (np.diff(z) > 0).all()
-
-
-def test_raw_is_the_losses() -> None:
-    np.testing.assert_array_equal(transform(losses(), "raw").values, losses())
-    whole = transform(np.array([3, 1, 2]), "raw").values
-    assert whole.dtype == np.float64
 
 
 @every_kind
@@ -135,29 +90,6 @@ def test_transforms_are_increasing_and_keep_ties(kind: Target) -> None:
     assert (rising >= 0).all()
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(3))
-def test_transforms_are_equivariant_under_permutations(kind: Target, seed: int) -> None:
-    y = losses()
-    order = np.random.default_rng(seed).permutation(len(y))
-    np.testing.assert_allclose(
-        transform(y[order], kind).values, transform(y, kind).values[order], rtol=1e-12, atol=1e-14
-    )
-
-
-@pytest.mark.parametrize("kind", ["normal_scores", "standardize"])
-@pytest.mark.parametrize(("n", "value"), [(1, 0.3), (2, -7.0), (5, 0.0), (8, 0.5), (64, 1e100)])
-def test_constant_losses_become_zero(kind: Target, n: int, value: float) -> None:
-    np.testing.assert_allclose(transform(np.full(n, value), kind).values, 0.0, atol=1e-15)
-
-
-@every_kind
-def test_the_argument_is_left_alone(kind: Target) -> None:
-    y = losses()
-    transform(y, kind)
-    np.testing.assert_array_equal(y, losses())
-
-
 @pytest.mark.parametrize("kind", ["rank", "", None, 1])
 def test_unknown_targets_are_refused(kind: Any) -> None:
     with pytest.raises(ValueError, match=rf"target must be .*'normal_scores'.* got {kind!r}\."):
@@ -165,13 +97,6 @@ def test_unknown_targets_are_refused(kind: Any) -> None:
 
 
 # The way back
-
-
-@every_kind
-def test_to_loss_is_the_way_back(kind: Target) -> None:
-    targets = transform(losses(), kind)
-    for loss, value in zip(targets.losses, targets.values, strict=True):
-        assert targets.to_loss(float(value)) == pytest.approx(loss, rel=1e-12, abs=1e-12)
 
 
 @every_kind
@@ -271,27 +196,6 @@ def test_losses_of_unequal_budgets_are_never_compared(seed: int) -> None:
         )
 
 
-def test_better_losses_are_better_within_a_step() -> None:
-    observed = random_history(0)
-    values = effective_losses(observed)
-    for budget in np.unique(observed.budget[observed.status == P]):
-        rows = (observed.status == P) & (observed.budget == budget)
-        np.testing.assert_array_equal(np.argsort(values[rows]), np.argsort(observed.losses[rows]))
-
-
-def test_effective_losses_are_equivariant_under_permutations() -> None:
-    observed = random_history(1)
-    order = np.random.default_rng(0).permutation(len(observed))
-    shuffled = History.of(
-        observed.vectors[order],
-        observed.losses[order],
-        status=observed.status[order],
-        budget=observed.budget[order],
-        number=observed.number[order],
-    )
-    np.testing.assert_array_equal(effective_losses(shuffled), effective_losses(observed)[order])
-
-
 def test_effective_losses_at_the_edges() -> None:
     np.testing.assert_array_equal(
         effective_losses(history([(P, 1.0, 1.0), (F, NAN, NAN)])), [NAN, NAN]
@@ -304,10 +208,3 @@ def test_effective_losses_at_the_edges() -> None:
     np.testing.assert_array_equal(
         effective_losses(history([(C, 1.0, 9.0), (F, 0.0, 9.0), (R, 0.0, 9.0)])), [1.0, NAN, NAN]
     )
-
-
-def test_effective_losses_leave_the_history_alone() -> None:
-    observed = random_history(2)
-    before = observed.losses.copy()
-    effective_losses(observed)
-    np.testing.assert_array_equal(observed.losses, before)

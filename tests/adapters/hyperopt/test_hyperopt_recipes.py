@@ -23,11 +23,9 @@ from automl_plugins.adapters.hyperopt import (
     optimizer,
     pmf,
     surrogate,
-    translate,
     tst,
 )
 from automl_plugins.adapters.hyperopt._documents import values_of
-from automl_plugins.adapters.hyperopt._history import TrialReader
 from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm, explanation
 from hyperopt import (
     JOB_STATE_DONE,
@@ -54,7 +52,6 @@ from automl_plugins import recipes
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
 
 ALL = {
@@ -180,13 +177,6 @@ def test_other_algorithms_go_on_with_our_documents_and_we_with_theirs() -> None:
     assert explanation(trials.trials[-1])["n_rows"] == 33  # all of them
 
 
-def test_the_order_of_losses_is_learnt() -> None:
-    trials = minimise(quick(seed=0), 30)
-    options = [v["model"] for v in values(trials)]
-    assert options[12:].count(0) > 12  # of 18
-    assert min(trials.losses()) < min(minimise(rand.suggest, 30).losses())
-
-
 # --- several workers --------------------------------------------------------------------------
 
 
@@ -299,42 +289,7 @@ def test_seeds_and_numbers_tell_proposals_apart() -> None:
     assert proposed(fixed, 0, 8) != proposed(fixed, 1, 8)
 
 
-def test_the_core_proposes_the_same() -> None:
-    """The proposal is that of the recipe, for the history, the seed and the number."""
-    trials = minimise(rand.suggest, 12)
-    domain = Domain(None, space(), pass_expr_memo_ctrl=False)
-    reader = TrialReader(translate(space()))
-    history = reader.read(trials, trials.trials, timed=True)
-    expected = recipes.ei_per_second().propose(reader.vectors, history, Streams(7), 12)
-    (document,) = ei_per_second([12], domain, trials, 7)
-    trials.insert_trial_docs([document])
-    trials.refresh()
-    vectors = reader.read(trials, trials.trials, timed=True).vectors
-    assert np.allclose(vectors[-1], expected.vector, equal_nan=True, atol=1e-9)
-    assert explanation(document)["seconds"] == pytest.approx(expected.seconds)
-
-
 # --- failures, seconds ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["raise", "nan", "fail", "infinite"])
-def test_a_region_that_fails_is_avoided(how: str) -> None:
-    def fn(x: float) -> Any:
-        if x > 0.5:
-            if how == "raise":
-                raise RuntimeError("out of memory")
-            loss = {"nan": math.nan, "infinite": math.inf}.get(how, 0.0)
-            return {"status": STATUS_FAIL if how == "fail" else STATUS_OK, "loss": loss}
-        return (x - 0.55) ** 2
-
-    logging.getLogger("hyperopt.fmin").setLevel(logging.CRITICAL)
-    trials = minimise(
-        quick, 20, fn=fn, where=hp.uniform("x", 0, 1), catch_eval_exceptions=how == "raise"
-    )
-    # max_evals of fmin counts what trials.trials lists, not those that raised
-    late = [d["misc"]["vals"]["x"][0] for d in trials._dynamic_trials[10:20]]
-    assert sum(x > 0.5 for x in late) <= 4
-    assert any(x > 0.4 for x in late)
 
 
 def test_nothing_but_failures() -> None:

@@ -21,7 +21,7 @@ from automl_plugins.adapters.optuna import (
     explain,
 )
 from objectives import bowl, conditional, layers
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
 from automl_plugins.surrogates import RandomForest
@@ -74,19 +74,6 @@ def test_an_ordinal_of_two_choices_alone() -> None:
         lambda t: float(t.suggest_categorical("o", ["lo", "hi"]) == "lo"), n_trials=3, catch=()
     )
     assert study.best_params == {"o": "hi"}
-
-
-def test_no_point_is_proposed_twice_while_others_are_left() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        a = trial.suggest_int("a", 0, 4)
-        b = trial.suggest_categorical("b", ["x", "y", "z"])
-        return a + len(b)
-
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
-    study.optimize(objective, n_trials=15)
-    assert len({tuple(sorted(t.params.items())) for t in study.trials}) == 15
-    study.optimize(objective, n_trials=2)  # the space is exhausted: duplicates, but no error
-    assert len(study.trials) == 17
 
 
 def test_ranges_that_move_between_trials(log: pytest.LogCaptureFixture) -> None:
@@ -163,19 +150,6 @@ def test_a_declared_search_space_is_used_from_the_first_trial() -> None:
     assert study.trials[0].user_attrs["automl_plugins"]["origin"] == "design"
 
 
-def test_ordered_categories_are_modelled_as_numbers() -> None:
-    sizes = ["small", "medium", "large", "huge"]
-    sampler = GBQRSampler(seed=0, ordinal={"size": ["small", "medium", "large", "huge"]})
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(lambda t: sizes.index(t.suggest_categorical("size", sizes[::-1])), n_trials=6)
-    assert study.best_params == {"size": "small"}
-    with pytest.raises(ValueError, match="ordinal\\['size'\\] must list each choice once"):
-        GBQRSampler(
-            ordinal={"size": ["small"]},
-            search_space={"size": CategoricalDistribution(["small", "large"])},
-        )
-
-
 def test_choices_that_equal_each_other_stay_apart() -> None:
     seen = set()
 
@@ -199,33 +173,6 @@ def partly_failing(trial: optuna.Trial, how: str) -> float:
             raise RuntimeError("out of memory")
         return math.nan
     return (x - 0.62) ** 2 + (y - 0.3) ** 2
-
-
-def test_a_failing_region_is_avoided() -> None:
-    crashes, best = [], []
-    for seed in range(2):
-        study = optuna.create_study(sampler=GBQRSampler(seed=seed))
-        study.optimize(lambda t: partly_failing(t, "raise"), n_trials=60, catch=(RuntimeError,))
-        crashes.append(sum(t.state == TrialState.FAIL for t in study.trials[30:]) / 30)
-        best.append(study.best_value)
-    assert np.mean(crashes) <= 0.1
-    assert np.mean(best) <= 0.005
-
-
-def test_an_exception_and_a_nan_are_the_same_failure() -> None:
-    raised, returned = (optuna.create_study(sampler=GBQRSampler(seed=0)) for _ in range(2))
-    raised.optimize(lambda t: partly_failing(t, "raise"), n_trials=25, catch=(RuntimeError,))
-    returned.optimize(lambda t: partly_failing(t, "nan"), n_trials=25)
-    assert [t.params for t in raised.trials] == [t.params for t in returned.trials]
-    assert [t.state for t in raised.trials] == [t.state for t in returned.trials]
-    assert TrialState.FAIL in {t.state for t in returned.trials}
-
-
-def test_every_trial_fails() -> None:
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
-    study.optimize(lambda t: bowl(t) * math.nan, n_trials=15)
-    assert all(t.state == TrialState.FAIL for t in study.trials)
-    assert len({t.params["x"] for t in study.trials}) == 15
 
 
 def test_constraints_are_learnt() -> None:
@@ -252,24 +199,6 @@ def test_equal_costs_do_not_change_the_search() -> None:
     blind = optuna.create_study(sampler=EIPerSecondSampler(cost_exponent=0.0, seed=0))
     blind.optimize(objective, n_trials=30)
     assert [t.params for t in aware.trials] == [t.params for t in blind.trials]
-
-
-def test_cheap_configurations_come_first_when_nothing_else_differs() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        size = trial.suggest_int("size", 0, 9)
-        x = trial.suggest_float("x", 0, 1)
-        trial.set_user_attr("seconds", 10.0 ** (size / 2))
-        return (x - 0.3) ** 2
-
-    def spent(sampler: optuna.samplers.BaseSampler) -> float:
-        study = optuna.create_study(sampler=sampler)
-        study.optimize(objective, n_trials=40)
-        return float(sum(t.user_attrs["seconds"] for t in study.trials[10:]))
-
-    aware = spent(EIPerSecondSampler(cost="seconds", seed=0))
-    assert aware < 0.1 * spent(EIPerSecondSampler(cost_exponent=0.0, seed=0))
-    quantiles = spent(GBQRSampler(cost=lambda t: t.user_attrs.get("seconds"), seed=0))
-    assert quantiles < 0.5 * spent(GBQRSampler(seed=0))
 
 
 def test_own_time_is_no_cost_of_the_objective() -> None:

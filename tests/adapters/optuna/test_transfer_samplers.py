@@ -13,17 +13,14 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
     GBQRSampler,
-    PMFSampler,
     TSTSampler,
     _private,
     explain,
     source_shares,
 )
-from automl_plugins.adapters.optuna._sources import AnySources
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from automl_plugins.adapters.optuna.space import UnionSpace
 from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
-from ConfigSpace import ConfigurationSpace
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 from transfer_objectives import SAMPLERS, branches, earlier, studied
@@ -217,22 +214,6 @@ def test_a_study_alone_among_its_sources_goes_on_without(log: pytest.LogCaptureF
     assert study.trials[-1].user_attrs["automl_plugins"]["origin"] == "model"
 
 
-def test_nothing_in_common_is_said_once_and_the_search_goes_on(
-    log: pytest.LogCaptureFixture,
-) -> None:
-    def other(trial: optuna.Trial) -> float:
-        return (trial.suggest_float("a", 0, 1) - 0.3) ** 2 + trial.suggest_float("b", 0, 1)
-
-    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0))
-    study.optimize(other, n_trials=14)
-    told = [r.message for r in log.records if r.levelno == logging.WARNING]
-    assert len(told) == 1 and "share no hyperparameter" in told[0]
-    plain = optuna.create_study(sampler=GBQRSampler(seed=0))
-    plain.add_trial(study.trials[0])
-    plain.optimize(other, n_trials=13)
-    assert params(plain) == params(study)  # exactly as GBQR would
-
-
 # --- what it tells ------------------------------------------------------------------------------
 
 
@@ -255,17 +236,6 @@ def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
             assert explained.source_share == max(named.values())
             assert f"{explained.source!r}" in str(explained)
         assert source_shares(study)[trial.number] == named
-
-
-def test_a_source_that_disagrees_loses_its_vote() -> None:
-    friend = studied("friend", quadratic, n=30, seed=1)
-    foe = studied("foe", lambda t: -quadratic(t), n=30, seed=2)
-    study = optuna.create_study(sampler=TSTSampler([friend, foe], seed=0))
-    study.optimize(quadratic, n_trials=12)
-    last = explain(study.trials[-1])
-    assert last.source == "friend" and last.shares is not None and "foe" not in last.shares
-    own = [explain(t).own_share or 0.0 for t in study.trials]
-    assert own[-1] > own[0]
 
 
 def test_shares_of_very_many_sources_stay_below_64_kilobytes() -> None:
@@ -365,57 +335,6 @@ def test_hyperband_and_several_objectives() -> None:
     several = optuna.create_study(directions=["minimize"] * 2, sampler=TSTSampler(bowls(), seed=0))
     with pytest.raises(ValueError, match="one objective"):
         several.ask().suggest_float("x", 0, 1)
-
-
-def test_the_papers_sampler_is_a_tst_sampler_with_its_own_settings() -> None:
-    sampler = TSTSampler.paper(bowls(), seed=0)
-    assert type(sampler) is TSTSampler
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(quadratic, n_trials=4)
-    assert explain(study.trials[0]).own_share == 0.0
-    assert explain(study.trials[1]).own_share == pytest.approx(0.25)  # 0.75 / (4 * 0.75)
-
-
-def test_meta_features_weigh_the_sources() -> None:
-    from automl_plugins.adapters.optuna import meta_dataset_from_studies
-
-    dataset = meta_dataset_from_studies(
-        bowls(), meta_features={f"bowl {i}": {"n": float(i)} for i in range(3)}
-    )
-    sampler = TSTSampler(dataset, distance="meta_features", meta_features={"n": 2.0}, seed=0)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(quadratic, n_trials=3)
-    explained = explain(study.trials[-1])
-    assert explained.source == "bowl 2" and explained.shares is not None
-    assert "bowl 0" not in explained.shares
-
-
-def test_pmf_proposes_what_the_sources_have_run() -> None:
-    grid = [{"x": x / 4, "y": y / 2} for x in range(5) for y in range(3)]
-    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
-    sources: AnySources = [
-        TaskRecord(
-            f"t{i}",
-            grid,
-            np.array([(r["x"] - 0.5 - i / 10) ** 2 + r["y"] * i for r in grid]),
-            space=space,
-        )
-        for i in range(4)
-    ]
-    study = optuna.create_study(sampler=PMFSampler(sources, seed=0))
-    study.optimize(quadratic, n_trials=18)
-    assert all(t.params in grid for t in study.trials[:15])
-    assert all(t.params not in grid for t in study.trials[15:])  # then GBQR
-
-
-def test_any_proposer_of_the_core_can_be_driven() -> None:
-    from automl_plugins import recipes
-
-    study = optuna.create_study(sampler=ProposerSampler(recipes.gbqr(), seed=0))
-    study.optimize(quadratic, n_trials=12)
-    twin = optuna.create_study(sampler=GBQRSampler(seed=0))
-    twin.optimize(quadratic, n_trials=12)
-    assert params(study) == params(twin)
 
 
 @EVERY

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,6 @@ from smac.runhistory.encoder import RunHistoryEncoder, RunHistoryLogScaledEncode
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.recipes import gbqr, gbqr_thesis
 from automl_plugins.records.trial import Status
-from automl_plugins.replay import replay
 from automl_plugins.surrogates import RandomForest
 
 QUICK: dict[str, Any] = {"n_startup": 4, "n_candidates": 100, "n_models": 1}
@@ -109,16 +107,6 @@ def forest(run: Scenario) -> SurrogateModel:
 
 
 # --- by itself --------------------------------------------------------------------------------
-
-
-def test_it_is_better_than_random(tmp_path: Path) -> None:
-    smac = facade(tmp_path, n_trials=25)
-    best = min(trial["cost"] for trial in run(smac))
-    random = sorted(target(config) for config in space().sample_configuration(1000))
-    assert best < random[5]  # chance: 15 %
-    origins = {config.origin for config in smac.runhistory.get_configs()}
-    assert origins == {"Proposer: design", "Proposer: model"}
-    assert isinstance(smac.intensifier.config_selector, ProposerConfigSelector)
 
 
 def test_ask_and_tell_is_optimize(tmp_path: Path) -> None:
@@ -396,15 +384,3 @@ def test_failures_of_a_replay_are_failed_rows() -> None:
         search.tell(proposal, Outcome(TrialStatus.FAILED, math.nan, k, k + 1.0))
     statuses = [value.status for value in search.facade.runhistory.values()]
     assert statuses == [StatusType.RUNNING] * 3  # told after the first success: SMAC's models
-
-
-def test_real_tables(recorded_runs: ModuleType) -> None:
-    table = recorded_runs.oboe()[3]
-    frame = replay(
-        {"GBQR": optimizer(GBQRFacade), "random": optimizer("RandomFacade")},
-        table,
-        budget=16,
-        seed=0,
-    )
-    assert (frame.groupby("method").size() == 16).all()
-    assert not frame[frame.method == "GBQR"].row.duplicated().any()

@@ -19,8 +19,6 @@ from automl_plugins.adapters.smac import GBQRFacade, MetaInitialDesign, Proposer
 from automl_plugins.adapters.smac._history import Rows
 from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
-from known_runs import loss as known_loss
-from known_runs import model_space, records
 from smac import (
     Callback,
     HyperbandFacade,
@@ -37,7 +35,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
-from automl_plugins.recipes import ei_per_second, gbqr, tst
+from automl_plugins.recipes import ei_per_second, gbqr
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -129,19 +127,6 @@ def trajectory(smac: AbstractFacade) -> list[dict[str, Any]]:
 
 
 # --- what the proposer is shown ---------------------------------------------------------------
-
-
-def test_the_proposals_are_those_of_the_core(tmp_path: Path) -> None:
-    """An independent loop over the core alone finds the same configurations."""
-    found = searched(facade(tmp_path, gbqr(n_startup=4, n_models=1)))
-    vectors, proposer, streams = VectorSpace(space()), gbqr(n_startup=4, n_models=1), Streams(3)
-    tried, losses = np.empty((0, 3)), list[float]()
-    for k, trial in enumerate(found):
-        vector = proposer.propose(vectors, History.of(tried, losses), streams, k).vector
-        config = Configuration(vectors.space, vector=vector)
-        assert {n: trial[n] for n in config} == dict(config)
-        tried = np.vstack([tried, Configuration(vectors.space, dict(config)).get_array()])
-        losses.append(target(config))
 
 
 def test_every_configuration_is_a_row_and_k_counts_them(tmp_path: Path) -> None:
@@ -268,14 +253,6 @@ def test_seconds_of_a_timeout_reach_the_running_time_model(tmp_path: Path) -> No
 
 
 # --- what the search is -----------------------------------------------------------------------
-
-
-def test_equal_seeds_are_equal_searches(tmp_path: Path) -> None:
-    runs = [
-        searched(facade(tmp_path / str(i), gbqr(n_startup=4, n_models=1), seed=seed))
-        for i, seed in enumerate((3, 3, 4))
-    ]
-    assert runs[0] == runs[1] != runs[2]
 
 
 class StopAfter(Callback):
@@ -428,22 +405,6 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate(tmp_path: Path) -> N
 
     with pytest.raises(KeyError, match="a mistake"):
         facade(tmp_path, Watched(mistaken)).ask()
-
-
-def test_transfer_is_useful_from_the_first_trial(tmp_path: Path) -> None:
-    memory = MetaDataset.from_records(records()[:4])  # an SVM is best on all of them
-
-    def own(config: Configuration, seed: int = 0) -> float:
-        return known_loss(config)
-
-    smac = facade(tmp_path, tst(memory), function=own, made=model_space(), n_trials=4)
-    found = searched(smac)
-    first = selector_of(smac).explain(smac.runhistory.get_configs()[0])
-    assert first.shares is not None and sum(first.shares.values()) > 0.5
-    random = [known_loss(c) for c in model_space().sample_configuration(200)]
-    assert found[0]["cost"] < np.quantile(random, 0.25)
-    note = next(iter(smac.runhistory.values())).additional_info["proposal"]
-    assert note["shares"] == pytest.approx(dict(first.shares))
 
 
 def test_proposals_are_explained_on_the_trials(tmp_path: Path) -> None:
