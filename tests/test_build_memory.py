@@ -20,10 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
-from hypothesis import given
-from hypothesis import strategies as st
 from pebble import ProcessExpired
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
@@ -242,24 +239,6 @@ def test_losses_are_those_of_a_cross_validated_pipeline(
 
 
 # --- losses -------------------------------------------------------------------------------
-
-
-@given(st.integers(2, 5), st.integers(0, 10**6), st.booleans())
-def test_losses_are_scikit_learns(k: int, seed: int, ties: bool) -> None:
-    rng = np.random.default_rng(seed)
-    y = np.concatenate([np.arange(k), rng.integers(k, size=30)])
-    scores = rng.random((len(y), k))
-    if ties:
-        scores = np.round(scores, 1) + 0.1
-    scores /= scores.sum(axis=1, keepdims=True)
-    predicted = scores.argmax(axis=1)
-    found = memory_evaluation.loss(y, predicted, scores)
-    if k == 2:
-        area = roc_auc_score(y, scores[:, 1])
-    else:
-        area = roc_auc_score(y, scores, multi_class="ovr", average="macro")
-    expected = [accuracy_score(y, predicted), balanced_accuracy_score(y, predicted), area]
-    np.testing.assert_allclose(found, 1.0 - np.array(expected), atol=1e-9)
 
 
 def test_losses_by_hand() -> None:

@@ -20,8 +20,6 @@ from automl_plugins.meta.store import MetaStore, schema, writing
 from automl_plugins.meta.store import connection as opening
 from automl_plugins.replay.runs import Journal
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
-
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bytes]]:

@@ -139,18 +139,15 @@ def report(options: argparse.Namespace) -> None:
         pairs = result.pairs.set_index(
             "method_b" if CONTROL in set(result.pairs.method_a) else "method_a"
         )
-        print(f"\n## {budget:.0%} of the full grid's time, {len(complete)} data sets\n")
-        print(f"| method | mean regret % | median % | against {CONTROL} | p (Finner) |")
-        print("| --- | --- | --- | --- | --- |")
+        rows = {}
         for method in complete.mean().sort_values().index:
-            values = 100 * complete[method]
-            line = f"| {method} | {values.mean():.2f} | {values.median():.2f} |"
-            if method == CONTROL:
-                print(line, "| |")
-                continue
-            difference = complete[method] - complete[CONTROL]
-            counts = (difference < 0).sum(), (difference == 0).sum(), (difference > 0).sum()
-            print(line, "/".join(map(str, counts)), f"| {pairs.p_finner[method]:.2g} |")
+            values, gap = 100 * complete[method], complete[method] - complete[CONTROL]
+            counts = f"{sum(gap < 0)}/{sum(gap == 0)}/{sum(gap > 0)}"
+            rows[method] = values.mean(), values.median(), counts, pairs.p_finner.get(method)
+        columns = ["mean regret %", "median %", f"against {CONTROL}", "p (Finner)"]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        print(f"\n## {budget:.0%} of the full grid's time, {len(complete)} data sets\n")
+        print(table.to_markdown(floatfmt=("", ".2f", ".2f", "", ".2g")))
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ benchmark_designs.py learner  # rank correlation of the meta-learner
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,9 +13,10 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from common import make_parser
 from ConfigSpace import ConfigurationSpace
 from joblib import Parallel, delayed
-from recorded_memories import MEMORIES
+from recorded_tables import MEMORIES
 from scipy.stats import wilcoxon
 
 from automl_plugins.meta import (
@@ -74,25 +74,21 @@ def one_table(table: Table, memory: MetaDataset, seed: int) -> list[dict[str, ob
     """A row for each design on one table, left out of the memory."""
     task = next(t for t in memory.tasks if t.name == table.name)
     left, own = memory.without(table.name), memory.subset(lambda t: t.name == table.name)
-    rows: list[dict[str, object]] = []
-    for name, make in designs(left, own, task.meta_features).items():
-        begin = time.perf_counter()
-        design = make()
-        seconds = time.perf_counter() - begin
-        found = regrets(table, design.configurations)
-        rows.append(_row(table, name, seconds, found))
+    found: dict[str, list[float]] = {
+        name: regrets(table, make().configurations)
+        for name, make in designs(left, own, task.meta_features).items()
+    }
     rng = np.random.default_rng(seed)
     drawn = [
         regrets(table, [table.config(int(i)) for i in rng.choice(len(table), K, replace=False)])
         for _ in range(20)
     ]
-    rows.append(_row(table, "random", 0.0, np.mean(drawn, axis=0).tolist()))
-    return rows
-
-
-def _row(table: Table, design: str, seconds: float, found: list[float]) -> dict[str, object]:
-    at = {f"{b}": 100.0 * value for b, value in zip(BUDGETS, found, strict=True)}
-    return {"table": table.name, "design": design, "seconds": seconds, **at}
+    found["random"] = np.mean(drawn, axis=0).tolist()
+    return [
+        {"table": table.name, "design": name}
+        | {str(b): 100.0 * value for b, value in zip(BUDGETS, values, strict=True)}
+        for name, values in found.items()
+    ]
 
 
 def regret(sources: list[str], n_jobs: int) -> None:
@@ -103,13 +99,11 @@ def regret(sources: list[str], n_jobs: int) -> None:
             delayed(one_table)(table, memory, seed) for seed, table in enumerate(tables)
         )
         frame = pd.DataFrame([row for part in parts for row in part])
-        budgets = [str(b) for b in BUDGETS]
-        wide = frame.pivot(index="table", columns="design", values=budgets)
-        order = frame.design.drop_duplicates().tolist()
-        shown = frame.groupby("design")[[*budgets, "seconds"]].mean().loc[order]
-        for b in budgets:
+        shown = frame.drop(columns="table").groupby("design", sort=False).mean()
+        wide = frame.pivot(index="table", columns="design")
+        for b in map(str, BUDGETS):
             base = wide[b]["portfolio"]
-            shown[f"p@{b}"] = [_p(wide[b][name] - base) for name in order]
+            shown[f"p@{b}"] = [_p(wide[b][name] - base) for name in shown.index]
         print(f"\n{source}: {len(tables)} tables; mean regret in percent, p against the portfolio")
         print(shown.round(3).to_string())
 
@@ -170,15 +164,14 @@ def speed() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["regret", "learner", "speed"])
+    parser = make_parser(__doc__, "regret", "learner", "speed")
     parser.add_argument("--sources", nargs="+", default=list(MEMORIES), choices=list(MEMORIES))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--folds", type=int, help="leave tasks out in so many parts, not singly")
     args = parser.parse_args()
-    if args.what == "regret":
+    if args.command == "regret":
         regret(args.sources, args.n_jobs)
-    elif args.what == "learner":
+    elif args.command == "learner":
         learner(args.sources, args.folds)
     else:
         speed()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from common import make_parser, mean_regrets
-from recorded_matrices import MATRICES, Matrix, pmf
+from recorded_tables import read_array, read_csv
 from sklearn.model_selection import KFold
 
 from automl_plugins.meta.factorization import (
@@ -48,6 +48,56 @@ MODELS: dict[str, MatrixFactorization] = {
     "untrained": MatrixFactorization(epochs=0),
     "svd": MatrixFactorization(20, kernel="linear", epochs=0, own_share=0.0),
 }
+
+
+# --- the tables ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Losses of the same pipelines on many data sets.
+
+    Attributes:
+        Y: Losses (N, D), smaller is better; NaN where there is none.
+        data_sets: Names (D).
+        train: Mask (D,) of the data sets that the table's authors trained on; None if they have
+            no split.
+        meta_features: Those of the data sets (D rows); None if there are none.
+    """
+
+    Y: FloatArray
+    data_sets: list[str]
+    train: npt.NDArray[np.bool_] | None = None
+    meta_features: pd.DataFrame | None = None
+
+
+def pmf() -> Matrix:
+    """38 151 pipelines on 493 data sets, with the split of the paper (Fusi et al. 2018)."""
+    # Columns are stored in an order that tells which pipelines are good.
+    back = np.argsort(read_array("pmf/column_pipeline_id.npy.xz"))
+    stored = read_array("pmf/error_u16.npy.xz")[:, back].T
+    Y = np.where(stored == 65535, np.float32(np.nan), stored / np.float32(10_000))
+    sets = read_csv("pmf/datasets.csv")
+    features = read_csv("pmf_metafeatures/metafeatures.csv.gz").set_index("dataset_id")
+    return Matrix(
+        np.ascontiguousarray(Y, dtype=np.float32),
+        [str(i) for i in sets.dataset_id],
+        (sets.paper_split == "train").to_numpy(),
+        features.drop(columns="paper_split").loc[sets.dataset_id.to_numpy()],
+    )
+
+
+def oboe() -> Matrix:
+    """219 configurations of 12 algorithms on 358 data sets, balanced error; nothing is missing."""
+    frame = read_csv("oboe/oboe.csv.gz")
+    wide = frame.pivot(index="config_id", columns="dataset_id", values="balanced_error_rate")
+    return Matrix(wide.to_numpy(dtype=np.float32), list(map(str, wide.columns)))
+
+
+MATRICES: dict[str, Callable[[], Matrix]] = {"pmf": pmf, "oboe": oboe}
+
+
+# --- the searches --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ def _wait(folder: Path, server: subprocess.Popen[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="+", choices=["kills", "writers", "reading"])
     parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server")
     parser.add_argument("--quick", action="store_true", help="a tenth of it")

@@ -16,8 +16,7 @@ from pathlib import Path
 import pandas as pd
 from automl_plugins.adapters.optuna import optimizer
 from common import make_parser, mean_regrets
-from recorded_memories import MEMORIES, memory_of, read_features
-from recorded_tables import oboe
+from recorded_tables import MEMORIES, memory_of, oboe, read_features
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset

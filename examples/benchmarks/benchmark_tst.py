@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 from common import make_parser, spoil
-from recorded_memories import MEMORIES
+from recorded_tables import MEMORIES
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord

@@ -26,16 +26,7 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
-from weighted_tasks import (
-    MODELS,
-    STREAMS,
-    Data,
-    FloatArray,
-    estimator,
-    pool,
-    stream,
-    tasks,
-)
+from weighted_tasks import MODELS, STREAMS, Data, FloatArray, estimator, pool, stream, tasks
 
 from automl_plugins.bandits.model_weights import model_weights
 from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalving, best

@@ -20,11 +20,13 @@ from typing import Any
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna, smac
 from common import Quiet, make_parser
-from evidence_page import write_page
 from optuna.samplers import CmaEsSampler, GPSampler, RandomSampler, TPESampler
 from recorded_tables import adaboost, oboe, svm_grid
+from static_figures import save_svg
 
 from automl_plugins.replay import Method, Table, replay
+from automl_plugins.statistics import BudgetComparison, Comparison, compare
+from automl_plugins.visualization import plot_rank_diagram, plot_ranks, plot_regret
 
 N_TRIALS = 60
 SOURCES: dict[str, Callable[[], list[Table]]] = {
@@ -84,6 +86,127 @@ def halved(runs: pd.DataFrame) -> pd.DataFrame:
     """Two evaluations counted as one trial, as if made on two machines."""
     second = runs[runs.trial % 2 == 0]
     return second.assign(trial=second.trial // 2, seconds=second.seconds / 2)
+
+
+# --- the page -------------------------------------------------------------------------------
+
+BUDGETS = (10, 30, 60)
+_INTRODUCTION = """\
+# Evidence
+
+How the samplers of this package compare with the ones you would use instead, on recorded tuning
+runs: real models, really trained. Losses are shown like wins. Written by
+
+    {command}
+
+{n_methods} methods, {n_tables} tables ({tables}), {n_seeds} repetition{s} each; every search
+has a seed of its own. *Regret* is the distance of the best loss so far to the best recorded one,
+as a share of the distance between the best and the worst; its mean over the tables is the ADTM.
+`random 2x` is random search with twice the trials. All methods run with their defaults unless the
+name says more; Optuna's TPE is multivariate with constant liar by default since version 5. Each
+table below says which method is better than `{control}` and which is worse, in its W/T/L column:
+tables that `{control}` wins, ties and loses.
+"""
+
+
+def write_page(runs: pd.DataFrame, folder: Path, *, control: str, ours: list[str]) -> Path:
+    """Write ``README.md`` and its plots into ``folder``."""
+    runs = runs.assign(source=runs["table"].str.partition("/")[0])
+    present = list(runs["method"].unique())
+    control = control if control in present else present[0]
+    last = int(runs.groupby(["table", "method", "seed"])["trial"].max().max())
+    budgets = [b for b in BUDGETS if b <= last] or [last]
+    sources = runs.groupby("source", sort=False)["table"].nunique()
+    parts = [
+        _INTRODUCTION.format(
+            command="python examples/benchmarks/compare_samplers.py --out docs/evidence",
+            n_methods=len(present),
+            n_tables=int(sources.sum()),
+            tables=", ".join(f"{name} {n}" for name, n in sources.items()),
+            n_seeds=runs["seed"].nunique(),
+            s="" if runs["seed"].nunique() == 1 else "s",
+            control=control,
+        )
+    ]
+    overall = compare(runs, control=control, budgets=budgets)
+    parts.append("## All tables\n\n" + _losses(overall, ours))
+    parts.append(_plots(runs, folder, "all", budgets[-1]))
+    parts.append(_tables(overall))
+    for source in sources.index:
+        of_source = runs[runs["source"] == source]
+        parts.append(f"## {source}\n\n" + _plots(of_source, folder, str(source), budgets[-1]))
+        parts.append(_tables(compare(of_source, control=control, budgets=budgets)))
+        if of_source["seconds"].notna().all():
+            parts.append(_by_seconds(of_source, folder, str(source), control))
+    page = folder / "README.md"
+    page.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
+    return page
+
+
+def _by_seconds(runs: pd.DataFrame, folder: Path, source: str, control: str) -> str:
+    """Comparison at equal simulated seconds: on each table, a share of what random search took."""
+    total = runs[runs["method"] == "random"].groupby("table")["seconds"].max()
+    if not len(total):
+        return ""
+    shares = runs.assign(seconds=runs["seconds"] / runs["table"].map(total))
+    comparison = compare(shares, control=control, budgets=[0.1, 0.3, 1.0], unit="seconds")
+    figure = plot_regret(shares, unit="seconds")
+    figure.update_xaxes(title="Time, in that of random search")
+    save_svg(figure, folder / f"{source}_seconds.svg")
+    return (
+        f"### {source} by time\n\nThe unit is the time that random search took for all its trials"
+        f" on the same table.\n\n![regret by time]({source}_seconds.svg)\n\n" + _tables(comparison)
+    )
+
+
+def _tables(comparison: Comparison) -> str:
+    """The comparison one level deeper than it renders itself."""
+    return comparison.to_markdown().replace("\n### ", "\n#### ").replace("### ", "#### ", 1)
+
+
+def _plots(runs: pd.DataFrame, folder: Path, name: str, budget: int) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {
+        "ranks": plot_rank_diagram(compare(runs, budgets=budget)),
+        "regret": plot_regret(runs),
+        "rank_curves": plot_ranks(runs),
+    }
+    links = []
+    for kind, figure in figures.items():
+        file = f"{name}_{kind}.svg"
+        save_svg(figure, folder / file)
+        links.append(f"![{kind}]({file})")
+    return "\n\n".join(links)
+
+
+def _losses(comparison: Comparison, ours: list[str]) -> str:
+    """Where the samplers of this package stand, the losses first."""
+    lines = []
+    for result in comparison.budgets:
+        best = result.ranks.index[0]
+        lines.append(
+            f"- After {result.budget:g} trials the best average rank is that of {best}"
+            f" ({result.ranks.iloc[0]:.2f}). {_worse(result, comparison.control)}"
+        )
+        for method in ours:
+            if method in result.ranks.index and method != comparison.control:
+                lines.append(
+                    f"  - {method}: rank {result.ranks[method]:.2f}, regret"
+                    f" {100 * result.adtm[method]:.2f} %."
+                )
+    return "\n".join(lines)
+
+
+def _worse(result: BudgetComparison, control: object) -> str:
+    pairs = result.pairs
+    lost = pairs[pairs["losses"] > pairs["wins"]]
+    columns = lost[["method_b", "wins", "ties", "losses"]]
+    ahead = [f"{b} ({w}/{t}/{n})" for b, w, t, n in columns.itertuples(index=False)]
+    same = list(pairs[~pairs["different"]]["method_b"])
+    return (
+        f"{control} loses to {', '.join(ahead) or 'none'} in the number of tables; it is not"
+        f" significantly different from {', '.join(map(str, same)) or 'none'}."
+    )
 
 
 def main() -> None:

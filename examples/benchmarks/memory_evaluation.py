@@ -1,8 +1,8 @@
 """Train one configuration on three folds: what a worker of ``build_memory.py`` does.
 
-A time limit has to end code that is deep inside a C library, and should
-not depend on what else the machine is doing, so it is one of CPU seconds and kept by the kernel:
-when the timer has run out the process dies of SIGPROF. The parent sees how it died.
+A time limit has to end code that is deep inside a C library, and should not depend on what else
+the machine is doing, so it is one of CPU seconds and kept by the kernel: when the timer has run
+out the process dies of SIGPROF. The parent sees how it died.
 
 While such a timer is armed, some kernels count the CPU time of a process in ticks of its timer
 interrupt, milliseconds each. That of a thread stays exact, and the learners have one thread.
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from memory_data import Fold, IntArray, prepared
 from memory_learners import LEARNERS, Values
-from scipy.stats import rankdata
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,26 +30,19 @@ MESSAGE_LENGTH = 200
 
 
 def evaluate(learner: str, data: str, configuration: Values, limit: float) -> Record:
-    """Train a configuration of ``learner`` on the folds of ``data``.
-
-    Args:
-        learner: A key of ``LEARNERS``.
-        data: A key of ``SOURCES``.
-        configuration: One of the learner's ``configurations``.
-        limit: CPU seconds that one fold's fit and prediction may take; more kill this process.
-
-    Returns:
-        ``status`` ("complete" or "failed"), ``seconds`` (None if unknown), the means of
-        ``METRICS`` over the folds (None if it failed) and the ``message`` of the error.
-    """
-    folds = prepared(data, LEARNERS[learner].scaled)
-    return measure(learner, configuration, folds, limit)
+    """Train a configuration of ``learner`` on the folds of ``data``, see ``measure``."""
+    return measure(learner, configuration, prepared(data, LEARNERS[learner].scaled), limit)
 
 
 def measure(learner: str, configuration: Values, folds: list[Fold], limit: float) -> Record:
-    """Mean losses over ``folds``, and CPU seconds of fit and prediction summed over them.
+    """Train a configuration on some folds.
 
-    The seconds are None where the clock stood still.
+    A fold's fit and prediction may take ``limit`` CPU seconds; more kill this process.
+
+    Returns:
+        ``status`` ("complete" or "failed"), ``seconds`` of CPU summed over the folds (None where
+        the clock stood still), the means of ``METRICS`` over the folds (None if it failed) and the
+        ``message`` of the error.
     """
     losses, seconds = [], 0.0
     # Unconverged models, and batches larger than a small data set, are scored as they are.
@@ -107,28 +100,15 @@ def _predict(model: Any, X: FloatArray) -> tuple[IntArray, FloatArray]:
 def loss(y: IntArray, predicted: IntArray, scores: FloatArray) -> tuple[float, float, float]:
     """1 - accuracy, 1 - balanced accuracy, and 1 - area under the ROC curve.
 
-    Args:
-        y: Classes (n,) as 0, 1, ..., k - 1, all of them present.
-        predicted: Predicted classes (n,).
-        scores: The higher, the likelier the class, (n, k).
-
-    Returns:
-        The three losses. The area is that of each class against the rest, averaged over the
-        classes; of two classes the second speaks for both. Tied scores count half.
+    The area is that of each class against the rest by ``scores`` (n, k), averaged over the
+    classes; of two classes the second speaks for both.
 
     Raises:
         ValueError: If a score is not finite.
     """
     if not np.isfinite(scores).all():
         raise ValueError("the model's scores are not finite")
-    right = predicted == y
-    positive = y[:, None] == np.arange(scores.shape[1])  # (n, k)
-    n_positive = positive.sum(axis=0)
-    recall = (positive & right[:, None]).sum(axis=0) / n_positive
-    # The area is the statistic of Mann and Whitney, from the ranks of the positive rows.
-    rank_sum = np.where(positive, rankdata(scores, axis=0), 0.0).sum(axis=0)
-    pairs = n_positive * (len(y) - n_positive)
-    area = (rank_sum - n_positive * (n_positive + 1) / 2) / pairs
-    if len(area) == 2:  # the first one's scores are the same but for rounding, which splits ties
-        area = area[1:]
-    return 1.0 - float(right.mean()), 1.0 - float(recall.mean()), 1.0 - float(area.mean())
+    k = scores.shape[1]
+    areas = [roc_auc_score(y == c, scores[:, c]) for c in (range(k) if k > 2 else [1])]
+    right, recall = accuracy_score(y, predicted), balanced_accuracy_score(y, predicted)
+    return 1.0 - float(right), 1.0 - float(recall), 1.0 - float(np.mean(areas))

@@ -1,9 +1,9 @@
 """The learners of the bundled memory, their search spaces, and 64 configurations of each.
 
-The spaces carry the
-libraries' own parameter names, so a user's space matches them by name, and are the ranges used in
-the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest), bounded so that a fit
-takes seconds. These names differ from the library's, or mean something only here:
+The spaces carry the libraries' own parameter names, so a user's space matches them by name, and
+are the ranges used in the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest),
+bounded so that a fit takes seconds. These names differ from the library's, or mean something only
+here:
 
 - ``class_weight = "none"`` is the library's ``None``;
 - ``n_layers`` layers of ``n_units`` units are ``hidden_layer_sizes`` of the MLP.

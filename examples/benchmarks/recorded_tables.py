@@ -1,4 +1,4 @@
-"""The folder of real tuning results that the project is measured on, as tables to replay.
+"""The folder of real tuning results that the project is measured on: tables to replay, memories.
 
 The folder is not part of the project: point ``AUTOML_PLUGINS_DATA`` at a copy, or keep it as
 ``../shared/data`` beside the checkout. Values of a recorded grid stay a grid, so every method sees
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
+from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.replay import Table
 
 
@@ -29,22 +31,28 @@ def data_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _folder() -> Path:
+def _path(name: str) -> Path:
     folder = data_folder()
     if folder is None:
         raise FileNotFoundError("no recorded runs: set AUTOML_PLUGINS_DATA to their folder")
-    return folder
+    return folder / name
 
 
-def _array(path: Path) -> np.ndarray:
-    with lzma.open(path) as file:
+def read_csv(name: str) -> pd.DataFrame:
+    """A csv file in the folder."""
+    return pd.read_csv(_path(name))
+
+
+def read_array(name: str) -> np.ndarray:
+    """A compressed array in the folder."""
+    with lzma.open(_path(name)) as file:
         return np.asarray(np.load(file))
 
 
 @cache
 def svm_grid() -> list[Table]:
     """SVM error on the full grid of 288 configurations, one table for each data set."""
-    frame = pd.read_csv(_folder() / "svm_grid" / "svm_grid.csv.gz")
+    frame = read_csv("svm_grid/svm_grid.csv.gz")
     return [
         Table.from_frame(
             rows,
@@ -61,10 +69,9 @@ def svm_grid() -> list[Table]:
 @cache
 def oboe(every: int = 1, offset: int = 0) -> list[Table]:
     """12 algorithms, 219 configurations with balanced error and seconds, by data set."""
-    folder = _folder() / "oboe"
-    configs = pd.read_csv(folder / "configs.csv").sort_values("config_id")
+    configs = read_csv("oboe/configs.csv").sort_values("config_id")
     space, values = _algorithms(configs)
-    frame = pd.read_csv(folder / "oboe.csv.gz")
+    frame = read_csv("oboe/oboe.csv.gz")
     errors = frame.pivot(index="dataset_id", columns="config_id", values="balanced_error_rate")
     seconds = frame.pivot(index="dataset_id", columns="config_id", values="runtime_s")
     chosen = errors.index[offset::every]
@@ -104,7 +111,7 @@ def _algorithms(configs: pd.DataFrame) -> tuple[ConfigurationSpace, list[dict[st
 @cache
 def adaboost(every: int = 1) -> list[Table]:
     """AdaBoost on OpenML tasks, random configurations answered by the nearest recorded one."""
-    frame = pd.read_csv(_folder() / "adaboost_openml" / "adaboost.csv.gz")
+    frame = read_csv("adaboost_openml/adaboost.csv.gz")
     space = ConfigurationSpace()
     space.add(
         Categorical("algorithm", ["SAMME", "SAMME.R"]),
@@ -125,3 +132,70 @@ def adaboost(every: int = 1) -> list[Table]:
         )
         for name, rows in frame.groupby("task_id")
     ][::every]
+
+
+# --- the tables as memories: each is a task, with its meta-features --------------------------
+
+
+def memory_of(tables: Sequence[Table], described: pd.DataFrame) -> MetaDataset:
+    """The memory of tables whose names end in an index of ``described``."""
+    records = []
+    for table in tables:
+        known = described.loc[table.name.split("/")[1]].to_dict()
+        records.append(
+            TaskRecord(
+                table.name,
+                [table.config(row) for row in range(len(table))],
+                table.losses,
+                space=table.space,
+                meta_features={str(n): float(v) for n, v in known.items() if np.isfinite(v)},
+            )
+        )
+    return MetaDataset.from_records(records)
+
+
+@cache
+def read_features(path: str, index: str) -> pd.DataFrame:
+    """The numbers of a csv file in the folder of recorded runs, by a column as text."""
+    frame = read_csv(path).set_index(index)
+    frame.index = frame.index.astype(str)
+    return frame.select_dtypes("number")
+
+
+def svm_memory() -> tuple[list[Table], MetaDataset]:
+    """SVMs on 288 configurations, 22 meta-features."""
+    tables = svm_grid()
+    return tables, memory_of(tables, read_features("svm_grid/metafeatures.csv", "dataset"))
+
+
+def oboe_memory(*, described: bool, every: int = 3) -> tuple[list[Table], MetaDataset]:
+    """12 algorithms on the data sets of every third table.
+
+    Args:
+        described: The tables with 46 meta-features, among themselves; else the others, with all
+            as memory and sizes only.
+        every: Take one table of so many.
+    """
+    features = read_features("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
+    known = set(features.index)
+    tables = oboe(every)
+    chosen = [t for t in tables if (t.name.split("/")[1] in known) == described]
+    if described:
+        return chosen, memory_of(chosen, features)
+    return chosen, memory_of(tables, read_features("oboe/dataset_sizes.csv", "dataset_id"))
+
+
+def adaboost_memory() -> tuple[list[Table], MetaDataset]:
+    """AdaBoost on random configurations, 166 meta-features."""
+    tables = adaboost()
+    return tables, memory_of(
+        tables, read_features("adaboost_openml/metafeatures.csv.gz", "task_id")
+    )
+
+
+MEMORIES = {
+    "svm_grid": svm_memory,
+    "oboe": lambda: oboe_memory(described=True),
+    "oboe_sizes": lambda: oboe_memory(described=False),
+    "adaboost": adaboost_memory,
+}
