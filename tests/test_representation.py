@@ -1,10 +1,13 @@
-"""Samplers and policies show how they were constructed, briefly."""
+"""What objects show: samplers how they were constructed, results a line each."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from automl_plugins.adapters.optuna import (
     BanditSampler,
@@ -17,7 +20,87 @@ from automl_plugins.adapters.optuna import (
 )
 from optuna.samplers import RandomSampler
 
-from automl_plugins.bandits import UCB1, IncreasingEffort, MaxUCB
+from automl_plugins.bandits import UCB1, ArmRecords, ArmReport, IncreasingEffort, MaxUCB
+from automl_plugins.meta import Design, MetaTask, Suggestion, TaskRecord, bundled
+from automl_plugins.meta.factorization.recommendation import Recommendation
+from automl_plugins.meta.features.extraction import MetaFeatures
+from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+from automl_plugins.replay import RecordedTrial, Search, TrialStatus
+from automl_plugins.statistics import compare
+
+N = 90
+FLOATS = np.linspace(0.1, 0.9, N)
+STATUS = np.repeat([0, 1, 2, 3], [60, 20, 7, 3])
+LOSSES = np.where(STATUS < 2, FLOATS, np.nan)
+NAMED = {f"a rather long name {i}": float(v) for i, v in enumerate(FLOATS)}
+SCORES = pd.DataFrame(np.random.default_rng(0).random((N, 3)), columns=["a", "b", "c"])
+SUGGESTION = Suggestion(FLOATS, {"C": 1.0}, 0.123456, "best on the nearest tasks")
+COMPARED = compare(SCORES)
+
+
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        (
+            History.of(np.tile(FLOATS, (N, 1)), LOSSES, status=STATUS),
+            "History(90 rows: 60 complete, 20 pruned, 7 failed, 3 running; 90 parameters)",
+        ),
+        (History.of(np.empty((0, 2)), []), "History(0 rows; 2 parameters)"),
+        (
+            TaskRecord("iris", [{"x": v} for v in FLOATS], FLOATS, meta_features=NAMED),
+            "TaskRecord('iris', 90 rows: 90 complete, best loss 0.1)",
+        ),
+        (
+            TaskRecord("iris", [{}], np.array([np.nan])),
+            "TaskRecord('iris', 1 rows: 1 failed)",
+        ),
+        (
+            MetaTask("iris", NAMED, {"family": "iris"}),
+            "MetaTask('iris', 90 meta-features, {'family': 'iris'})",
+        ),
+        (bundled("knn"), "MetaDataset(52 tasks, 3328 runs, 3 parameters)"),
+        (
+            MetaFeatures(NAMED, NAMED, {"SkewnessMax": "no numbers"}, "classification", 1.25),
+            "MetaFeatures(90 of classification, 1 unknown, 1.25 s)",
+        ),
+        (SUGGESTION, "Suggestion({'C': 1.0}, score 0.1235: best on the nearest tasks)"),
+        (
+            Design("diverse", (SUGGESTION,) * 9, ("a note",)),
+            "Design('diverse', 9 configurations, 1 notes; print it to read them)",
+        ),
+        (
+            Proposal(FLOATS, "model", loss=0.5, success=0.91234, n_rows=40, shares=NAMED),
+            "Proposal(90 parameters by model, loss 0.5, success 0.9123, 40 rows, 90 earlier",
+        ),
+        (Proposal(FLOATS, "random"), "Proposal(90 parameters by random)"),
+        (COMPARED, "Comparison(3 methods; print it to read it)"),
+        (COMPARED.budgets[0], "BudgetComparison(3 methods on 90 tasks)"),
+        (
+            Search("iris", "TPE", 3, [RecordedTrial(NAMED, TrialStatus.COMPLETE, 0.5)] * N),
+            "Search('iris/TPE/3', 90 trials)",
+        ),
+        (
+            ArmRecords.of(STATUS, LOSSES, status=STATUS),
+            "ArmRecords(90 rows: 60 complete, 20 pruned, 7 failed, 3 running)",
+        ),
+        (
+            ArmReport(("svm", "rf"), ArmRecords.of(STATUS % 2, FLOATS), list(FLOATS)),
+            "ArmReport(2 arms, 90 pulls; print it)",
+        ),
+        (Recommendation(7, 0.25, 0.125, FLOATS), "Recommendation(pipeline 7, loss 0.25 ± 0.12,"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_a_repr_is_one_short_line(thing: Any, expected: str) -> None:
+    assert repr(thing).startswith(expected)
+    assert len(repr(thing)) < 120 and "\n" not in repr(thing)
+
+
+def test_the_numbers_of_a_status_are_counted() -> None:
+    assert {int(s) for s in Status} == set(STATUS.tolist())
+
 
 SHOWN = {
     "GBQRSampler(seed=1)": GBQRSampler(seed=1),

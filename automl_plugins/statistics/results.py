@@ -208,8 +208,8 @@ def _pair_table(result: BudgetComparison, form: Format) -> str:
             str(row["method_b"]),
             f"{row['wins']}/{row['ties']}/{row['losses']}",
             f"{row['median_difference']:.3g}",
-            format_p(row["p_wilcoxon"]),
-            format_p(row["p_finner"]),
+            _format_p(row["p_wilcoxon"]),
+            _format_p(row["p_finner"]),
             "yes" if row["different"] else "no",
         )
         for row in result.pairs.to_dict("records")
@@ -224,7 +224,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], form: Format) 
     return form.tabulate(headers, rows, align, needed_by="automl_plugins.statistics")
 
 
-def format_p(p: float) -> str:
+def _format_p(p: float) -> str:
     """A p-value with three digits; "-" where there is none, never a bare 0."""
     if math.isnan(p):
         return "-"
@@ -232,5 +232,5 @@ def format_p(p: float) -> str:
 
 
 def _equals(p: float) -> str:
-    text = format_p(p)
+    text = _format_p(p)
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"

@@ -179,6 +179,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
             "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
             " from them, such as TSTSampler."
         )
+    figure = graph_objects().Figure()
     numbers, names, table = by_source(shares)
     n = len(names)
     styles = line_styles(range(min(n_sources, n))).values()
@@ -187,7 +188,6 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     if n > n_sources:
         rest = f"{n - n_sources} other sources" if n_sources else "sources"
         rows.append((rest, table[n_sources:].sum(axis=0), _solid(_LIGHT)))
-    figure = graph_objects().Figure()
     for name, row, style in rows:
         draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
     note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"

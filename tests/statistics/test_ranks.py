@@ -48,21 +48,17 @@ def test_ranks_count_wins_and_half_the_ties(scores: Matrix) -> None:
     np.testing.assert_allclose(mirrored, scores.shape[1] + 1 - expected)
 
 
-@given(MATRICES)
-def test_an_increasing_function_of_each_task_leaves_the_ranks(scores: Matrix) -> None:
-    task = np.arange(1.0, len(scores) + 1.0)[:, None]
-    np.testing.assert_array_equal(average_ranks(np.exp(scores / task)), average_ranks(scores))
-
-
-@pytest.mark.parametrize("scores", [[1.0, 2.0], np.empty((0, 3)), np.empty((3, 0))])
-def test_no_matrix_is_refused(scores: npt.ArrayLike) -> None:
-    with pytest.raises(ValueError, match="tasks x methods matrix, got shape"):
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([1.0, 2.0], "tasks x methods matrix, got shape"),
+        (np.empty((0, 3)), "tasks x methods matrix, got shape"),
+        ([[np.nan, 1.0], [np.nan, 2.0]], "NaN in 2 cells"),
+    ],
+)
+def test_no_matrix_is_refused(scores: npt.ArrayLike, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         average_ranks(scores)
-
-
-def test_nan_is_refused() -> None:
-    with pytest.raises(ValueError, match="NaN in 2 cells"):
-        average_ranks([[np.nan, 1.0], [np.nan, 2.0]])
 
 
 # Groups
@@ -74,13 +70,6 @@ def test_groups_of_a_chain_and_of_nothing() -> None:
     assert cliques(np.zeros((3, 3))) == []
     assert cliques(np.ones((3, 3))) == [(0, 1, 2)]
     assert cliques([[True]]) == []
-
-
-def test_a_group_may_have_a_gap() -> None:
-    edges = np.zeros((4, 4), dtype=bool)
-    for a, b in [(0, 1), (0, 3), (1, 3), (2, 3)]:
-        edges[a, b] = edges[b, a] = True
-    assert cliques(edges) == [(0, 1, 3), (2, 3)]
 
 
 @given(st.integers(1, 7), st.data())
@@ -119,7 +108,7 @@ def test_distances_of_infinite_losses() -> None:
     np.testing.assert_array_equal(distance_to_minimum([[np.inf, np.inf]]), [[1.0, 1.0]])
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e150, 8e307])
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e150, 1.7e308])
 def test_distances_of_any_size(size: float) -> None:
     losses = size * np.array([[-1.0, 0.0, 1.0]])
     np.testing.assert_allclose(distance_to_minimum(losses), [[0.0, 0.5, 1.0]])

@@ -1,7 +1,10 @@
-"""``compare`` of frames of tasks x methods."""
+"""``compare`` of frames of tasks x methods, and its results as text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import wilcoxon
 
 from automl_plugins.statistics import Comparison, compare, finner
+from automl_plugins.statistics.results import _format_p
 from automl_plugins.statistics.significance import ZERO_METHODS, ZeroMethod
 
 MATRICES = arrays(
@@ -21,6 +25,7 @@ MATRICES = arrays(
     st.tuples(st.integers(2, 9), st.integers(2, 5)),
     elements=st.integers(0, 5).map(float),
 )
+ODD_NAMES = ["a|b_c", "50% & $x$", r"\new#{1}^2~<*>", "plain"]
 
 
 def wide(values: Any) -> pd.DataFrame:
@@ -41,20 +46,6 @@ def random_frame(n_tasks: int, n_methods: int) -> pd.DataFrame:
 def noted(comparison: Comparison, *parts: str) -> bool:
     """Whether one note has all the parts."""
     return any(all(part in note for part in parts) for note in comparison.notes)
-
-
-def by_pair(comparison: Comparison) -> dict[frozenset[Any], tuple[Any, ...]]:
-    """What does not depend on which method of a pair comes first."""
-    return {
-        frozenset((row["method_a"], row["method_b"])): (
-            row["ties"],
-            abs(row["median_difference"]),
-            row["p_wilcoxon"],
-            row["p_finner"],
-            row["different"],
-        )
-        for row in comparison.pairs.to_dict("records")
-    }
 
 
 # Results
@@ -139,28 +130,17 @@ def test_groups_join_what_is_not_different() -> None:
     assert against.groups == []  # base and near were not compared
 
 
-def test_names_may_be_of_any_kind() -> None:
+def test_names_and_numbers_may_be_of_any_kind() -> None:
     frame = random_frame(6, 3).set_axis([1, 2, 10], axis=1).set_axis(range(6), axis=0)
     comparison = compare(frame, control=10)
-    assert comparison.methods == (1, 2, 10)
-    assert set(comparison.ranks.index) == {1, 2, 10}
-
-
-def test_equal_ranks_are_ordered_by_name() -> None:
-    frame = wide([[1, 2], [2, 1]])[["B", "A"]]
-    assert list(compare(frame).ranks.index) == ["A", "B"]
-
-
-def test_whole_and_missing_numbers_of_any_dtype() -> None:
-    frame = pd.DataFrame({"A": [1, 2, 3], "B": [2, 3, 4], "C": [3.0, 1.0, 2.0]})
-    expected = compare(frame).ranks
-    nullable = frame.astype({"A": "Int64", "B": "Float64"})
-    pd.testing.assert_series_equal(compare(nullable).ranks, expected)
+    assert comparison.methods == (1, 2, 10) and set(comparison.ranks.index) == {1, 2, 10}
+    tie = wide([[1, 2], [2, 1]])[["B", "A"]]
+    assert list(compare(tie).ranks.index) == ["A", "B"]
+    whole = pd.DataFrame({"A": [1, 2, 3], "B": [2, 3, 4], "C": [3.0, 1.0, 2.0]})
+    nullable = whole.astype({"A": "Int64", "B": "Float64"})
+    pd.testing.assert_series_equal(compare(nullable).ranks, compare(whole).ranks)
     nullable.loc[1, "A"] = pd.NA
     assert noted(compare(nullable), "no value of A", "1")
-
-
-# Properties
 
 
 @settings(max_examples=40)
@@ -174,38 +154,6 @@ def test_order_of_tasks_and_methods_does_not_matter(values: Any, seed: int) -> N
     pd.testing.assert_series_equal(other.adtm, one.adtm)
     pd.testing.assert_frame_equal(other.pairs, one.pairs)
     assert other.iman_davenport == one.iman_davenport
-
-
-@settings(max_examples=40)
-@given(MATRICES)
-def test_an_increasing_function_of_each_task_leaves_ranks_and_wins(values: Any) -> None:
-    task = np.arange(1.0, len(values) + 1.0)[:, None]
-    one, other = compare(wide(values)), compare(wide(np.exp(values / task)))
-    pd.testing.assert_series_equal(other.ranks, one.ranks)
-    counts = ["method_a", "method_b", "wins", "ties", "losses"]
-    pd.testing.assert_frame_equal(other.pairs[counts], one.pairs[counts])
-    assert other.iman_davenport == one.iman_davenport
-
-
-@settings(max_examples=40)
-@given(MATRICES, st.sampled_from(ZERO_METHODS))
-def test_identical_methods_do_not_differ(values: Any, zero_method: ZeroMethod) -> None:
-    frame = wide(values)
-    frame["copy"] = frame["A"]
-    result = compare(frame, zero_method=zero_method)
-    same = by_pair(result)[frozenset(("A", "copy"))]
-    assert same == (len(frame), 0.0, 1.0, 1.0, False)
-    assert result.ranks["A"] == result.ranks["copy"]
-    assert result.adtm["A"] == result.adtm["copy"]
-
-
-@settings(max_examples=40)
-@given(MATRICES)
-def test_adjusted_p_is_at_least_p(values: Any) -> None:
-    pairs = compare(wide(values)).pairs.sort_values("p_wilcoxon")
-    assert (pairs["p_finner"] >= pairs["p_wilcoxon"]).all()
-    assert pairs["p_finner"].is_monotonic_increasing
-    assert (pairs[["wins", "ties", "losses"]].sum(axis=1) == len(values)).all()
 
 
 # What is left out, or unusual
@@ -256,12 +204,6 @@ def test_two_methods_have_wilcoxon_alone() -> None:
     assert comparison.pairs["p_finner"].tolist() == pytest.approx([p])
 
 
-@pytest.mark.parametrize("n_methods", [0, 1])
-def test_one_method_is_refused(n_methods: int) -> None:
-    with pytest.raises(ValueError, match="compare needs two methods, got"):
-        compare(random_frame(5, 3).iloc[:, :n_methods])
-
-
 def test_a_constant_column_is_kept_and_noted() -> None:
     frame = random_frame(5, 3).assign(D=0.5)
     comparison = compare(frame)
@@ -291,17 +233,27 @@ def test_infinite_scores_are_kept_and_noted() -> None:
 # Refusals
 
 
-def test_repeated_names_are_refused() -> None:
-    frame = random_frame(4, 3)
-    with pytest.raises(ValueError, match="tasks must be unique; more than once: t1"):
-        compare(frame.set_axis(["t0", "t1", "t1", "t1"], axis=0))
-    with pytest.raises(ValueError, match="methods must be unique; more than once: A"):
-        compare(frame.set_axis(["A", "B", "A"], axis=1))
-
-
-def test_columns_that_are_not_numeric_are_refused() -> None:
-    frame = random_frame(4, 3).assign(task="x", when=pd.Timestamp("2020-01-01"), z=1j)
-    with pytest.raises(ValueError, match="not numeric: task, when, z"):
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (random_frame(5, 3).iloc[:, :1], "compare needs two methods, got A"),
+        (random_frame(5, 3).iloc[:, :0], "compare needs two methods, got none"),
+        (
+            random_frame(4, 3).set_axis(["t0", "t1", "t1", "t1"], axis=0),
+            "tasks must be unique; more than once: t1",
+        ),
+        (
+            random_frame(4, 3).set_axis(["A", "B", "A"], axis=1),
+            "methods must be unique; more than once: A",
+        ),
+        (
+            random_frame(4, 3).assign(task="x", when=pd.Timestamp("2020-01-01"), z=1j),
+            "not numeric: task, when, z",
+        ),
+    ],
+)
+def test_frames_without_sense_are_refused(frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         compare(frame)
 
 
@@ -335,3 +287,132 @@ def test_ties_on_few_tasks_are_enumerated_as_arrays(n_tasks: int) -> None:
     frame = random_frame(n_tasks, 10).round(1)  # SciPy's enumeration takes minutes for 13 tasks
     compare(frame.head())  # imports
     assert count_calls(lambda: compare(frame)) < 200_000
+
+
+# Texts
+
+
+def searches() -> pd.DataFrame:
+    table, method, trial = np.indices((6, 3, 9)).reshape(3, -1)
+    loss = np.random.default_rng(0).random(len(table))
+    names = np.array(["A", "B", "C"])[method]
+    return pd.DataFrame(
+        {"table": table, "method": names, "seed": 0, "trial": trial + 1, "loss": loss}
+    )
+
+
+def markdown_tables(text: str) -> list[list[dict[str, str]]]:
+    """Rows of each pipe table, by the names of the columns."""
+    tables = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        rows = [
+            [re.sub(r"\\(.)", r"\1", cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in block.splitlines()
+        ]
+        header, rule, *body = rows
+        assert all(re.fullmatch(r":?-+:?", cell) for cell in rule)
+        tables.append([dict(zip(header, row, strict=True)) for row in body])
+    return tables
+
+
+def test_markdown_can_be_read_back() -> None:
+    comparison = compare(random_frame(25, 4).set_axis(ODD_NAMES, axis=1))
+    text = comparison.to_markdown()
+    methods, pairs = markdown_tables(text)
+    assert [row["Method"] for row in methods] == list(comparison.ranks.index)
+    for row in methods:
+        name = row["Method"]
+        assert float(row["Rank"]) == pytest.approx(comparison.ranks[name], abs=5e-4)
+        assert float(row["ADTM (%)"]) == pytest.approx(100 * comparison.adtm[name], abs=5e-3)
+    for row, expected in zip(pairs, comparison.pairs.to_dict("records"), strict=True):
+        assert (row["A"], row["B"]) == (expected["method_a"], expected["method_b"])
+        counts = "{wins}/{ties}/{losses}".format_map(expected)
+        assert row["W/T/L"] == counts
+        assert float(row["p"]) == pytest.approx(expected["p_wilcoxon"], rel=5e-3)
+        assert float(row["p (Finner)"]) == pytest.approx(expected["p_finner"], rel=5e-3)
+        assert float(row["Median A - B"]) == pytest.approx(expected["median_difference"], rel=5e-3)
+        assert row["Different"] == ("yes" if expected["different"] else "no")
+
+
+@pytest.mark.parametrize("form", ["to_text", "to_markdown", "to_latex"])
+def test_every_budget_and_note_is_rendered(form: str) -> None:
+    comparison = compare(searches(), budgets=[3, 9, 30], control="B")
+    text = getattr(comparison, form)()
+    for budget in comparison.budgets:
+        assert f"3 methods on 6 tasks at {budget.budget:g} trials" in text
+        test = budget.iman_davenport
+        assert test is not None
+        assert f"F(2, 10) = {test.F:.4g}, p = {test.F_p:.3g}" in text
+        for p in [*budget.pairs["p_wilcoxon"], *budget.pairs["p_finner"]]:
+            assert f" {p:.3g} " in text
+    assert text.count("B against each other method") == 3
+    assert "different: adjusted p at most 0.05" in text
+    plain = re.sub(r"\\(.)", r"\1", text)
+    assert all(note in plain for note in comparison.notes)
+    assert len(comparison.notes) >= 4
+
+
+def test_latex_is_escaped_and_has_rules() -> None:
+    ill = random_frame(25, 4).set_axis(ODD_NAMES, axis=1)
+    ill.loc[0, "a|b_c"] = np.nan  # a note with an odd name
+    text = compare(ill).to_latex()
+    for rule in (r"\toprule", r"\midrule", r"\bottomrule"):
+        assert text.count(rule) == 2
+    assert r"50\% \& \$x\$" in text
+    assert r"a\textbar{}b\_c" in text
+    assert r"\textbackslash{}new\#\{1\}\^{}2\textasciitilde{}" in text
+    math_free = re.sub(r"\\ensuremath\{[<>]\}", "", text)
+    bare = re.sub(r"\\(begin|end)\{\w+\}(\{\w+\})?|\\[a-z]+(\{\})?|\\[&%$#_{}^\\]", "", math_free)
+    assert not re.search(r"[$#_%~^<>]", bare)
+    for line in text.splitlines():
+        if line.endswith(r"\\"):
+            assert len(re.findall(r"(?<!\\)&", line)) in (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (1.0, "1"),
+        (0.04567, "0.0457"),
+        (1.234e-9, "1.23e-09"),
+        (1e-300, "1e-300"),
+        (9e-301, "<1e-300"),
+        (0.0, "<1e-300"),
+        (np.nan, "-"),
+    ],
+)
+def test_p_values_are_never_a_bare_zero(p: float, text: str) -> None:
+    assert _format_p(p) == text
+
+
+def test_perfect_agreement_and_one_task() -> None:
+    rows = wide([[1.0, 2.0, 3.0]] * 400)
+    comparison = compare(rows.head(10).rename(columns={"A": "two\nlines"}))
+    assert str(comparison) == comparison.to_text()
+    lines = comparison.to_text().splitlines()
+    assert lines[:2] == ["3 methods on 10 tasks", "====================="]
+    assert lines[3].split() == ["Method", "Rank", "ADTM", "(%)"]
+    assert lines[5].startswith("two lines")
+    assert "F(2, 18) = inf, p = 9.92e-08" in comparison.to_text()
+    assert r"p \textless{} 1e-300" in compare(rows).to_latex()
+    one = compare(rows.head(1)).to_text()
+    assert "3 methods on 1 task\n" in one and "one task only" in one
+    assert "Iman-Davenport" not in one
+
+
+@pytest.mark.parametrize("package", ["pandas", "tabulate"])
+def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = random_frame(25, 2)
+    monkeypatch.setitem(sys.modules, package, None)
+    message = rf"needs {package} .* automl_plugins\[evidence\]"
+    with pytest.raises(ModuleNotFoundError, match=message):
+        compare(scores).to_text()
+
+
+def test_the_numeric_part_needs_neither_package_nor_framework() -> None:
+    code = (
+        "import sys, automl_plugins.statistics as s; s.finner([0.1]); s.average_ranks([[1, 2]]);"
+        "print(sorted({'pandas', 'tabulate', 'optuna', 'smac', 'hyperopt'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

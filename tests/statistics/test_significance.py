@@ -1,26 +1,127 @@
-"""Wilcoxon's signed-rank test and Finner's adjustment."""
+"""Friedman's test after Iman and Davenport; Wilcoxon's after Finner; a published table."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from decimal import Decimal, localcontext
-from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import rankdata, wilcoxon
+from hypothesis.extra.numpy import arrays
+from scipy.stats import f, friedmanchisquare, rankdata, wilcoxon
 
-from automl_plugins.statistics import finner, wilcoxon_pairs
+from automl_plugins.statistics import compare, finner, iman_davenport, wilcoxon_pairs
 from automl_plugins.statistics.significance import ZERO_METHODS, ZeroMethod
 
 Matrix = npt.NDArray[np.float64]
 
+MATRICES = arrays(
+    np.float64,
+    st.tuples(st.integers(2, 8), st.integers(3, 6)),
+    elements=st.integers(0, 4).map(float),
+)
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 P_VALUES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
+METHODS = ["SelectBest", "RandomForest&TPE", "AutoSklearn", "BOASF"]
+
+
+# Friedman and Iman-Davenport
+
+
+def test_omnibus_hand_values_without_ties() -> None:
+    # Rank sums 4, 5, 9: chi2 = 12 / (3 * 3 * 4) * (16 + 25 + 81) - 3 * 3 * 4 = 14 / 3,
+    # F = 2 * (14 / 3) / (3 * 2 - 14 / 3) = 7
+    test = iman_davenport([[1.0, 2.0, 3.0], [0.1, 0.2, 0.3], [20.0, 10.0, 30.0]])
+    assert test.chi2 == pytest.approx(14 / 3)
+    np.testing.assert_allclose(test.F, 7.0)
+    assert test.df == (2, 4)
+    assert (test.n_tasks, test.n_methods) == (3, 3)
+    assert test.chi2_p == pytest.approx(np.exp(-7 / 3))  # closed form on 2 degrees of freedom
+    assert test.F_p == pytest.approx((1 + 2 * 7 / 4) ** -2)  # closed form on (2, 4)
+
+
+def test_omnibus_hand_values_with_ties() -> None:
+    # Ranks (1.5, 1.5, 3), (1, 2, 3), (2, 1, 3), (1, 2.5, 2.5): sums 5.5, 7, 11.5 about 8, so
+    # S = 6.25 + 1 + 12.25 = 19.5; A = 1.5 + 2 + 2 + 1.5 = 7; chi2 = 2 S / A, F = 3 S / (4 A - S)
+    test = iman_davenport([[1, 1, 2], [1, 2, 3], [2, 1, 3], [0, 5, 5]])
+    assert test.chi2 == pytest.approx(39 / 7)
+    np.testing.assert_allclose(test.F, 58.5 / 8.5)
+
+
+@given(MATRICES)
+def test_omnibus_agrees_with_scipy(scores: Matrix) -> None:
+    assume((scores != scores[:, :1]).any())  # SciPy divides by 0 where all methods tie
+    test = iman_davenport(scores)
+    n, k = scores.shape
+    expected = friedmanchisquare(*scores.T)
+    assert test.chi2 == pytest.approx(expected.statistic, rel=1e-9, abs=1e-9)
+    assert test.chi2_p == pytest.approx(expected.pvalue, rel=1e-9, abs=1e-12)
+    rest = n * (k - 1) - test.chi2
+    if rest > 1e-9:
+        np.testing.assert_allclose(test.F, (n - 1) * test.chi2 / rest, rtol=1e-9)
+        assert test.F_p == pytest.approx(f.sf(test.F, k - 1, (k - 1) * (n - 1)), rel=1e-9)
+
+
+@given(MATRICES, st.integers(0, 2**32 - 1))
+def test_only_the_ranks_within_tasks_count(scores: Matrix, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(rng.permutation(scores, axis=0), axis=1)
+    assert iman_davenport(shuffled) == iman_davenport(scores)
+    assert iman_davenport(-scores) == iman_davenport(scores)
+    assert iman_davenport(np.where(scores == scores.max(), np.inf, scores)) == iman_davenport(
+        scores
+    )
+
+
+@pytest.mark.parametrize("scores", [np.ones((5, 4)), [[1, 2, 3], [3, 2, 1]]])
+def test_ties_and_opposite_rankings_show_no_difference(scores: npt.ArrayLike) -> None:
+    test = iman_davenport(scores)
+    assert (test.chi2, test.chi2_p, test.F, test.F_p) == (0.0, 1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([[1, 2], [2, 1]], "3 methods, got 2: use Wilcoxon's"),
+        ([[1, 2, 3]], "2 tasks, got 1"),
+        ([[1, 2, np.nan], [1, 2, 3]], "NaN in 1 cells"),
+    ],
+)
+def test_omnibus_refuses_what_it_cannot_test(scores: npt.ArrayLike, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        iman_davenport(scores)
+
+
+@pytest.mark.parametrize(
+    ("row", "n", "p"),
+    [
+        ([1, 2, 3], 3, 1 / 36),
+        ([1, 2, 3], 2, 1 / 6),
+        ([1, 1, 2], 3, 1 / 9),
+        ([4, 3, 2, 1], 5, 24**-4),
+    ],
+)
+def test_few_tasks_that_agree_are_no_certainty(row: list[float], n: int, p: float) -> None:
+    result = iman_davenport([row] * n)
+    assert math.inf == result.F
+    assert result.chi2 == pytest.approx(n * (len(row) - 1))
+    assert result.F_p == pytest.approx(p)
+    # By counting: how many of all rankings of the tasks agree.
+    if n <= 3:
+        arrangements = sorted(set(itertools.permutations(row)))
+        draws = list(itertools.product(arrangements, repeat=n))
+        assert result.F_p == pytest.approx(sum(len(set(d)) == 1 for d in draws) / len(draws))
+
+
+# Wilcoxon
 
 
 def scores_of(n: int, decimals: int | None) -> Matrix:
@@ -34,9 +135,6 @@ def imported(name: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(name)
-
-
-# Wilcoxon
 
 
 @pytest.mark.parametrize("zero_method", ZERO_METHODS)
@@ -73,7 +171,7 @@ def test_few_tasks_are_enumerated(difference: list[int], zero_method: ZeroMethod
     of_a_zero = 0.5 if zero_method == "zsplit" else 0.0
     sums = [
         (np.where(d == 0, of_a_zero, d * signs > 0) * ranks).sum()
-        for signs in product((1, -1), repeat=len(d))
+        for signs in itertools.product((1, -1), repeat=len(d))
     ]
     tails = np.mean(np.less_equal(sums, sums[0])), np.mean(np.greater_equal(sums, sums[0]))
     scores = np.column_stack([difference, np.zeros(len(difference))])
@@ -127,11 +225,10 @@ def test_wilcoxon_refuses_what_it_cannot_test() -> None:
 
 def test_finner_by_hand() -> None:
     # 1 - 0.99^3, 1 - 0.97^(3/2), and the third, 0.04, is held up by the second
-    np.testing.assert_allclose(finner([0.01, 0.03, 0.04]), [0.029701, 0.0446608, 0.0446608], 1e-5)
-
-
-def test_finner_keeps_the_order_of_its_input() -> None:
-    np.testing.assert_allclose(finner([0.04, 0.01, 0.03]), [0.0446608, 0.029701, 0.0446608], 1e-5)
+    first, second = 0.029701, 0.0446608
+    np.testing.assert_allclose(finner([0.01, 0.03, 0.04]), [first, second, second], 1e-5)
+    np.testing.assert_allclose(finner([0.04, 0.01, 0.03]), [second, first, second], 1e-5)
+    assert finner([]).shape == (0,)
 
 
 def test_finner_in_fifty_digits() -> None:
@@ -191,16 +288,58 @@ def test_finner_of_tiny_p() -> None:
     assert finner([0.0, 5e-324]).tolist() == [0.0, 5e-324]
 
 
-def test_finner_of_nothing() -> None:
-    assert finner([]).shape == (0,)
-
-
 @pytest.mark.parametrize("p", [[0.1, np.nan], [-0.1], [1.5], [np.inf], [[0.1, 0.2]], 0.1])
 def test_finner_refuses_what_is_no_probability(p: npt.ArrayLike) -> None:
     with pytest.raises(ValueError, match="probabilities"):
         finner(p)
 
 
-def test_pairs_may_be_any_iterable() -> None:
-    assert wilcoxon_pairs(scores_of(5, None), combinations(range(3), 2)).shape == (3,)
-    assert wilcoxon_pairs(scores_of(5, None), []).shape == (0,)
+# The table of the paper on BOASF, from its thirty rows
+
+
+def boasf(hours: int) -> pd.DataFrame:
+    """Balanced accuracies after some hours, data sets x methods."""
+    path = Path(__file__).with_name("boasf_table_1.csv")
+    table = pd.read_csv(path, comment="#", index_col="Dataset")
+    columns = [f"{hours} h {method}" for method in METHODS]
+    return table[columns].set_axis(METHODS, axis=1)
+
+
+def test_the_table_is_complete() -> None:
+    assert boasf(2).shape == boasf(4).shape == (30, 4)
+    np.testing.assert_allclose(boasf(2).loc["openml_276"], [0.35, 0.393, 0.463, 0.604])
+    np.testing.assert_allclose(boasf(4).loc["openml_783"], [0.742, 0.722, 0.867, 0.794])
+
+
+@pytest.mark.parametrize(
+    ("hours", "chi2", "F", "ranks"),
+    [
+        (2, 49.934, 36.14, [3.417, 3.133, 2.050, 1.400]),
+        (4, 63.384, 69.06, [3.533, 3.233, 2.017, 1.217]),
+    ],
+)
+def test_omnibus_and_ranks(hours: int, chi2: float, F: float, ranks: list[float]) -> None:
+    scores = boasf(hours)
+    comparison = compare(scores, higher_is_better=True)
+    test = comparison.iman_davenport
+    assert test is not None
+    assert test.chi2 == pytest.approx(chi2, abs=5e-4)
+    assert test.chi2 == pytest.approx(friedmanchisquare(*scores.to_numpy().T).statistic, rel=1e-9)
+    np.testing.assert_allclose(test.F, F, atol=5e-3)
+    assert test.df == (3, 87)
+    np.testing.assert_allclose(comparison.ranks[METHODS], ranks, atol=5e-4)
+    assert list(comparison.ranks.index) == METHODS[::-1]
+
+
+@pytest.mark.parametrize(("hours", "wins"), [(2, 20), (4, 23)])
+def test_boasf_against_autosklearn(hours: int, wins: int) -> None:
+    scores = boasf(hours)
+    comparison = compare(scores, higher_is_better=True, control="BOASF")
+    pair = comparison.pairs.iloc[0]
+    assert (pair["method_a"], pair["method_b"]) == ("BOASF", "AutoSklearn")
+    assert (pair["wins"], pair["ties"], pair["losses"]) == (wins, 3, 27 - wins)
+    difference = scores["BOASF"] - scores["AutoSklearn"]
+    assert pair["median_difference"] == pytest.approx(difference.median())
+    expected = wilcoxon(difference, zero_method="zsplit").pvalue
+    assert pair["p_wilcoxon"] == pytest.approx(expected, rel=1e-9)
+    assert comparison.pairs["different"].all()

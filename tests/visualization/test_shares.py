@@ -1,4 +1,4 @@
-"""Plot of the allocation to arms."""
+"""Plots of shares: of the arms in the pulls of a search, of earlier tasks in its proposals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import optuna
+import pandas as pd
 import pytest
 
 from automl_plugins import frameworks
@@ -17,8 +19,15 @@ from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Decision, Round
 from automl_plugins.records.trial import Status
-from automl_plugins.visualization import plot_arm_allocation
-from automl_plugins.visualization.shares import cumulative_shares
+from automl_plugins.statistics import compare
+from automl_plugins.visualization import (
+    plot_arm_allocation,
+    plot_rank_diagram,
+    plot_ranks,
+    plot_regret,
+    plot_source_weights,
+)
+from automl_plugins.visualization.shares import by_source, cumulative_shares
 
 go = pytest.importorskip("plotly.graph_objects")
 
@@ -41,6 +50,11 @@ def opening(index: int, limit: float) -> Round:
 
 ROUNDS = tuple(opening(i, limit) for i, limit in enumerate([2.0, 4.0, 6.0]))
 REPORT = ArmReport(("svm", "forêt"), RECORDS, [0.5] * 6, ROUNDS)
+SHARES = {
+    4: {"b": 0.5, "a": 0.25},
+    0: {"a": 0.25, "b": 0.25, "c": 0.25},
+    7: {"b": 0.125, "d": 0.0},
+}
 
 
 def arms(figure: Any) -> dict[str, Any]:
@@ -51,7 +65,11 @@ def lines(figure: Any) -> dict[str, Any]:
     return {t.name: t for t in figure.data if t.legendgroup == "rounds"}
 
 
-# --- shares ---------------------------------------------------------------------------------
+def areas(figure: Any) -> dict[str, list[float]]:
+    return {trace.name: list(trace.y) for trace in figure.data}
+
+
+# Arms
 
 
 def test_shares_of_pulls_by_hand() -> None:
@@ -103,14 +121,6 @@ def test_legend_is_ordered_by_the_final_share_and_colours_by_the_arms() -> None:
         assert trace.line.color == arms(figure)[name].line.color
 
 
-def test_many_pulls_are_thinned_out_with_both_ends_kept() -> None:
-    n = 5000
-    arm = np.arange(n) % 3
-    report = ArmReport(("a", "b", "c"), ArmRecords.of(arm, np.full(n, 0.5)), np.zeros(n).tolist())
-    x = arms(plot_arm_allocation(report))["a"].x
-    assert (x[0], x[-1], len(x)) == (1, n, 1000)
-
-
 def test_one_pull_is_a_marker() -> None:
     figure = plot_arm_allocation(ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5]))
     assert "markers" in arms(figure)["a"].mode
@@ -126,9 +136,6 @@ def test_no_pulls_give_an_empty_figure_that_says_so(unit: Any) -> None:
         ArmReport(("a", "b"), ArmRecords.empty(), [], ROUNDS[:1]), unit=unit
     )
     assert list(lines(begun)) == ["round 1"]
-
-
-# --- rounds ---------------------------------------------------------------------------------
 
 
 def places(figure: Any) -> list[float]:
@@ -162,13 +169,6 @@ def test_pointing_at_a_round_shows_its_decisions() -> None:
     assert all(len(part) < 120 for part in hover.hovertext.split("<br>"))
 
 
-def test_other_policies_have_no_lines() -> None:
-    assert lines(plot_arm_allocation(dataclasses.replace(REPORT, rounds=()))) == {}
-
-
-# --- sources --------------------------------------------------------------------------------
-
-
 def test_other_sources_are_read_by_their_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     source, asked = SimpleNamespace(), []
 
@@ -183,45 +183,7 @@ def test_other_sources_are_read_by_their_adapter(monkeypatch: pytest.MonkeyPatch
     assert figure == plot_arm_allocation(REPORT)
 
 
-@pytest.mark.parametrize("source", [None, 3, [REPORT], SimpleNamespace()])
-def test_what_no_adapter_knows_is_a_type_error(source: Any) -> None:
-    message = f"arms of a {type(source).__name__}: pass an ArmReport, an Optuna study or"
-    with pytest.raises(TypeError, match=message):
-        plot_arm_allocation(source)
-
-
-def test_bad_options() -> None:
-    with pytest.raises(ValueError, match="unit must be one of 'trials', 'seconds', got 'epochs'"):
-        plot_arm_allocation(REPORT, unit="epochs")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="A report takes no options, got arm"):
-        plot_arm_allocation(REPORT, arm="algorithm")
-    untimed = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
-    with pytest.raises(ValueError, match="No finished pull has known seconds above 0"):
-        plot_arm_allocation(untimed, unit="seconds")
-
-
-def test_missing_plotly_gives_one_helpful_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [n for n in sys.modules if n.partition(".")[0] == "plotly"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install automl_plugins\[plot\]"):
-        plot_arm_allocation(REPORT)
-
-
-def test_figure_can_be_written_as_svg(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path = Path(__file__).resolve().parents[2] / "examples" / "benchmarks" / "static_figures.py"
-    spec = importlib.util.spec_from_file_location("static_figures_of_arms", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.save_svg(plot_arm_allocation(REPORT), tmp_path / "arms.svg")
-    text = (tmp_path / "arms.svg").read_text(encoding="utf-8")
-    assert "forêt" in text and "Allocation to arms" in text
-
-
 def test_studies_and_trials_are_read_by_the_adapters() -> None:
-    import optuna
     from automl_plugins.adapters.hyperopt import boasf_fmin
     from hyperopt import Trials, hp
 
@@ -243,3 +205,145 @@ def test_studies_and_trials_are_read_by_the_adapters() -> None:
     study.optimize(lambda t: len(t.suggest_categorical("model", ["a", "bb"])), n_trials=9)
     figure = plot_arm_allocation(study, arm="model")
     assert set(arms(figure)) == {"a", "bb"} and lines(figure) == {}
+
+
+def test_bad_options() -> None:
+    with pytest.raises(TypeError, match="arms of a list: pass an ArmReport, an Optuna study or"):
+        plot_arm_allocation([REPORT])
+    with pytest.raises(ValueError, match="unit must be one of 'trials', 'seconds', got 'epochs'"):
+        plot_arm_allocation(REPORT, unit="epochs")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="A report takes no options, got arm"):
+        plot_arm_allocation(REPORT, arm="algorithm")
+    untimed = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
+    with pytest.raises(ValueError, match="No finished pull has known seconds above 0"):
+        plot_arm_allocation(untimed, unit="seconds")
+
+
+# Sources
+
+
+def test_sources_are_ordered_by_mean_share_and_those_without_any_are_absent() -> None:
+    numbers, names, table = by_source(SHARES)
+    assert numbers.tolist() == [0, 4, 7]
+    assert names == ("b", "a", "c")
+    np.testing.assert_array_equal(table, [[0.25, 0.5, 0.125], [0.25, 0.25, 0.0], [0.25, 0.0, 0.0]])
+
+
+def test_areas_add_up() -> None:
+    figure = plot_source_weights(SHARES)
+    assert areas(figure) == {
+        "this search": [25.0, 25.0, 87.5],
+        "b": [25.0, 50.0, 12.5],
+        "a": [25.0, 25.0, 0.0],
+        "c": [25.0, 0.0, 0.0],
+    }
+    assert {trace.stackgroup for trace in figure.data} == {"shares"}
+    assert [list(trace.x) for trace in figure.data] == [[0, 4, 7]] * 4
+    assert figure.layout.title.subtitle.text == "3 proposals, 3 sources with a share"
+    assert figure.to_json()
+
+
+@pytest.mark.parametrize(
+    ("n", "rest", "values"),
+    [
+        (1, "2 other sources", [50.0, 25.0, 0.0]),
+        (0, "sources", [75.0, 75.0, 12.5]),
+    ],
+)
+def test_the_others_are_drawn_together(n: int, rest: str, values: list[float]) -> None:
+    found = areas(plot_source_weights(SHARES, n_sources=n))
+    assert list(found)[-1] == rest and len(found) == n + 2
+    assert found[rest] == values
+    assert np.sum(list(found.values()), axis=0) == pytest.approx(100.0)
+
+
+def test_a_study_is_read_by_its_adapter() -> None:
+    study = optuna.create_study()
+    for i in range(3):
+        shares = {"own": 0.25, "sources": {"first": 0.5, "second": 0.25}}
+        trial = optuna.trial.create_trial(
+            value=float(i), user_attrs={"automl_plugins:sources": shares} if i else None
+        )
+        study.add_trial(trial)
+    figure = plot_source_weights(study)
+    assert areas(figure) == {
+        "this search": [25.0, 25.0],
+        "first": [50.0, 50.0],
+        "second": [25.0, 25.0],
+    }
+    assert list(figure.data[0].x) == [1, 2]
+
+
+def test_many_sources_have_styles_of_their_own() -> None:
+    figure = plot_source_weights({0: {f"s{i}": 0.02 for i in range(40)}}, n_sources=25)
+    styles = [(trace.line.color, trace.line.dash) for trace in figure.data]
+    assert len(set(styles)) == len(styles) == 27
+
+
+def test_bad_input() -> None:
+    assert areas(plot_source_weights({3: {}})) == {"this search": [100.0]}
+    with pytest.raises(ValueError, match="with the help of earlier tasks"):
+        plot_source_weights({})
+    with pytest.raises(ValueError, match="with the help of earlier tasks"):
+        plot_source_weights(optuna.create_study())
+    with pytest.raises(TypeError, match="Cannot read the sources of a int"):
+        plot_source_weights(3)
+    for wrong in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="n_sources"):
+            plot_source_weights(SHARES, n_sources=wrong)  # type: ignore[arg-type]
+
+
+# All plots
+
+
+TABLE, METHOD, TRIAL = np.indices((3, 2, 4)).reshape(3, -1)
+RUNS = pd.DataFrame(
+    {
+        "table": TABLE,
+        "method": np.array(["a", "b"])[METHOD],
+        "seed": 0,
+        "trial": TRIAL + 1,
+        "seconds": 10.0**TRIAL,
+        "loss": np.random.default_rng(0).random(len(TABLE)),
+    }
+)
+PLOTS: dict[str, Any] = {
+    "regret": lambda: plot_regret(RUNS, unit="seconds", band="quartiles"),
+    "ranks": lambda: plot_ranks(RUNS, band=None),
+    "diagram": lambda: plot_rank_diagram(compare(RUNS, budgets=3)),
+    "arms": lambda: plot_arm_allocation(REPORT),
+    "sources": lambda: plot_source_weights(SHARES),
+}
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_missing_plotly_gives_one_helpful_sentence(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "plotly"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install automl_plugins\[plot\]"):
+        PLOTS[kind]()
+
+
+@pytest.fixture(scope="module")
+def static_figures() -> Any:
+    pytest.importorskip("matplotlib")
+    path = Path(__file__).resolve().parents[2] / "examples" / "benchmarks" / "static_figures.py"
+    spec = importlib.util.spec_from_file_location("static_figures", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_svg_is_the_same_every_time(kind: str, static_figures: Any, tmp_path: Path) -> None:
+    figure = PLOTS[kind]()
+    paths = tmp_path / "1.svg", tmp_path / "2.svg"
+    for path in paths:
+        static_figures.save_svg(figure, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    text = paths[0].read_text(encoding="utf-8")
+    assert figure.layout.title.text in text and figure.layout.xaxis.title.text in text

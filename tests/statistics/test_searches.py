@@ -1,9 +1,10 @@
-"""``compare`` of tidy frames of searches."""
+"""``compare`` of searches: tidy frames, ``Search`` objects and the objects of frameworks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pandas as pd
 import pytest
 from effort import count_calls
 
-from automl_plugins.statistics import Comparison, compare
+from automl_plugins.records.search import Search, search_frame
+from automl_plugins.records.trial import Status, Trial
+from automl_plugins.statistics import Comparison, compare, reading
 
 NAN = math.nan
 
@@ -96,23 +99,6 @@ def test_the_best_column_comes_before_the_loss() -> None:
     assert without_loss.budgets[0].scores.loc["x", "A"] == pytest.approx(0.3)
 
 
-def test_the_mean_is_over_the_seeds() -> None:
-    frame = tidy(
-        {
-            ("x", "A", 0): [0.0],
-            ("x", "A", 1): [1.0],
-            ("x", "A", 2): [4.0],
-            ("x", "B", 0): [8.0],
-            ("x", "B", 1): [8.0],
-            ("x", "B", 2): [2.0],
-        }
-    )
-    comparison = compare(frame)
-    assert comparison.budgets[0].scores.loc["x"].to_dict() == pytest.approx(
-        {"A": 5 / 24, "B": 18 / 24}
-    )
-
-
 def test_order_of_seeds_cannot_part_methods_that_tie() -> None:
     values = np.random.default_rng(0).random((20, 7))
     orders = {"A": slice(None), "B": slice(None, None, -1)}
@@ -129,31 +115,26 @@ def test_order_of_seeds_cannot_part_methods_that_tie() -> None:
     assert pair["p_finner"] == 1.0
 
 
-def test_order_of_rows_does_not_matter() -> None:
-    frame = random_frame(6, 3, 2, 9)
-    one = compare(frame, budgets=[3, 9])
-    other = compare(frame.sample(frac=1.0, random_state=0), budgets=[9, 3])
-    for budget in (3, 9):
-        pd.testing.assert_series_equal(one.at(budget).ranks, other.at(budget).ranks)
-        pd.testing.assert_frame_equal(one.at(budget).pairs, other.at(budget).pairs)
-
-
-def test_agrees_with_a_loop_over_the_runs() -> None:
+@pytest.mark.parametrize("unit", ["trials", "seconds"])
+def test_agrees_with_a_loop_over_the_runs(unit: Any) -> None:
     frame = random_frame(4, 3, 2, 12)
-    scores = compare(frame, budgets=7).budgets[0].scores
-    for table, rows in frame.groupby("table"):
-        low, high = rows["loss"].min(), rows["loss"].max()
-        for method, mine in rows.groupby("method"):
-            best = [run[run["trial"] <= 7]["loss"].min() for _, run in mine.groupby("seed")]
-            expected = np.mean((np.array(best) - low) / (high - low))
-            assert scores.loc[str(table), str(method)] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("size", [1e-200, 1.0, 1e308])
-def test_losses_of_any_size(size: float) -> None:
-    frame = TWO_TABLES.assign(loss=(TWO_TABLES["loss"] / 10 - 0.5) * 2 * size)
-    expected = compare(TWO_TABLES, budgets=2).adtm.to_dict()
-    assert compare(frame, budgets=2).adtm.to_dict() == pytest.approx(expected)
+    frame.loc[::5, "loss"] = NAN
+    frame["seconds"] = frame["trial"] * 1.5
+    frame = frame[(frame["seed"] > 0) | (frame["trial"] < 9)]
+    comparison = compare(frame.sample(frac=1, random_state=0), budgets=[2, 7, 12], unit=unit)
+    for budget in (2, 7, 12):
+        for table, rows in frame.groupby("table"):
+            low, high = rows["loss"].min(), rows["loss"].max()
+            for method, mine in rows.groupby("method"):
+                runs = [
+                    run[run[unit.rstrip("s") if unit == "trials" else unit] <= budget]["loss"]
+                    for _, run in mine.groupby("seed")
+                ]
+                regret = [
+                    1.0 if run.isna().all() else (run.min() - low) / (high - low) for run in runs
+                ]
+                found = comparison.at(budget).scores.loc[str(table), str(method)]
+                assert found == pytest.approx(np.mean(regret))
 
 
 # Budgets
@@ -202,27 +183,6 @@ def test_illegal_budgets(budgets: Any) -> None:
         compare(TWO_TABLES, budgets=budgets)
 
 
-def test_seconds_need_a_budget() -> None:
-    with pytest.raises(ValueError, match="budgets must be given"):
-        compare(TWO_TABLES.assign(seconds=1.0), unit="seconds")
-
-
-def test_tables_without_seconds_are_named() -> None:
-    frame = TWO_TABLES.assign(seconds=1.0)
-    frame.loc[frame["table"] == "y", "seconds"] = NAN
-    frame.loc[0, "seconds"] = NAN
-    with pytest.raises(ValueError, match=r"no seconds on table x \(in 1 of 8 rows\), y \(in 8"):
-        compare(frame, budgets=1, unit="seconds")
-    with pytest.raises(ValueError, match="lacks: seconds"):
-        compare(TWO_TABLES, budgets=1, unit="seconds")
-
-
-def test_seconds_that_fall_are_refused() -> None:
-    frame = TWO_TABLES.assign(seconds=10.0 - TWO_TABLES["trial"])
-    with pytest.raises(ValueError, match=r"fall .* at table x, method A, seed 0, trial 2"):
-        compare(frame, budgets=1, unit="seconds")
-
-
 # Short runs and gaps
 
 
@@ -262,9 +222,6 @@ def test_short_runs_raise() -> None:
     compare(short_frame(), budgets=1, short_runs="raise")
     with pytest.raises(ValueError, match="At 3 trials: runs that end earlier: B 2"):
         compare(short_frame(), budgets=[1, 3], short_runs="raise")
-
-
-def test_only_short_runs_leave_nothing() -> None:
     with pytest.raises(ValueError, match=r"At 4 trials: No task .* A \(lacks 2 of 2\)"):
         compare(short_frame(), budgets=4, short_runs="leave_out")
 
@@ -290,12 +247,6 @@ def test_unequal_seeds_are_noted() -> None:
     assert not noted(compare(TWO_TABLES), "same seeds")
     shifted = TWO_TABLES.assign(seed=(TWO_TABLES["method"] == "A").astype(int))
     assert noted(compare(shifted), "not have the same seeds on 2 of 2 tasks")
-
-
-def test_one_task_of_searches() -> None:
-    comparison = compare(TWO_TABLES[TWO_TABLES["table"] == "x"])
-    assert noted(comparison, "one task only")
-    assert comparison.pairs["p_wilcoxon"].isna().all()
 
 
 # Losses that are missing
@@ -350,63 +301,6 @@ def test_tables_without_a_difference_are_noted() -> None:
     assert comparison.pairs["p_finner"].tolist() == [1.0]
 
 
-# Refusals
-
-
-def test_repeated_trials_are_refused() -> None:
-    frame = pd.concat([TWO_TABLES, TWO_TABLES.iloc[[2, 9]]])
-    with pytest.raises(
-        ValueError, match=r"2 rows repeat .* table x, method A, seed 0, trial 3; table"
-    ):
-        compare(frame)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"loss": "high"}, "not numeric: loss"),
-        ({"trial": "first"}, "not numeric: trial"),
-        ({"trial": 0}, "count finished evaluations from 1"),
-        ({"trial": NAN}, "count finished evaluations from 1"),
-        ({"seed": NAN}, "seed is empty in 16 rows"),
-        ({"table": None}, "table is empty in 16 rows"),
-    ],
-)
-def test_columns_without_sense_are_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compare(TWO_TABLES.assign(**change))
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (["seed"], "lacks: seed"),
-        (["trial", "loss"], "lacks: trial, one of regret, best and loss"),
-    ],
-)
-def test_missing_columns_are_named(columns: list[str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compare(TWO_TABLES.drop(columns=columns))
-
-
-def test_other_refusals() -> None:
-    with pytest.raises(ValueError, match="no rows"):
-        compare(TWO_TABLES.iloc[:0])
-    with pytest.raises(ValueError, match="leave out higher_is_better"):
-        compare(TWO_TABLES, higher_is_better=True)
-    with pytest.raises(ValueError, match="needs two methods, got A"):
-        compare(TWO_TABLES[TWO_TABLES["method"] == "A"])
-    with pytest.raises(ValueError, match="control 'C' is none of the methods: A, B"):
-        compare(TWO_TABLES, control="C")
-
-
-def test_no_table_is_gone_through_by_itself() -> None:
-    few, many = random_frame(60, 5, 1, 12), random_frame(600, 5, 1, 12)
-    compare(few, budgets=[6, 12])  # imports
-    least = count_calls(lambda: compare(few, budgets=[6, 12]))
-    assert count_calls(lambda: compare(many, budgets=[6, 12])) < 1.5 * least
-
-
 @pytest.mark.parametrize("budgets", [None, [2, 4]])
 def test_notes_are_those_of_shuffled_rows(budgets: Any) -> None:
     rows = [
@@ -422,3 +316,193 @@ def test_notes_are_those_of_shuffled_rows(budgets: Any) -> None:
     notes = compare(frame, budgets=budgets).notes
     for seed in range(3):
         assert compare(frame.sample(frac=1, random_state=seed), budgets=budgets).notes == notes
+
+
+# Refusals
+
+
+SECONDS = TWO_TABLES["trial"] * 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": "high"}, "not numeric: loss"),
+        ({"trial": "first"}, "not numeric: trial"),
+        ({"trial": 0}, "count finished evaluations from 1"),
+        ({"trial": NAN}, "count finished evaluations from 1"),
+        ({"trial": 3}, r"12 rows repeat .* table x, method A, seed 0, trial 3; table"),
+        ({"seed": NAN}, "seed is empty in 16 rows"),
+        ({"table": None}, "table is empty in 16 rows"),
+        (
+            {"seconds": SECONDS.where(TWO_TABLES["table"] == "x").where(SECONDS.index > 0)},
+            r"no seconds on table x \(in 1 of 8 rows\), y \(in 8",
+        ),
+        ({"seconds": -SECONDS}, r"fall .* at table x, method A, seed 0, trial 2"),
+    ],
+)
+def test_columns_without_sense_are_refused(change: dict[str, Any], message: str) -> None:
+    unit: Any = "seconds" if "seconds" in change else "trials"
+    with pytest.raises(ValueError, match=message):
+        compare(TWO_TABLES.assign(**change), budgets=1, unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (TWO_TABLES.drop(columns="seed"), {}, "lacks: seed"),
+        (
+            TWO_TABLES.drop(columns=["trial", "loss"]),
+            {},
+            "lacks: trial, one of regret, best and loss",
+        ),
+        (TWO_TABLES, {"budgets": 1, "unit": "seconds"}, "lacks: seconds"),
+        (TWO_TABLES.assign(seconds=1.0), {"unit": "seconds"}, "budgets must be given"),
+        (TWO_TABLES.iloc[:0], {}, "no rows"),
+        (TWO_TABLES, {"higher_is_better": True}, "leave out higher_is_better"),
+        (TWO_TABLES[TWO_TABLES["method"] == "A"], {}, "needs two methods, got A"),
+        (TWO_TABLES, {"control": "C"}, "control 'C' is none of the methods: A, B"),
+    ],
+)
+def test_frames_and_options_that_do_not_fit(
+    frame: pd.DataFrame, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare(frame, **options)
+
+
+def test_no_table_is_gone_through_by_itself() -> None:
+    few, many = random_frame(60, 5, 1, 12), random_frame(600, 5, 1, 12)
+    compare(few, budgets=[6, 12])  # imports
+    least = count_calls(lambda: compare(few, budgets=[6, 12]))
+    assert count_calls(lambda: compare(many, budgets=[6, 12])) < 1.5 * least
+
+
+# Searches and the objects of frameworks
+
+
+def search(table: str, method: str, losses: Sequence[float], seed: int = 0) -> Search:
+    trials = [Trial({"x": loss}, Status.COMPLETE, loss) for loss in losses]
+    return Search(table, method, seed, trials)
+
+
+SEARCHES = [
+    search("t0", "A", [3.0, 1.0]),
+    search("t0", "B", [5.0, 2.0]),
+    search("t1", "A", [0.5, 0.25]),
+    search("t1", "B", [1.0, 0.0]),
+]
+
+
+def assert_same(one: Comparison, other: Comparison) -> None:
+    pd.testing.assert_frame_equal(one.budgets[0].scores, other.budgets[0].scores)
+    pd.testing.assert_frame_equal(one.pairs, other.pairs)
+
+
+def test_a_sequence_of_searches_is_their_frame() -> None:
+    expected = compare(search_frame(SEARCHES))
+    assert_same(compare(SEARCHES), expected)
+    assert_same(compare(iter(SEARCHES)), expected)
+    assert compare(SEARCHES).notes == expected.notes
+
+
+def test_a_mapping_names_searches() -> None:
+    nameless = [replace(s, table="", method="") for s in SEARCHES]
+    keys = [(s.table, s.method) for s in SEARCHES]
+    assert_same(compare(dict(zip(keys, nameless, strict=True))), compare(SEARCHES))
+    seeded = {(*key, 7): s for key, s in zip(keys, nameless, strict=True)}
+    assert_same(compare(seeded), compare(SEARCHES))
+
+
+def test_searches_without_seeds_are_numbered() -> None:
+    twice = [*SEARCHES, search("t0", "A", [9.0, 9.0])]
+    with pytest.raises(ValueError, match=r"same task, method and seed: t0, A, seed 0\. Name"):
+        compare(twice)
+    comparison = compare(twice, label=lambda s: (s.table, s.method))
+    numbered = compare([*SEARCHES, search("t0", "A", [9.0, 9.0], seed=1)])
+    assert_same(comparison, numbered)
+    assert noted(comparison, "Without seeds, so numbered in the order given: A on t0 (2).")
+    assert not noted(compare(SEARCHES, label=lambda s: (s.table, s.method)), "Without seeds")
+
+
+def test_what_readers_left_out_is_noted_once() -> None:
+    sentence = "1 running trial."
+    searches = [replace(s, left_out=(sentence,)) for s in SEARCHES[:2]] + SEARCHES[2:]
+    comparison = compare(searches)
+    assert f"t0, A, seed 0; t0, B, seed 0: {sentence}" in comparison.notes
+
+
+def test_a_search_without_trials_is_noted() -> None:
+    comparison = compare([*SEARCHES, search("t0", "A", [], seed=1)])
+    assert_same(comparison, compare(SEARCHES))
+    assert noted(comparison, "no finished trial: t0, A, seed 1.")
+    gap = compare([*SEARCHES[:3], search("t1", "B", [])])
+    assert noted(gap, "no finished trial: t1, B, seed 0.")
+    assert noted(gap, "no run of B: t1.")
+
+
+def test_failed_and_pruned_trials_are_not_dropped() -> None:
+    failed = Trial({}, Status.FAILED, math.nan)
+    pruned = Trial({}, Status.PRUNED, -5.0)
+    first = replace(SEARCHES[0], trials=[failed, pruned, *SEARCHES[0].trials])
+    comparison = compare([first, *SEARCHES[1:]], budgets=[2, 4])
+    assert comparison.at(2).scores.loc["t0", "A"] == 1.0
+    assert comparison.at(4).scores.loc["t0", "A"] == 0.0
+    assert noted(comparison, "2 of 10 evaluations have no complete and finite loss (A 2)")
+
+
+@pytest.mark.parametrize("searches", [[], [search("t", "A", [])]])
+def test_no_trials_at_all(searches: list[Search]) -> None:
+    with pytest.raises(ValueError, match="no searches with finished trials"):
+        compare(searches)
+
+
+def test_illegal_labels() -> None:
+    with pytest.raises(ValueError, match=r"A label is \(task, method\) .* got 't0'"):
+        compare(SEARCHES, label=lambda s: s.table)
+    with pytest.raises(ValueError, match="A label is"):
+        compare({("t0",): SEARCHES[0]})
+    with pytest.raises(ValueError, match="a mapping has names already"):
+        compare({("t0", "A"): SEARCHES[0]}, label=lambda s: ("t0", "A"))
+
+
+@dataclass
+class Study:
+    """What only an adapter can read."""
+
+    name: str
+    losses: Sequence[float]
+
+
+def searches_of(
+    thing: Any, table: str | None = None, method: str | None = None, seed: int | None = None
+) -> list[Search]:
+    own_table, own_method = thing.name.split("/")
+    return [search(table or own_table, method or own_method, thing.losses, seed or 0)]
+
+
+STUDIES = [Study(f"{s.table}/{s.method}", [t.loss for t in s.trials]) for s in SEARCHES]
+
+
+def test_studies_are_read_by_their_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "searches_of", searches_of)
+    expected = compare(SEARCHES)
+    assert_same(compare(STUDIES), expected)
+    keys = [(s.table, s.method) for s in SEARCHES]
+    assert_same(compare(dict(zip(keys, STUDIES, strict=True))), expected)
+    assert_same(compare([*SEARCHES[:2], *STUDIES[2:]]), expected)
+
+
+def test_studies_get_the_labels_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "searches_of", searches_of)
+    comparison = compare(STUDIES, label=lambda study: (study.name[:2], f"my {study.name[3:]}", 3))
+    assert comparison.methods == ("my A", "my B")
+    assert list(comparison.budgets[0].scores.index) == ["t0", "t1"]
+    repeated = compare([*STUDIES, *STUDIES], label=lambda s: tuple(s.name.split("/")))
+    assert noted(repeated, "Without seeds", "A on t0 (2), B on t0 (2), A on t1 (2)")
+
+
+def test_an_unknown_object_is_refused() -> None:
+    for data in (object(), [object()], 5):
+        with pytest.raises(TypeError, match="Cannot read the searches"):
+            compare(data)  # type: ignore[arg-type]

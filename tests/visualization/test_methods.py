@@ -1,9 +1,7 @@
+"""Plots that compare methods: regret and ranks over a search, and the rank diagram."""
+
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -59,7 +57,7 @@ def ends(figure: Any, name: str) -> tuple[Any, Any]:
     return lower[::-1], upper
 
 
-# --- regret --------------------------------------------------------------------------------
+# Curves
 
 
 @pytest.mark.parametrize("method", ["a", "b"])
@@ -69,40 +67,6 @@ def test_regret_is_the_mean_over_tables_of_the_means_over_seeds(method: str) -> 
     assert list(line(figure, method).x) == [1, 2, 3]
     np.testing.assert_allclose(line(figure, method).y, SEED_MEANS[method].mean(axis=0))
     assert figure.layout.yaxis.type == "log" and figure.layout.xaxis.type == "linear"
-
-
-def test_uneven_numbers_of_seeds_do_not_weigh_a_table() -> None:
-    extra = frame({("t1", "a", 2): [0.625, 0.5, 0.125]})  # the mean of the other two
-    figure = plot_regret(pd.concat([RUNS, extra], ignore_index=True))
-    np.testing.assert_allclose(line(figure, "a").y, SEED_MEANS["a"].mean(axis=0))
-
-
-def test_order_of_rows_is_irrelevant() -> None:
-    shuffled = RUNS.sample(frac=1, random_state=0)
-    figure = plot_regret(shuffled, methods=["a", "b"])
-    for method in "ab":
-        assert np.array_equal(line(figure, method).y, line(plot_regret(RUNS), method).y)
-
-
-def test_run_that_ends_early_carries_its_last_regret_on() -> None:
-    figure = plot_regret(frame(REGRETS | {("t1", "a", 0): [0.75]}))
-    assert list(line(figure, "a").x) == [1, 2, 3]
-    np.testing.assert_allclose(line(figure, "a").y, [0.7625, (0.625 + 0.8) / 2, (0.375 + 0.6) / 2])
-
-
-def test_missing_regret_counts_as_one_before_and_changes_nothing_after() -> None:
-    nan = float("nan")
-    runs = frame({("t", "a", 0): [nan, 0.5, nan], ("t", "b", 0): [0.4, 0.4, 0.4]})
-    assert list(line(plot_regret(runs), "a").y) == [1.0, 0.5, 0.5]
-
-
-def test_without_a_regret_it_is_computed_from_losses_of_all_methods() -> None:
-    runs = frame({("t", "a", 0): [6.0, 4.0], ("t", "b", 0): [10.0, 2.0]})
-    runs = runs.rename(columns={"regret": "loss"})
-    runs["best"] = runs.groupby("method")["loss"].cummin()
-    np.testing.assert_allclose(line(plot_regret(runs), "a").y, [0.5, 0.25])
-    # the scale does not depend on what is shown
-    np.testing.assert_allclose(line(plot_regret(runs, methods=["a"]), "a").y, [0.5, 0.25])
 
 
 def test_seconds_are_steps_on_a_common_logarithmic_grid() -> None:
@@ -124,9 +88,6 @@ def test_many_trials_are_thinned_out_with_both_ends_kept() -> None:
     x = np.asarray(line(figure, "a").x)
     assert (x[0], x[-1], len(x)) == (1, 2500, 1000)
     np.testing.assert_allclose(line(figure, "a").y, 1 - 0.9 * (x - 1) / 2499)
-
-
-# --- bands and axes ------------------------------------------------------------------------
 
 
 def test_confidence_band_is_196_standard_errors_over_tables() -> None:
@@ -151,12 +112,6 @@ def test_no_band_on_request_and_for_one_table() -> None:
     assert one.layout.title.subtitle.text == "1 table"
 
 
-def test_band_has_no_legend_entry_and_goes_with_its_line() -> None:
-    for trace in plot_regret(RUNS).data:
-        assert trace.legendgroup == trace.name
-        assert trace.showlegend == (trace.fill is None)
-
-
 def test_bands_on_a_logarithmic_axis_end_at_its_lower_end() -> None:
     figure = plot_regret(RUNS)
     low, high = figure.layout.yaxis.range
@@ -179,10 +134,9 @@ def test_colours_follow_the_first_appearance_or_the_given_order() -> None:
 
 
 def test_colours_repeat_with_another_dash() -> None:
-    runs = frame({("t", f"m{i}", 0): [0.5, 0.4] for i in range(12)})
-    figure = plot_regret(runs)
-    styles = {(t.line.color, t.line.dash) for t in figure.data}
-    assert len(styles) == 12
+    figure = plot_regret(frame({("t", f"m{i}", 0): [0.5] for i in range(12)}))
+    assert len({(t.line.color, t.line.dash) for t in figure.data}) == 12
+    assert {t.mode for t in figure.data} == {"markers"}  # one point makes no line
 
 
 def test_tables_without_all_methods_are_left_out_and_counted() -> None:
@@ -191,9 +145,6 @@ def test_tables_without_all_methods_are_left_out_and_counted() -> None:
     np.testing.assert_allclose(line(figure, "a").y, SEED_MEANS["a"].mean(axis=0))
     assert "2 of 3 tables" in figure.layout.title.subtitle.text
     assert "3 tables" in plot_regret(runs, methods=["a"]).layout.title.subtitle.text
-
-
-# --- ranks ---------------------------------------------------------------------------------
 
 
 def test_ranks_with_ties() -> None:
@@ -206,16 +157,7 @@ def test_ranks_with_ties() -> None:
     np.testing.assert_allclose(upper, [1.875, 1.875, 1.75])
 
 
-def test_order_of_seeds_cannot_part_methods_that_tie() -> None:
-    values = [0.1, 0.2, 0.3, 0.7, 0.11, 0.13]
-    runs = {("t", "a", i): [v] for i, v in enumerate(values)}
-    runs |= {("t", "b", i): [v] for i, v in enumerate(values[::-1])}
-    figure = plot_ranks(frame(runs))
-    assert line(figure, "a").y[0] == line(figure, "b").y[0] == 1.5
-    assert line(figure, "a").mode == "markers"  # one point makes no line
-
-
-def test_ranks_are_those_of_compare() -> None:
+def test_curves_are_those_of_compare() -> None:
     rng = np.random.default_rng(0)
     runs = frame(
         {
@@ -225,14 +167,12 @@ def test_ranks_are_those_of_compare() -> None:
             for s in range(3)
         }
     )
-    figure = plot_ranks(runs)
     comparison = compare(runs, budgets=range(1, 9))
     for method in "abcd":
-        expected = [b.ranks[method] for b in comparison.budgets]
-        np.testing.assert_allclose(line(figure, method).y, expected)
-
-
-# --- bad input -----------------------------------------------------------------------------
+        ranks = [b.ranks[method] for b in comparison.budgets]
+        np.testing.assert_allclose(line(plot_ranks(runs), method).y, ranks)
+        means = [b.scores[method].mean() for b in comparison.budgets]
+        np.testing.assert_allclose(line(plot_regret(runs), method).y, means)
 
 
 @pytest.mark.parametrize("plot", [plot_regret, plot_ranks])
@@ -243,9 +183,6 @@ def test_ranks_are_those_of_compare() -> None:
         (RUNS, {"band": "sd"}, "band must be one of 'ci', 'quartiles', got 'sd'"),
         (RUNS, {"methods": ["a", "c"]}, "No runs of c; there are runs of a, b"),
         (RUNS, {"methods": []}, "methods is empty; there are runs of a, b"),
-        (RUNS.drop(columns=["seed", "regret"]), {}, "seed, one of regret, best and loss"),
-        (RUNS.drop(columns="seconds"), {"unit": "seconds"}, "lacks: seconds"),
-        (RUNS.assign(seconds=np.nan), {"unit": "seconds"}, "no seconds on table t1"),
         (RUNS.assign(seconds=0.0), {"unit": "seconds"}, "above 0 somewhere"),
         (ENDLESS, {"unit": "seconds"}, "must be finite"),
         (RUNS.iloc[:0], {}, "no rows"),
@@ -259,7 +196,7 @@ def test_bad_input_of_curves(
         plot(runs, **options)
 
 
-# --- rank diagram --------------------------------------------------------------------------
+# Rank diagram
 
 
 def comparison_of(
@@ -338,41 +275,3 @@ def test_diagram_of_a_wide_frame_and_of_one_task() -> None:
     one = plot_rank_diagram(compare(wide.iloc[:1]))
     assert one.layout.title.subtitle.text == "one task only: nothing could be tested"
     assert groups(one) == []
-
-
-# --- plotly missing, static figures --------------------------------------------------------
-
-
-def test_missing_plotly_gives_one_helpful_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [n for n in sys.modules if n.partition(".")[0] == "plotly"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install automl_plugins\[plot\]"):
-        plot_regret(RUNS)
-
-
-@pytest.fixture(scope="module")
-def static_figures() -> ModuleType:
-    pytest.importorskip("matplotlib")
-    path = Path(__file__).resolve().parents[2] / "examples" / "benchmarks" / "static_figures.py"
-    spec = importlib.util.spec_from_file_location("static_figures", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("kind", ["regret", "seconds", "ranks", "diagram"])
-def test_svg_is_the_same_every_time(kind: str, static_figures: ModuleType, tmp_path: Path) -> None:
-    figure = {
-        "regret": lambda: plot_regret(RUNS),
-        "seconds": lambda: plot_regret(RUNS, unit="seconds", band="quartiles"),
-        "ranks": lambda: plot_ranks(RUNS, band=None),
-        "diagram": lambda: plot_rank_diagram(compare(RUNS, budgets=3)),
-    }[kind]()
-    paths = tmp_path / "1.svg", tmp_path / "2.svg"
-    for path in paths:
-        static_figures.save_svg(figure, path)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    text = paths[0].read_text(encoding="utf-8")
-    assert figure.layout.title.text in text and figure.layout.xaxis.title.text in text
