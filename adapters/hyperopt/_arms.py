@@ -24,7 +24,7 @@ from hyperopt.base import trials_from_docs
 from automl_plugins.bandits.model_weights import model_weights, weights_from_numbers
 from automl_plugins.spaces.cells import partition
 from automl_plugins.spaces.restriction import Domain as Domain_
-from automl_plugins.spaces.restriction import Range, domain_of, restricted
+from automl_plugins.spaces.restriction import Range, domain_of, holds, restricted
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -271,11 +271,10 @@ def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
         ValueError: If there is no such choice.
     """
     choice, space = root_choice(known, label), _possible(known)
-    left = domain_of(space[choice])
-    arms, never = [], []
+    left, arms, never = domain_of(space[choice]), [], []
     for index, option in enumerate(known.options[choice]):
         name = option_names(known, choice)[index]
-        if isinstance(left, tuple) and option in left:
+        if holds(left, option):
             arms.append((name, {choice: (index,)}, restricted(space, {choice: (option,)})))
         else:
             never.append(name)
@@ -337,7 +336,8 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
     """A part of the values of a hyperparameter, as Hyperopt draws them."""
     if label in known.options:
         assert isinstance(domain, tuple)
-        return tuple(known.options[label].index(option) for option in domain)
+        options = known.options[label]
+        return tuple(i for i, option in enumerate(options) if holds(domain, option))
     whole = domain_of(space[label])
     if isinstance(domain, tuple):  # multiples of q
         assert isinstance(whole, tuple)

@@ -27,7 +27,7 @@ from ConfigSpace.hyperparameters import (
 )
 from scipy.stats import beta, truncnorm
 
-from automl_plugins.spaces.restriction import Domain, Range, activity, domain_of, restricted
+from automl_plugins.spaces.restriction import Domain, Range, activity, domain_of, holds, restricted
 
 _PLACES = 13  # decimal places to which ConfigSpace rounds bounds
 
@@ -49,7 +49,7 @@ class Cell:
     def contains(self, configuration: Mapping[str, Any]) -> bool:
         """Whether a configuration of the whole space, of any kind with values, lies in it."""
         return all(
-            name in configuration and configuration[name] in domain
+            name in configuration and holds(domain, configuration[name])
             for name, domain in self.domains.items()
         )
 

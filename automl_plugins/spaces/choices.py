@@ -8,7 +8,7 @@ there twice is found at its first place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 from ConfigSpace.hyperparameters.hp_components import TransformerSeq
+from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces import ranges
 from automl_plugins.spaces.values import are_identical, index_of, plain
@@ -30,27 +31,40 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def categorical(
-    name: str, choices: Sequence[Any], *, weights: Sequence[float] | None = None
+    name: str,
+    choices: Sequence[Any],
+    *,
+    weights: Sequence[float] | None = None,
+    default: Any = NotSet,
+    meta: Mapping[Hashable, Any] | None = None,
 ) -> CategoricalHyperparameter:
     """An unordered choice; ConfigSpace's own class where it is exact."""
     try:
-        found = CategoricalHyperparameter(name, list(choices), weights=weights)
+        found = CategoricalHyperparameter(
+            name, list(choices), default_value=default, weights=weights, meta=meta
+        )
         if _is_kept(found, choices):
             return found
     except (TypeError, ValueError):  # 1 beside True, a default of NaN
         pass
-    return ExactCategorical(name, choices, weights=weights)
+    return ExactCategorical(name, choices, weights=weights, default=default, meta=meta)
 
 
-def ordinal(name: str, values: Sequence[Any]) -> OrdinalHyperparameter:
+def ordinal(
+    name: str,
+    values: Sequence[Any],
+    *,
+    default: Any = NotSet,
+    meta: Mapping[Hashable, Any] | None = None,
+) -> OrdinalHyperparameter:
     """An ordered choice; ConfigSpace's own class where it is exact."""
     try:
-        found = OrdinalHyperparameter(name, list(values))
+        found = OrdinalHyperparameter(name, list(values), default_value=default, meta=meta)
         if _is_kept(found, values):
             return found
     except (TypeError, ValueError):
         pass
-    return ExactOrdinal(name, values)
+    return ExactOrdinal(name, values, default=default, meta=meta)
 
 
 def _is_kept(hyperparameter: Any, choices: Sequence[Any]) -> bool:
@@ -141,18 +155,44 @@ class ExactCategorical(_Exact, CategoricalHyperparameter):
     """An unordered choice among any values, see ``categorical``."""
 
     def __init__(
-        self, name: str, choices: Sequence[Any], *, weights: Sequence[float] | None = None
+        self,
+        name: str,
+        choices: Sequence[Any],
+        *,
+        weights: Sequence[float] | None = None,
+        default: Any = NotSet,
+        meta: Mapping[Hashable, Any] | None = None,
     ) -> None:
-        CategoricalHyperparameter.__init__(self, name, range(len(choices)), weights=weights)
+        CategoricalHyperparameter.__init__(
+            self,
+            name,
+            range(len(choices)),
+            default_value=_place(choices, default),
+            weights=weights,
+            meta=meta,
+        )
         self.choices = self._adopt(choices)
 
 
 class ExactOrdinal(_Exact, OrdinalHyperparameter):
     """An ordered choice among any values, see ``ordinal``."""
 
-    def __init__(self, name: str, values: Sequence[Any]) -> None:
-        OrdinalHyperparameter.__init__(self, name, range(len(values)))
+    def __init__(
+        self,
+        name: str,
+        values: Sequence[Any],
+        *,
+        default: Any = NotSet,
+        meta: Mapping[Hashable, Any] | None = None,
+    ) -> None:
+        OrdinalHyperparameter.__init__(
+            self, name, range(len(values)), default_value=_place(values, default), meta=meta
+        )
         self.sequence = self._adopt(values)
+
+
+def _place(choices: Sequence[Any], default: Any) -> Any:
+    return default if default is NotSet else index_of(choices, default)
 
 
 class ExactIn(InCondition):

@@ -52,7 +52,9 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.types import NotSet
 
+from automl_plugins.spaces.choices import categorical, one_of, ordinal
 from automl_plugins.spaces.conditions import at_least, sound
+from automl_plugins.spaces.values import index_of, same
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -81,6 +83,11 @@ class Range:
 Domain = Range | tuple[Any, ...]  # categories and ordinals have tuples
 # True: always active. A condition on one parent, or "and" / "or" of several such.
 Active = bool | Condition | tuple[Literal["and", "or"], tuple[Any, ...]]
+
+
+def holds(domain: Domain, value: Any) -> bool:
+    """Whether a value lies in a domain; True is not the category 1."""
+    return value in domain if isinstance(domain, Range) else index_of(domain, value) is not None
 
 
 def domain_of(hp: Hyperparameter[Any, Any]) -> Domain:
@@ -251,7 +258,7 @@ def _condition(
     assert isinstance(when, Condition)
     parent = hps[when.parent.name]
     if isinstance(when, InCondition):
-        return InCondition(child, parent, [v for v in when.values if parent.legal_value(v)])
+        return one_of(child, parent, [v for v in when.values if parent.legal_value(v)])
     if isinstance(when, NotEqualsCondition) and active[parent.name] is not True:
         return _other(when.value, child, parent)
     return type(when)(child, parent, when.value)
@@ -263,7 +270,7 @@ def _other(
     """That the parent has another value; ConfigSpace's "not equal" holds for inactive ones too."""
     domain = domain_of(parent)
     if isinstance(domain, tuple):
-        return InCondition(child, parent, [v for v in domain if v != value])
+        return one_of(child, parent, [v for v in domain if not same(v, value)])
     sides: list[Condition] = []
     if value > domain.low:
         sides.append(LessThanCondition(child, parent, value))
@@ -349,19 +356,18 @@ def narrowed(
     domain = whole if domain is None else domain
     if isinstance(hp, Constant) or (domain == whole and default is NotSet):
         return hp
-    if default is NotSet and hp.default_value in domain:
+    if default is NotSet and holds(domain, hp.default_value):
         default = hp.default_value
     if isinstance(domain, Range):
         return _narrowed_number(hp, domain, default, keep=domain == whole)
     if isinstance(hp, OrdinalHyperparameter):
-        return OrdinalHyperparameter(hp.name, domain, default_value=default, meta=hp.meta)
+        return ordinal(hp.name, domain, default=default, meta=hp.meta)
     assert isinstance(hp, CategoricalHyperparameter)
-    weights = hp.weights and [hp.weights[hp.choices.index(value)] for value in domain]
+    places = [index_of(hp.choices, value) for value in domain]
+    weights = hp.weights and [hp.weights[i] for i in places if i is not None]
     if weights and not any(weights):
         weights = None  # what is never drawn has no other distribution
-    return CategoricalHyperparameter(
-        hp.name, domain, default_value=default, weights=weights, meta=hp.meta
-    )
+    return categorical(hp.name, domain, weights=weights, default=default, meta=hp.meta)
 
 
 def _narrowed_number(

@@ -58,7 +58,9 @@ from automl_plugins.spaces.cells import (
     split_integers,
     split_interval,
 )
+from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.restriction import Range, restricted
+from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
 Value = dict[str, Any]
@@ -616,3 +618,18 @@ def test_never_more_arms_than_the_cap(space: ConfigurationSpace, k: int, cap: in
         return
     assert 1 <= len(cells) <= cap
     assert len(set(names(cells))) == len(cells)
+
+
+def test_choices_that_are_equal_to_python_lie_in_cells_of_their_own() -> None:
+    space = ConfigurationSpace()
+    choice = categorical("c", [1, True, math.nan, "a"], weights=[4, 3, 2, 1])
+    child = UniformFloatHyperparameter("x", 0.0, 1.0)
+    space.add(choice, child, one_of(child, choice, [True, "a"]))
+    cells = partition(space, 4, parameters=["c"])
+    assert [cells.index_of({"c": value}) for value in (1, True, math.nan, "a")] == [0, 1, 2, 3]
+    assert [list(cell.space) for cell in cells] == [["c"], ["c", "x"], ["c"], ["c", "x"]]
+    left = restricted(space, {"c": (True, math.nan)})
+    assert left is not None
+    assert to_values(left, np.array([[0.0, 0.5], [1.0, math.nan]]))[0] == {"c": True, "x": 0.5}
+    probabilities: Any = left["c"].probabilities  # type: ignore[attr-defined]
+    assert probabilities.tolist() == pytest.approx([0.6, 0.4])

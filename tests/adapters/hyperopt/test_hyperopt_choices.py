@@ -18,8 +18,9 @@ from automl_plugins.adapters.hyperopt import (
     tst,
     weighted,
 )
+from automl_plugins.adapters.hyperopt._arms import arms_of
 from automl_plugins.adapters.hyperopt.space import translate
-from hyperopt import Trials, fmin, hp, rand
+from hyperopt import Domain, Trials, fmin, hp, rand
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -158,3 +159,14 @@ def test_a_value_that_is_no_option_is_refused() -> None:
     assert space.labels({"b": "true"}) == {"b": 0}  # as files have it
     with pytest.raises(ValueError, match="1 is no option of 'b'; its options are called True"):
         space.labels({"b": 1})
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_options_are_arms_and_parts_of_cells(name: str) -> None:
+    n = len(KNOWN[name])
+    domain = Domain(None, hp.choice("c", KNOWN[name]), pass_expr_memo_ctrl=False)
+    options, cells = arms_of(domain), arms_of(domain, split=2)
+    assert [options.arms.find({"c": i}) for i in range(n)] == [*range(n)]
+    assert [options.grid(i) for i in range(n)] == [[{"c": i}] for i in range(n)]
+    listed = [values["c"] for i in range(2) for values in cells.grid(i) or ()]
+    assert listed == [*range(n)]
