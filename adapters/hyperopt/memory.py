@@ -28,7 +28,7 @@ from hyperopt.base import JOB_STATE_CANCEL
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.recorder import Recorder, WritableStore, search_name
+from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds
@@ -285,11 +285,8 @@ def record(
         tags: What else is known of the task.
 
     Raises:
-        StoreError: If the store cannot be opened.
-        TypeError: For an objective that cannot be called, a store that is none, meta-features
-            that are no numbers, tags that are no text.
-        ValueError: For an infinite meta-feature, an address that is none, or a space that cannot
-            be translated.
+        StoreError, TypeError, ValueError: As ``Recorder``; for an objective that cannot be called,
+            or a space that cannot be translated.
 
     Example::
 
@@ -303,7 +300,7 @@ def record(
     return RecordedObjective(objective, recorder, None if space is None else read_space(space))
 
 
-class RecordedObjective:
+class RecordedObjective(SearchRecorder):
     """An objective that is recorded, see ``record``.
 
     Args:
@@ -325,16 +322,6 @@ class RecordedObjective:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_found": None}
-
-    @property
-    def n_recorded(self) -> int:
-        """Trials that were written and not there before."""
-        return self.recorder.n_recorded
-
-    @property
-    def n_lost(self) -> int:
-        """Trials that could not be written."""
-        return self.recorder.n_lost
 
     def __call__(self, expr: Any, memo: Mapping[Any, Any], ctrl: Any) -> Any:
         """Evaluate the user's objective as Hyperopt would, and record what it came to."""

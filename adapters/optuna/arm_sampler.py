@@ -74,8 +74,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         reward_range: Values of the objective that are worth 0 and 1, in either order; None
             follows the trials, see ``automl_plugins.bandits.records``. Infeasible trials are
             worth 0.
-        cost: Where the seconds of a trial come from: None or ``"duration"`` (less the sampler's
-            own time), the name of a user attribute, or a function of the finished trial.
+        cost: Where the seconds of a trial come from, see ``SurrogateSampler``.
         seed: Non-negative integer; None draws one and logs it.
 
     Raises:

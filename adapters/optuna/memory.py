@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import optuna
@@ -20,10 +20,10 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.meta.alignment import Missing, OutOfRange
+from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.recorder import Recorder, WritableStore
+from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, Trial
@@ -164,9 +164,7 @@ def meta_dataset_from_studies(
     *,
     meta_features: Mapping[str, Mapping[str, float]] | None = None,
     tags: Mapping[str, Mapping[str, str]] | None = None,
-    out_of_range: OutOfRange = "clip",
-    missing: Missing = "impute",
-    defaults: Mapping[str, Any] | None = None,
+    **options: Unpack[AlignOptions],
 ) -> MetaDataset:
     """The trials of studies as the memory that initial designs and meta-models read.
 
@@ -178,9 +176,7 @@ def meta_dataset_from_studies(
         space: The search space; None takes the union of those of the studies.
         meta_features: Properties of the data by name of the task.
         tags: What else is known, by name of the task.
-        out_of_range: ``"clip"`` or ``"drop"`` numbers outside their range.
-        missing: ``"impute"`` or ``"drop"`` runs without a value for an active hyperparameter.
-        defaults: Values to impute by name; others have the default of the space.
+        **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
 
     Raises:
         ValueError: For a study of several objectives, without any trial, or if no study shares a
@@ -196,9 +192,7 @@ def meta_dataset_from_studies(
         space,
         meta_features=meta_features,
         tags=tags,
-        out_of_range=out_of_range,
-        missing=missing,
-        defaults=defaults,
+        **options,
     )
 
 
@@ -342,10 +336,7 @@ def record(
         tags: What else is known of the task.
 
     Raises:
-        StoreError: If the store cannot be opened.
-        TypeError: For a store that is none, meta-features that are no numbers, tags that are no
-            text.
-        ValueError: For an infinite meta-feature, or an address that is none.
+        StoreError, TypeError, ValueError: As ``Recorder``.
 
     Example::
 
@@ -354,7 +345,7 @@ def record(
     return StudyRecorder(Recorder(store, task=task, meta_features=meta_features, tags=tags))
 
 
-class StudyRecorder:
+class StudyRecorder(SearchRecorder):
     """A callback for ``study.optimize``, see ``record``.
 
     Args:
@@ -364,16 +355,6 @@ class StudyRecorder:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self._spaces: dict[str, _KnownSpace] = {}  # by study: a cache
-
-    @property
-    def n_recorded(self) -> int:
-        """Trials that were written and not there before."""
-        return self.recorder.n_recorded
-
-    @property
-    def n_lost(self) -> int:
-        """Trials that could not be written."""
-        return self.recorder.n_lost
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Write a finished trial; one that is not finished is left alone."""

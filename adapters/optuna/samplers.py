@@ -68,8 +68,9 @@ class SurrogateSampler(ProposerSampler):
             independently.
         failed_trials: ``"avoid"`` weighs proposals by a learnt probability of success,
             ``"ignore"`` does not.
-        cost: Where the seconds of a trial come from: ``"duration"`` (less the sampler's own
-            time), the name of a user attribute, or a function of the finished trial. None means
+        cost: Where the seconds of a trial come from: ``"duration"`` (the user attribute
+            ``"seconds"`` where there is one, else the duration less the sampler's own time), the
+            name of another user attribute, or a function of the finished trial. None means
             duration where costs are needed.
         seed: Non-negative integer; None draws one and logs it.
 

@@ -22,7 +22,7 @@ from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.encoding import digest, encode, plain_configuration
-from automl_plugins.meta.recorder import Recorder, WritableStore, search_name
+from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status
@@ -256,7 +256,7 @@ def is_space(thing: Any) -> bool:
 # --- recording while a facade continues -----------------------------------------------------
 
 
-class RecordCallback(Callback):
+class RecordCallback(SearchRecorder, Callback):
     """A callback that writes finished trials to a store: those that succeed, and those that fail.
 
     A trial is known by the name of its scenario, its configuration, seed, budget and end, so it is
@@ -274,10 +274,7 @@ class RecordCallback(Callback):
         tags: What else is known of the task.
 
     Raises:
-        StoreError: If the store cannot be opened.
-        TypeError: For a store that is none, meta-features that are no numbers, tags that are no
-            text.
-        ValueError: For an infinite meta-feature, or an address that is none.
+        StoreError, TypeError, ValueError: As ``Recorder``.
 
     Example::
 
@@ -293,16 +290,6 @@ class RecordCallback(Callback):
     ) -> None:
         super().__init__()
         self.recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
-
-    @property
-    def n_recorded(self) -> int:
-        """Trials that were written and not there before."""
-        return self.recorder.n_recorded
-
-    @property
-    def n_lost(self) -> int:
-        """Trials that could not be written."""
-        return self.recorder.n_lost
 
     def on_start(self, smbo: SMBO) -> None:
         """Refuse what could not be recorded, before ``optimize`` begins.

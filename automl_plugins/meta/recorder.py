@@ -116,6 +116,26 @@ class Recorder:
         return new
 
 
+class SearchRecorder:
+    """What the recorders of all frameworks show: a part of one, or of an objective.
+
+    Attributes:
+        recorder: Writes to the store.
+    """
+
+    recorder: Recorder
+
+    @property
+    def n_recorded(self) -> int:
+        """Trials that were written and not there before."""
+        return self.recorder.n_recorded
+
+    @property
+    def n_lost(self) -> int:
+        """Trials that could not be written."""
+        return self.recorder.n_lost
+
+
 def search_name(kind: str, space: ConfigurationSpace, seed: int | None = None) -> str:
     """Name of the searches of one kind in equal spaces: the same in every process."""
     name = f"{kind}-{digest(encode(plain_space(space)))}"
