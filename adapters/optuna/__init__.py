@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from automl_plugins.proposers.explanation import Explanation
 
     from .adapter import ADAPTER
-    from .arm_recipes import BanditSampler, WeightedModelSampler
+    from .arm_recipes import BanditSampler, BOASFSampler, WeightedModelSampler
     from .arm_report import arm_report
-    from .boasf_sampler import BOASFSampler
     from .callbacks import NoImprovement
     from .explain import explain, source_shares
     from .filtering_pruner import SuccessiveFilteringPruner
@@ -28,9 +27,8 @@ import_when_used(
     __name__,
     {
         "adapter": ["ADAPTER"],
-        "arm_recipes": ["BanditSampler", "WeightedModelSampler"],
+        "arm_recipes": ["BOASFSampler", "BanditSampler", "WeightedModelSampler"],
         "arm_report": ["arm_report"],
-        "boasf_sampler": ["BOASFSampler"],
         "callbacks": ["NoImprovement"],
         "explain": ["explain", "source_shares"],
         "automl_plugins.proposers.explanation": ["Explanation"],

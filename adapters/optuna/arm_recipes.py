@@ -1,13 +1,17 @@
-"""``WeightedModelSampler`` and ``BanditSampler``: two ways of choosing the arm of a trial."""
+"""Three ways of choosing the arm of a trial: fixed weights, a bandit, successive filtering."""
 
 from __future__ import annotations
 
+import contextlib
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from optuna.logging import get_logger
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.bandits.model_weights import (
     weights_from_counts,
@@ -16,19 +20,30 @@ from automl_plugins.bandits.model_weights import (
 )
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import ArmStatistics
+from automl_plugins.bandits.report import describe_lost_incumbent
+from automl_plugins.bandits.successive_filtering import (
+    PAPER,
+    Score,
+    SuccessiveFiltering,
+    Turn,
+    Unit,
+    lost_incumbent,
+)
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.records.trial import Status
 from automl_plugins.representation import preset
 from automl_plugins.spaces.branches import log_volumes
 
-from . import _inner
+from . import _inner, _private
 from ._arm_memory import Situation
-from ._arms import Choices
+from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_logger = get_logger("optuna.automl_plugins")
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -212,3 +227,215 @@ class BanditSampler(ArmSampler):
         return self.policy.decide(
             situation.left, situation.pulls.records, self._streams, situation.k
         )
+
+
+class BOASFSampler(ArmSampler):
+    """Bayesian optimisation by adaptive successive filtering (Zhu 2020).
+
+    The budget is spent in rounds. After each, every arm advances by chance, the better the
+    likelier; those that do share the next round by softmax. What a round decided is stored with
+    its first trial and read afterwards, by all workers, so late results change nothing.
+
+    A sampler cannot end a study. When the budget is spent it asks ``study.optimize`` to stop if
+    it may; otherwise ``MaxUCB`` chooses among the arms of the last round.
+
+    Args:
+        arm: Name of the categorical parameter whose choices are the arms. Not with ``split``.
+        n_trials: Budget in trials. Give this or ``seconds``.
+        seconds: Budget in seconds of ``cost``.
+        split: Makes cells of the search space the arms: number of parts of each parameter's range
+            on its own scale, or numbers by name, the most important first. Without
+            ``search_space`` the cells are made of what the first complete trial has asked for;
+            parameters that only some trials ask for are best left out.
+        max_arms: Most cells; parameters that would make more are left whole. The paper has up to
+            32.
+        rounds, score, c, temperature, min_pulls, carry_debts: See
+            ``automl_plugins.bandits.SuccessiveFiltering``.
+        stop_when_spent: End ``study.optimize`` with the trial that spends the budget. In a loop
+            of ``study.ask`` nothing can be ended.
+        inner: Sampler inside the arms, see ``ArmSampler``; None is Optuna's TPE with
+            10 random trials for each arm, fewer if there are more than four arms.
+        **options: See ``WeightedModelSampler``. All trials of the study count towards the budget,
+            failed ones and those of earlier runs too.
+
+    Raises:
+        ValueError: For an argument outside its range; for both budgets, or none; if nothing can
+            be split.
+        TypeError: For an argument of another kind.
+
+    Example::
+
+        sampler = BOASFSampler(arm="classifier", seconds=600, stop_when_spent=True)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective)
+
+        # one algorithm: 2^5 = 32 cells of five hyperparameters, TPE inside each
+        study = optuna.create_study(sampler=BOASFSampler(split=2, n_trials=300, seed=1))
+        study.optimize(objective, n_trials=300)
+        print(arm_report(study))
+    """
+
+    def __init__(
+        self,
+        arm: str = "algorithm",
+        *,
+        n_trials: int | None = None,
+        seconds: float | None = None,
+        split: int | Mapping[str, int] | None = None,
+        max_arms: int = 32,
+        rounds: int = 3,
+        score: Score = "maximum",
+        c: float | None = None,
+        temperature: float | None = None,
+        min_pulls: int = 1,
+        carry_debts: bool = True,
+        stop_when_spent: bool = False,
+        inner: Inner = None,
+        **options: Unpack[ArmOptions],
+    ) -> None:
+        budget, unit = _checked_budget(n_trials, seconds)
+        if split is not None and arm != "algorithm":
+            raise ValueError(
+                f"arm={arm!r} names a parameter whose choices are the arms, split={split!r} makes"
+                " cells of the search space the arms: give one of them."
+            )
+        super().__init__(
+            arm,
+            inner=inner,
+            default_inner=_inner.tpe,
+            split=None if split is None else Split(split, max_arms),
+            **options,
+        )
+        self.filtering = SuccessiveFiltering(
+            budget,
+            unit=unit,
+            rounds=rounds,
+            c=c,
+            temperature=temperature,
+            score=score,
+            min_pulls=min_pulls,
+            carry_debts=carry_debts,
+        )
+        self.stop_when_spent = stop_when_spent
+        self._said_few = False
+
+    @classmethod
+    @preset
+    def paper(
+        cls,
+        arm: str = "algorithm",
+        *,
+        n_trials: int | None = None,
+        seconds: float | None = None,
+        split: int | Mapping[str, int] | None = None,
+        max_arms: int = 32,
+        rounds: int = 3,
+        **options: Unpack[ArmOptions],
+    ) -> Self:
+        """Algorithm 1 of the paper, TPE inside; the study is ended when the budget is spent.
+
+        ``bandits.SuccessiveFiltering.paper`` says what differs. Further: rewards are scaled to
+        [0, 1] by the values so far unless ``reward_range`` is given (the paper's balanced
+        accuracy: ``(0, 1)``), and TPE is Optuna's, with 10 random trials of each arm, fewer if
+        there are more than four arms.
+        """
+        return cls(
+            arm,
+            n_trials=n_trials,
+            seconds=seconds,
+            split=split,
+            max_arms=max_arms,
+            rounds=rounds,
+            stop_when_spent=True,
+            **PAPER,
+            **options,
+        )
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Pass the event on; stop the study if the trial spent the budget."""
+        super().after_trial(study, trial, state, values)
+        if self.stop_when_spent and len(study.directions) == 1:
+            situation = self._situation_after(study, trial, state, values)
+            if situation is not None and self._next(situation).arm is None:
+                with contextlib.suppress(RuntimeError):  # not inside study.optimize
+                    study.stop()
+
+    def _choose(self, situation: Situation) -> ArmChoice:
+        turn = self._next(situation)
+        last = (*situation.rounds, *turn.opened)[-1]
+        if turn.arm is not None:
+            return ArmChoice(turn.arm, "share of BOASF", last.score_of(turn.arm), last.index + 1)
+        arms = [a for a in last.arms if a in situation.left] or situation.left
+        records = situation.pulls.records
+        return MaxUCB().decide(arms, records, self._streams, situation.k)
+
+    def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
+        """Store the rounds that are opened for a trial."""
+        n_arms = len(situation.arms)
+        if (
+            self.filtering.unit == "trials"
+            and n_arms > self.filtering.budget
+            and not self._said_few
+        ):
+            self._said_few = True
+            _logger.warning(
+                f"{n_arms} arms share a budget of {self.filtering.budget:g} trials: not every arm"
+                " will be tried."
+            )
+        opened = self._next(situation).opened
+        if opened:
+            stored = [r.to_dict() for r in opened]
+            _private.write_rounds(study, trial, self.arm, stored)
+        for outcome in opened:
+            lost = lost_incumbent(outcome, situation.pulls.records, situation.left)
+            if lost is not None:
+                _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
+
+    def _situation_after(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> Situation | None:
+        """The situation of the next trial; None without arms."""
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        view = known.memory.view(whole, trial)
+        done = _private.as_finished(study, trial, state, values)
+        view = known.memory.with_finished(view, done)
+        arms = self._asked(trial) or self._arms(known)
+        return None if arms is None else known.situation(view, arms, trial.number + 1)
+
+    def _next(self, situation: Situation) -> Turn:
+        return self.filtering.next(
+            situation.left,
+            situation.pulls.records,
+            situation.rounds,
+            self._streams,
+            situation.k,
+        )
+
+
+def _checked_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
+    """The budget and its unit.
+
+    Raises:
+        ValueError: For both, none, or trials that are not a whole number.
+    """
+    if (n_trials is None) == (seconds is None):
+        raise ValueError(
+            "Give the budget as n_trials= or as seconds=, one of the two; got"
+            f" n_trials={n_trials!r} and seconds={seconds!r}."
+        )
+    if seconds is not None:
+        return seconds, "seconds"
+    if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer):
+        raise ValueError(f"n_trials must be a whole number, got {n_trials!r}.")
+    return int(n_trials), "trials"

@@ -11,8 +11,8 @@ from automl_plugins.bandits.report import ArmReport
 from . import _private
 from ._arm_memory import KnownStudy
 from ._arms import Split
+from .arm_recipes import BOASFSampler
 from .arm_sampler import ArmSampler
-from .boasf_sampler import BOASFSampler
 from .trials import Cost
 
 
@@ -78,6 +78,6 @@ def arm_report(
         rounds=situation.rounds,
         notes=arms.notes,
         maximize=known.memory.maximize,
-        unit=sampler.unit if isinstance(sampler, BOASFSampler) else "trials",
+        unit=sampler.filtering.unit if isinstance(sampler, BOASFSampler) else "trials",
         opened=opened if len(opened) == len(situation.rounds) else (),
     )

@@ -224,17 +224,6 @@ def test_labels_do_not_matter(name: str) -> None:
         assert ((counts[0] == 400) == (counts[1][new] == 400)).all()
 
 
-def test_labels_do_not_matter_with_weights() -> None:
-    records, new = some_records(0, range(4)), np.array([2, 0, 3, 1])
-    weights = np.array([1.0, 2.0, 3.0, 4.0])
-    renamed = ArmRecords.of(new[records.arm], records.reward, status=records.status)
-    moved = {int(new[arm]): weights[arm] for arm in range(4)}
-    a, b = (RandomArm(weights=w, min_pulls=0, min_share=0.0) for w in (weights, moved))
-    first = np.bincount([a.choose(range(4), records, Streams(0), k) for k in range(2000)])
-    second = np.bincount([b.choose(range(4), renamed, Streams(1), k) for k in range(2000)])
-    assert np.abs(first - second[new]).max() < 4.5 * np.sqrt(2 * 2000 * 0.25)
-
-
 @every_policy
 def test_choosing_does_not_go_through_the_records_one_by_one(make: Make) -> None:
     rng = np.random.default_rng(0)

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automl_plugins.bandits.records import ArmRecords, ArmStatistics, RewardScale
+from automl_plugins.bandits.records import (
+    ArmRecords,
+    ArmStatistics,
+    Pulls,
+    RewardScale,
+    loss_range,
+)
 from automl_plugins.records.trial import Status
 
 NAN = math.nan
@@ -106,3 +112,30 @@ def test_rewards_keep_the_order_and_stay_in_range(losses: list[float]) -> None:
     assert ((rewards[known] >= 0) & (rewards[known] <= 1)).all()
     order = np.argsort(np.array(losses)[known], kind="stable")
     assert (np.diff(rewards[known][order]) <= 1e-12).all()
+
+
+def test_pulls_keep_infeasible_and_infinite_losses_off_the_scale() -> None:
+    pulls = Pulls.from_losses(
+        [0, 1, 1, 0, 2],
+        [2.0, 6.0, math.inf, 900.0, NAN],
+        seconds=[NAN] * 5,
+        status=[Status.COMPLETE] * 4 + [Status.FAILED],
+        infeasible=np.array([False, False, False, True, True]),
+    )
+    np.testing.assert_array_equal(pulls.records.reward, [1.0, 0.0, 0.0, 0.0, NAN])
+    assert (pulls.scale.best, pulls.scale.worst, pulls.rescaled) == (2.0, 6.0, True)
+    assert pulls.given_up() == set()
+    failed = Pulls.from_losses(
+        [0, 1, 1, 1], [0.5, NAN, NAN, NAN], seconds=[NAN] * 4,
+        status=[Status.COMPLETE] + [Status.FAILED] * 3,
+    )  # fmt: skip
+    assert failed.given_up() == {1} and not failed.rescaled
+
+
+def test_reward_ranges_come_in_either_order() -> None:
+    assert loss_range(None) is None
+    assert loss_range((0.2, 0.9)) == loss_range((0.9, 0.2)) == (0.2, 0.9)
+    assert loss_range((0.2, 0.9), maximize=True) == (-0.9, -0.2)
+    for wrong in ((1, 1), (0, math.inf), (0, 1, 2), "ab", 3):
+        with pytest.raises(ValueError, match="two different finite values"):
+            loss_range(wrong)  # type: ignore[arg-type]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import pickle
 import re
-import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.report import ArmReport, ArmRow, describe_round
@@ -100,51 +96,6 @@ def test_infinite_values_count_and_missing_ones_do_not() -> None:
     assert [row.best for row in rows] == [math.inf, math.inf]
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 3),
-            st.sampled_from(list(Status)),
-            st.floats(0, 1),
-            st.floats(-5, 5),
-            st.floats(0, 100) | st.just(NAN),
-        ),
-        max_size=30,
-    ),
-    st.booleans(),
-)
-def test_table_against_loops(pulls: list[Any], maximize: bool) -> None:
-    records = ArmRecords.of(
-        [arm for arm, *_ in pulls],
-        [NAN if s in (FAILED, RUNNING) else r for _, s, r, *_ in pulls],
-        seconds=[seconds for *_, seconds in pulls],
-        status=[s for _, s, *_ in pulls],
-    )
-    losses = [loss if s == DONE else NAN for _, s, _, loss, _ in pulls]
-    report = ArmReport(("a", "b", "c", "d"), records, losses, maximize=maximize)
-    rows = report.table()
-    everybody = sum(s for _, status, *_, s in pulls if status != RUNNING and s == s)
-    for k, row in enumerate(rows):
-        own = [p for p in pulls if p[0] == k]
-        over = [p for p in own if p[1] != RUNNING]
-        values = [loss for _, s, _, loss, _ in own if s == DONE]
-        timed = [s for *_, s in over if s == s]
-        assert (row.pulls, row.running) == (len(own), len(own) - len(over))
-        assert row.failed == sum(p[1] == FAILED for p in own)
-        best = (max if maximize else min)(values) if values else NAN
-        np.testing.assert_equal(row.best, best)
-        total = sum(r for _, s, r, *_ in over if s != FAILED)
-        mean = total / len(over) if over else NAN
-        np.testing.assert_allclose(row.mean_reward, mean, atol=1e-12)
-        seconds = sum(timed) if timed or not over else NAN
-        np.testing.assert_allclose(row.seconds, seconds)
-        share = seconds / everybody if everybody else NAN
-        np.testing.assert_allclose(row.seconds_share, share)
-    if pulls:
-        assert sum(row.pull_share for row in rows) == pytest.approx(1.0)
-    assert len(str(report).splitlines()) == 8  # summary, gap, header, rule, four arms
-
-
 def test_no_pulls_at_all() -> None:
     for row in EMPTY.table():
         assert (row.pulls, row.running, row.failed, row.seconds) == (0, 0, 0, 0.0)
@@ -192,19 +143,6 @@ def test_text_has_a_summary_and_the_best_arm_first() -> None:
     assert lines[start : start + 3] == [f"- {line}" for line in REPORT.round_lines()]
     upwards = dataclasses.replace(REPORT, maximize=True)
     assert "best 0.9, by svm" in str(upwards)
-
-
-def test_best_of_a_maximised_search_comes_first() -> None:
-    records = ArmRecords.of([0, 1, 2], [0.1, 0.9, NAN])
-    report = ArmReport(("low", "high", "none"), records, [0.1, 0.9, NAN], maximize=True)
-    assert [line.split()[0] for line in str(report).splitlines()[4:]] == ["high", "low", "none"]
-
-
-def test_without_rounds_and_notes_their_headings_are_left_out() -> None:
-    report = ArmReport(REPORT.names, RECORDS, LOSSES)
-    assert "Rounds" not in str(report) and "Notes" not in str(report)
-    assert "round" not in str(report)
-    assert report.round_lines() == []
 
 
 @pytest.mark.parametrize("names", [("支持向量", "é", "e\u0301"), ("a" * 40, "", "ß")])
@@ -264,17 +202,6 @@ def test_a_missing_package_is_named(
     assert "svm" in str(REPORT)
 
 
-def test_text_needs_neither_package_nor_framework() -> None:
-    code = (
-        "import sys; from automl_plugins.bandits.report import ArmReport;"
-        "from automl_plugins.bandits.records import ArmRecords;"
-        "str(ArmReport(('a',), ArmRecords.of([0], [0.5]), [0.5]));"
-        "print(sorted({'pandas', 'tabulate', 'optuna', 'smac', 'hyperopt'} & set(sys.modules)))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
-
-
 # --- rounds ---------------------------------------------------------------------------------
 
 
@@ -306,17 +233,6 @@ def test_those_who_left_are_listed_by_score() -> None:
     assert re.findall(r"([abcd]) \(", line) == ["d", "c", "a", "b"]
 
 
-def test_round_without_budget_or_arms() -> None:
-    nothing = Round(1, 3.0, (Decision(0, True, 0.5, 1.0, 0.0, 1.0, "best"),))
-    assert describe_round(nothing, ["a"], "trials") == (
-        "Round 2 (0 trials): a (score 0.500, p 1.00, share 0 %)"
-    )
-    left = Round(2, 3.0, (Decision(0, False, 0.5, 0.0, reason="has nothing left to try"),))
-    assert "left: a (score 0.500, p 0.00: has nothing left to try)" in describe_round(
-        left, ["a"], "trials"
-    )
-
-
 # --- bad input, pickles ---------------------------------------------------------------------
 
 
@@ -340,7 +256,3 @@ def test_arms_of_rounds_need_names_too() -> None:
     rounds = (Round(0, 1.0, (Decision(4, True, None, None, 1.0, 1.0, ""),)),)
     with pytest.raises(ValueError, match="all 5 arms"):
         ArmReport(("a",), ArmRecords.empty(), [], rounds)
-
-
-def test_report_can_be_pickled() -> None:
-    assert str(pickle.loads(pickle.dumps(REPORT))) == str(REPORT)

@@ -338,25 +338,6 @@ def test_exhausted_arms_leave_their_shares_to_others() -> None:
     assert np.bincount(records.arm).tolist() == [2, 1, 57]
 
 
-def test_better_arms_get_more_with_the_maximum() -> None:
-    means = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
-    shares = {}
-    for score in ("mean", "maximum"):
-        best = []
-        for seed in range(10):
-            method = SuccessiveFiltering(120, score=score)
-            records, _ = spend(method, [1.0] * 6, means, seed)
-            best.append(np.mean(records.arm == 5))
-        shares[score] = np.mean(best)
-    assert shares["maximum"] > shares["mean"] + 0.1
-
-
-def test_same_seed_same_search() -> None:
-    runs = [spend(SuccessiveFiltering(50), [1.0] * 4, [0.2, 0.4, 0.6, 0.8], 7) for _ in range(2)]
-    np.testing.assert_array_equal(runs[0][0].arm, runs[1][0].arm)
-    assert runs[0][1] == runs[1][1]
-
-
 def test_choosing_does_not_go_through_the_records_one_by_one() -> None:
     rng = np.random.default_rng(0)
     method = SuccessiveFiltering(1e6, unit="seconds")
@@ -408,3 +389,37 @@ def test_where_the_good_are_exhausted_and_the_others_fail_the_search_goes_on() -
     first = method.open([0, 1], ArmRecords.empty(), None, Streams(0))
     records = ArmRecords.of([0, 1, 1, 1], [0.5, math.nan, math.nan, math.nan])
     assert method.open([1], records, first, Streams(0)).arms == (1,)
+
+
+# --- the loop -------------------------------------------------------------------------------
+
+
+def test_rounds_end_with_their_limits_and_none_is_opened_when_the_budget_is_spent() -> None:
+    method, streams = SuccessiveFiltering(9, rounds=3), Streams(0)
+    rounds: list[Round] = []
+    for k in range(12):
+        records = ArmRecords.of([i % 3 for i in range(k)], [0.5] * k)  # equal arms all stay
+        turn = method.next(range(3), records, rounds, streams, k)
+        rounds += turn.opened
+        assert [r.index for r in turn.opened] == ([k // 3] if k in (0, 3, 6) else [])
+        assert (turn.arm is None) == (k >= 9)
+        assert all(r.finished == k for r in turn.opened)
+    spent = ArmRecords.of([0] * 9, [0.5] * 9)
+    assert method.next(range(3), spent, rounds[:1], streams, 9).opened == ()
+    assert method.next([], spent, [], streams, 9).arm is None
+
+
+def test_one_more_round_takes_back_the_arms_that_left_when_nothing_else_is_left() -> None:
+    method, streams = SuccessiveFiltering(20, rounds=2), Streams(0)
+    records = ArmRecords.of([0, 1, 1, 2], [0.9, 0.1, 0.1, 0.1])
+    first = method.next(range(3), ArmRecords.empty(), [], streams, 0).opened[0]
+    second = method.open(range(3), records, first, streams)
+    assert second.arms == (0,)
+    turn = method.next([1, 2], records, [first, second], streams, 4)
+    assert [r.index for r in turn.opened] == [2] and turn.opened[0].arms == (1, 2)
+    assert turn.arm in (1, 2)
+    # An arm that always fails is not taken back, unless there is no other.
+    nan = math.nan
+    failed = ArmRecords.of([0, 1, 1, 1, 2], [0.9, nan, nan, nan, 0.1])
+    assert method.next([1, 2], failed, [first, second], streams, 5).arm == 2
+    assert method.next([1], failed, [first, second], streams, 5).arm == 1

@@ -262,11 +262,6 @@ def test_ranges_at_the_limits_of_precision(low: float, high: float, k: int) -> N
             assert cell.contains({n: float(cell.space[n].to_value(u)) for n in ("x", "y")})
 
 
-def test_names_of_narrow_cells_differ() -> None:
-    cells = partition(ConfigurationSpace({"x": (1.00001, 1.00004)}), 3)
-    assert len(set(names(cells))) == 3
-
-
 # Other distributions
 
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import optuna
 import pytest
-from arm_objectives import Even, alike, arm_choices, counts, grid, params, zoo
+from arm_objectives import Even, alike, arm_choices, counts, params, zoo
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, _private, arm_report
 from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from automl_plugins.bandits.successive_filtering import Round, SuccessiveFiltering
+from automl_plugins.bandits.successive_filtering import SuccessiveFiltering
 from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
-from automl_plugins.visualization import plot_arm_allocation
 
 boasf = partial(BOASFSampler, inner=RandomSampler, seed=1)
 
@@ -39,13 +38,6 @@ def stored(study: optuna.Study) -> dict[int, list[int]]:
 
 
 # --- rounds ---------------------------------------------------------------------------------
-
-
-def test_every_round_is_stored_once_with_its_first_trial() -> None:
-    study = run(boasf(n_trials=30), 45)
-    opened = stored(study)
-    assert sorted(i for indices in opened.values() for i in indices) == [0, 1, 2]
-    assert list(opened) == sorted(opened) and min(opened) == 0 and max(opened) < 30
 
 
 def test_the_pulls_follow_the_stored_rounds() -> None:
@@ -210,10 +202,6 @@ def test_ask_and_tell_goes_on_with_the_survivors() -> None:
     assert counts(study)["a"] > 30
 
 
-def test_without_stopping_the_study_goes_on() -> None:
-    assert len(run(boasf(n_trials=10), 25).trials) == 25
-
-
 def test_more_arms_than_trials_is_said_and_survived(caplog: pytest.LogCaptureFixture) -> None:
     def objective(trial: optuna.Trial) -> float:
         trial.suggest_categorical("algorithm", list(range(10)))
@@ -248,12 +236,6 @@ def test_more_arms_than_trials_is_said_and_survived(caplog: pytest.LogCaptureFix
 def test_bad_arguments(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         boasf(**arguments)
-
-
-def test_finite_arms_that_run_dry_before_the_budget_is_spent() -> None:
-    study = run(boasf(n_trials=40, stop_when_spent=True), 60, grid)
-    tried = {json.dumps(p, sort_keys=True) for p in params(study)}
-    assert len(tried) == 17 or len(study.trials) < 17
 
 
 # --- the report -----------------------------------------------------------------------------
@@ -307,16 +289,3 @@ def test_report_looks_through_a_partial_fixing() -> None:
     study = run(boasf(n_trials=9), 9)
     study.sampler = optuna.samplers.PartialFixedSampler({"x": 0.5}, study.sampler)
     assert len(arm_report(study).rounds) >= 1
-
-
-def test_the_allocation_is_plotted_from_the_study() -> None:
-    study = run(boasf(n_trials=20), 20)
-    figure = plot_arm_allocation(study)
-    assert {trace.name for trace in figure.data} >= {"a", "b", "c"}
-
-
-def test_rounds_come_back_from_json() -> None:
-    study = run(boasf(n_trials=30), 30)
-    for t in study.trials:
-        for data in _private.read_rounds(t, "algorithm"):
-            assert Round.from_dict(json.loads(json.dumps(data))).to_dict() == data

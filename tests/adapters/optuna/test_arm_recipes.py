@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -214,37 +213,3 @@ def test_every_policy_shares_out_the_trials(policy: Policy) -> None:
 def test_bad_policies(policy: Any) -> None:
     with pytest.raises(TypeError, match="policy"):
         BanditSampler(policy=policy)
-
-
-def twelve(best: int) -> Callable[[optuna.Trial], float]:
-    """Twelve arms of unlimited configurations, the best maximum ahead by 0.05 of the reward."""
-
-    def objective(trial: optuna.Trial) -> float:
-        arm = trial.suggest_categorical("algorithm", list(range(12)))
-        top = 0.9 if arm == best else 0.85 - 0.04 * ((arm * 5) % 12)
-        return 1.0 - top * (1.0 - 0.3 * trial.suggest_float(f"x{arm}", 0, 1) ** 2)
-
-    return objective
-
-
-def test_half_of_the_trials_go_to_the_best_of_twelve_arms() -> None:
-    shares = []
-    for seed in range(6):
-        sampler = BanditSampler(policy=MaxUCB(), inner=RandomSampler, seed=seed)
-        study = run(sampler, 100, twelve(best=seed))
-        shares.append(counts(study)[seed])
-        assert min(counts(study).values()) >= 2 and len(counts(study)) == 12
-    assert sum(share >= 50 for share in shares) >= 0.8 * len(shares), shares
-
-
-def test_more_arms_than_trials() -> None:
-    study = run(BanditSampler(policy=Even(), inner=RandomSampler, seed=0), 5, twelve(3))
-    assert max(counts(study).values()) == 1
-
-
-def test_partial_options_reach_the_replay() -> None:
-    from automl_plugins.adapters.optuna import optimizer
-
-    for name in ("BanditSampler", "WeightedModelSampler"):
-        assert optimizer(name, arm="model").name == name
-    assert partial(BanditSampler, arm="m")(seed=3).seed == 3

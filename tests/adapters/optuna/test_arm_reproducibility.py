@@ -22,7 +22,6 @@ from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from optuna.samplers import CmaEsSampler, RandomSampler, TPESampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import TrialState
 
 Factory = Callable[..., ArmSampler]
 
@@ -67,18 +66,6 @@ def test_two_halves_equal_the_whole_in_every_storage(name: str, storage: BaseSto
     again = optuna.load_study(study_name="s", storage=storage, sampler=sampler())
     again.optimize(timed, n_trials=8)
     assert params(again) == params(whole)
-
-
-@each
-@pytest.mark.parametrize(("objective", "n"), [(zoo, 25), (alike, 25), (grid, 10)])
-def test_n_and_n_trials_equal_2n_in_one_go(sampler: Factory, objective: Any, n: int) -> None:
-    whole = optuna.create_study(sampler=sampler())
-    whole.optimize(lambda t: timed(t, objective), n_trials=2 * n)
-    half = optuna.create_study(sampler=sampler())
-    half.optimize(lambda t: timed(t, objective), n_trials=n)
-    half.sampler = pickle.loads(pickle.dumps(half.sampler))
-    half.optimize(lambda t: timed(t, objective), n_trials=n)
-    assert params(half) == params(whole)
 
 
 def test_an_instance_keeps_its_state_within_the_process() -> None:
@@ -157,12 +144,6 @@ def test_pickles_and_copies_propose_the_same(sampler: Factory) -> None:
         assert isinstance(twin, ArmSampler) and twin.seed == 3
 
 
-def test_a_pickled_instance_starts_from_the_one_that_was_given() -> None:
-    sampler = BanditSampler(policy=Even(), inner=TPESampler(seed=1), seed=0)
-    optuna.create_study(sampler=sampler).optimize(alike, n_trials=9)
-    assert not pickle.loads(pickle.dumps(sampler))._samplers._copies
-
-
 def test_a_seed_that_was_drawn_is_kept_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     optuna.logging.enable_propagation()
     optuna.logging.set_verbosity(optuna.logging.INFO)
@@ -174,15 +155,6 @@ def test_a_seed_that_was_drawn_is_kept_and_logged(caplog: pytest.LogCaptureFixtu
     assert BanditSampler().seed != sampler.seed
 
 
-@each
-def test_reseeding_leaves_the_streams_alone(sampler: Factory) -> None:
-    study, twin = (optuna.create_study(sampler=sampler()) for _ in range(2))
-    study.sampler.reseed_rng()
-    study.optimize(zoo, n_trials=8)
-    twin.optimize(zoo, n_trials=8)
-    assert params(study) == params(twin)
-
-
 def test_global_random_state_is_left_alone() -> None:
     np.random.seed(7)  # noqa: NPY002 - the state that must not move
     before = np.random.get_state()  # noqa: NPY002
@@ -190,13 +162,6 @@ def test_global_random_state_is_left_alone() -> None:
         optuna.create_study(sampler=sampler()).optimize(zoo, n_trials=8)
     after = np.random.get_state()  # noqa: NPY002
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-@each
-def test_two_threads_in_every_storage(sampler: Factory, storage: BaseStorage) -> None:
-    study = optuna.create_study(storage=storage, sampler=sampler())
-    study.optimize(alike, n_trials=6, n_jobs=2)
-    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 6
 
 
 def test_parameters_hang_on_their_name_and_not_on_the_order_of_asking() -> None:

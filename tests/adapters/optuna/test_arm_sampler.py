@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -143,18 +142,6 @@ def test_an_arm_sees_the_trials_of_its_hyperband_bracket() -> None:
     assert sorted(counts(study).values()) == [1, 13, 13, 13]
 
 
-def test_running_trials_of_the_arm_are_published_at_once() -> None:
-    study = run(even(), 9, alike)
-    trials = [study.ask() for _ in range(3)]
-    for trial in trials:
-        trial.relative_params  # noqa: B018 - what the first suggest call does
-    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    arms = [_private.read_arm(t, "algorithm") for t in running]
-    assert sorted(a for a in arms if a is not None) == [0, 1, 2]
-    for trial, arm in zip(trials, arms, strict=True):
-        assert trial.suggest_categorical("algorithm", ["a", "b", "c"]) == "abc"[arm or 0]
-
-
 def test_tpe_takes_running_trials_of_its_arm_into_account() -> None:
     # Constant liar: the joint proposal is published under TPE's own name, and seen by TPE.
     study = run(even(inner=partial(TPESampler, n_startup_trials=3)), 30, alike)
@@ -263,12 +250,6 @@ def test_the_first_trial_and_a_declared_space() -> None:
     trial = study.ask()
     assert set(trial.relative_params) == {"algorithm"}
     assert zoo(trial) > 0
-
-
-@recipes
-def test_the_first_arm_hangs_on_the_seed(recipe: Callable[..., ArmSampler]) -> None:
-    first = {run(recipe(seed=seed), 1).trials[0].params["algorithm"] for seed in range(30)}
-    assert first == {"svm", "net", "tree", "dummy"}
 
 
 def test_enqueued_arms_are_taken_and_tuned_by_their_own_sampler() -> None:
@@ -587,14 +568,6 @@ def test_independent_sampling_is_warned_of_once(log: Any) -> None:
     run(even(inner=inner, warn_independent_sampling=False), 60)
     run(even(inner=None), 60)  # nobody chose the sampler that does so
     assert not any("sampled independently" in r.message for r in log.records)
-
-
-def test_no_warnings_with_the_defaults() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        run(BanditSampler(policy=Even(), seed=0), 20)
-        run(WeightedModelSampler(seed=0), 20)
-        run(BOASFSampler(n_trials=20, seed=0), 25)
 
 
 # --- ask, tell and threads ------------------------------------------------------------------

@@ -108,11 +108,6 @@ def test_the_best_advances_and_the_worst_does_not() -> None:
         assert ask(study, {1: 0.3}) == [False]
 
 
-def test_equal_trials_all_advance() -> None:
-    study = studies()
-    assert not any(any(ask(study, {1: 0.5, 3: 0.5})) for _ in range(10))
-
-
 def test_the_share_that_advances_is_the_probability() -> None:
     study = optuna.create_study(pruner=SuccessiveFilteringPruner(n_startup_trials=0, seed=3))
     ask(study, {1: 0.0})
@@ -172,10 +167,6 @@ def test_a_report_that_jumps_passes_all_rungs_on_its_way() -> None:
     assert sum("rung" in key for key in study.trials[-1].system_attrs) == 3
 
 
-def test_without_reports_nothing_is_pruned() -> None:
-    assert studies().ask().should_prune() is False
-
-
 def test_other_rungs_are_no_rivals() -> None:
     study = studies()
     ask(study, {1: 0.1})
@@ -221,12 +212,6 @@ def test_a_search_is_the_same_in_every_storage_and_resumed(storage: Any) -> None
     # It costs less and does not lose the best one.
     best = min(t.params["x"] for t in part.trials)
     assert part.best_value == best
-
-
-def test_two_threads() -> None:
-    study = optuna.create_study(pruner=SuccessiveFilteringPruner(seed=0))
-    study.optimize(learning, n_trials=20, n_jobs=2)
-    assert {t.state for t in study.trials} <= {TrialState.COMPLETE, TrialState.PRUNED}
 
 
 @pytest.mark.parametrize(
