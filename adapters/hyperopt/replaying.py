@@ -40,7 +40,7 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
 
     Every search is what ``fmin`` with ``rstate=np.random.default_rng(seed)`` makes of it, on the
     simulated clock: ``book_time`` and ``refresh_time`` of a trial are a recorded duration apart.
-    A forbidden configuration is told as a failure at once, without an evaluation.
+    A forbidden configuration fails at once, without an evaluation.
 
     Args:
         algo: A suggest function such as ``hyperopt.tpe.suggest``, or its name: ``"tpe"``,
@@ -122,7 +122,7 @@ def _with_budget(options: Mapping[str, Any], max_evals: int | None) -> dict[str,
 
 
 class HyperoptSearch:
-    """``fmin`` under way, step by step.
+    """A running search: ``fmin``, step by step.
 
     Args:
         algo: Suggest function.

@@ -146,7 +146,7 @@ def _condensed(
 ) -> tuple[list[dict[str, Any]], list[frozenset[str]]]:
     """Two examples for each combination of categories: its least and its largest numbers.
 
-    No condition on a category or a threshold tells them from all configurations.
+    Conditions on a category or a threshold are the same for them as for all configurations.
 
     Returns:
         The examples, and the names that the task of each knows.

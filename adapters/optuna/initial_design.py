@@ -61,7 +61,7 @@ def enqueue_initial_design(
     seed: int = 0,
     exclude: Collection[str] = (),
 ) -> Design:
-    """Enqueue what a memory suggests for the task; whatever sampler the study has goes on from it.
+    """Enqueue what a memory suggests for the task; any sampler continues from it.
 
     Samplers count enqueued trials as their own start-up trials, so the modes are:
 
@@ -71,7 +71,7 @@ def enqueue_initial_design(
       which would only be n - k.
 
     A configuration that the study already has is not enqueued again, so this can be called each
-    time that a study goes on. Each trial says in the user attribute ``"initial_design"`` why it
+    time that a study continues. Each trial says in the user attribute ``"initial_design"`` why it
     was picked.
 
     Args:
@@ -84,10 +84,9 @@ def enqueue_initial_design(
         meta_features: Its meta-features instead. Without either all known tasks count alike.
         search_space: The distributions that the objective asks for, by name; a
             ``ConfigurationSpace``; a study with trials of them; or the objective itself, which is
-            called once, on a trial that is thrown away: of what depends on another parameter it
-            tells what that call came to. Distributions know no conditions: those of the memory
-            are taken over. None takes the study's own trials, and enqueues a ready
-            ``Design`` as it is.
+            called once, on a trial that is thrown away, and shows the parameters of that call.
+            Distributions know no conditions: those of the memory are taken over. None takes the
+            study's own trials, and enqueues a ready ``Design`` as it is.
         mode: See above.
         n_configs: Number of suggestions; None takes ``n_startup_trials`` to replace, else half.
         n_startup_trials: n, which the sampler was given; most have 10.

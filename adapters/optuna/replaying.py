@@ -126,7 +126,7 @@ class OptunaMethod:
 
 @dataclass
 class OptunaSearch:
-    """A study under way."""
+    """A running search: a study."""
 
     study: optuna.Study
     space: ConfigurationSpace

@@ -26,7 +26,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from ._private import next_trial, quiet, uses_budgets
 
 _UNLIMITED = 10**6  # trials of a search whose budget is in seconds
-_SMALL = 10_000  # configurations that a search may come to the end of
+_SMALL = 10_000  # configurations of a space that a search may exhaust
 
 # What the replay decides, and what has no meaning in one.
 _SCENARIO_OF_THE_REPLAY = ("configspace", "n_trials", "n_workers", "output_directory", "seed")
@@ -44,7 +44,7 @@ def optimizer(
 
     Facades of several fidelities evaluate at steps of the learning curves, from the first to the
     last. SMAC cannot fit its model to the infinite cost of a failure: a failed trial costs as
-    much as the worst one so far, and is told after the first that succeeds. In a small finite
+    much as the worst one so far, and is reported after the first that succeeds. In a small finite
     space SMAC gives up when 16 random draws (``retries`` of its config selector) bring nothing
     new; the search then ends, sometimes before everything was tried.
 
@@ -136,7 +136,7 @@ def _part(part: Any, scenario: Scenario) -> Any:
 
 
 class SMACSearch:
-    """A facade under way.
+    """A running search: a facade.
 
     Args:
         facade: What is asked and told.

@@ -166,7 +166,7 @@ class _Row:
 
 @dataclass
 class ProposerSearch:
-    """A search under way.
+    """A running search.
 
     Args:
         proposer: What is asked.

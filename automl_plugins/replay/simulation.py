@@ -55,7 +55,7 @@ class Evaluation:
 
 @dataclass
 class _Running:
-    """An evaluation under way: the moments at which something becomes known of it."""
+    """A running evaluation, with the moments at which something becomes known of it."""
 
     proposal: Proposal
     answer: Answer
@@ -67,7 +67,7 @@ class _Running:
 
 @dataclass
 class Simulation:
-    """A search under way.
+    """A running search.
 
     Args:
         table: What answers.
@@ -95,7 +95,7 @@ class Simulation:
         self._start()
         while self._queue and self._queue[0][0] <= self.budget.seconds:
             self.clock = self._queue[0][0]
-            # All that happens at one moment is told before anything is asked.
+            # Everything that happens at one moment is reported before anything is asked.
             while self._queue and self._queue[0][0] == self.clock:
                 _, order, running = heapq.heappop(self._queue)
                 self._advance(order, running)

@@ -1,4 +1,4 @@
-"""A table of recorded runs that answers what a configuration would have come to."""
+"""A table of recorded runs that answers what the result of a configuration would have been."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Table:
                 refuses, ``"mean"`` averages its loss, seconds and curve.
             none: Text that stands where the value of a hyperparameter is None, such as
                 ``"none"``: a gap means that it was inactive. pandas reads "None" as a gap, unless
-                it is told ``keep_default_na=False, na_values=[""]``.
+                it is read with ``keep_default_na=False, na_values=[""]``.
 
         Raises:
             ValueError: For unknown columns, or what ``Table`` refuses.

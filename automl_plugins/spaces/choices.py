@@ -1,9 +1,9 @@
 """Choices as hyperparameters that lose nothing.
 
-ConfigSpace tells choices by ``==``, for which 1 is True, and keeps them in an array, which cuts
-and converts some. ``categorical`` and ``ordinal`` return a hyperparameter that tells them by
-``same`` where that matters: for ``[1, True]``, ``[nan, 1]`` or ``[2**60, 0.5]``. A choice that is
-there twice is found at its first place.
+ConfigSpace compares choices with ``==``, for which 1 is True, and keeps them in an array, which
+cuts and converts some. ``categorical`` and ``ordinal`` return a hyperparameter that compares them
+with ``same`` where that matters: for ``[1, True]``, ``[nan, 1]`` or ``[2**60, 0.5]``. A choice
+that is there twice is found at its first place.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Places(TransformerSeq):
 
 
 class _Exact:
-    """Values are told by ``same``, and no value is made an array of."""
+    """Values are compared with ``same`` and never put into an array."""
 
     name: str
     default_value: Any

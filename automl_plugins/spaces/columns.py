@@ -1,7 +1,7 @@
 """One hyperparameter as a column of vectors: its legal values, and the steps between them.
 
-Numbers lie in [0, 1] on their own scale; categories and ordinals are indices. See ``space`` for
-the whole.
+Numbers lie in [0, 1] on their own scale; categories and ordinals are indices. See ``vector_space``
+for the whole.
 """
 
 from __future__ import annotations
