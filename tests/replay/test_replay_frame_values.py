@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from automl_plugins.__main__ import main
 from automl_plugins.replay import Answer, RecordedTrial, Search, Table, TrialStatus, replay
-from automl_plugins.statistics import compare
 
 NAN = math.nan
 
@@ -221,26 +220,6 @@ def runs_file(folder: Path) -> Path:
     )
     frame.to_csv(folder / "runs.csv", index=False)
     return folder / "runs.csv"
-
-
-def test_recorded_runs_are_compared_as_the_readme_does(tmp_path: Path) -> None:
-    frame = pd.read_csv(runs_file(tmp_path))
-    tables = [
-        Table.from_frame(
-            rows.drop(columns="dataset"), name=str(name), loss="loss", seconds="seconds"
-        )
-        for name, rows in frame.groupby("dataset")
-    ]
-    methods = {
-        "random": optuna.samplers.RandomSampler(seed=0),
-        "mine": lambda space, records, rng: space.sample_configuration(),
-    }
-    runs = replay(methods, tables, budget=4, seed=range(2), progress=False)
-    notes = compare(runs, control="random", budgets=[2, 4]).notes
-    assert any(note.startswith("Table a: lr is taken to be on a log scale") for note in notes)
-    # pandas reads "None" as a gap.
-    assert any("class_weight is empty" in note for note in notes)
-    assert any(note.startswith("Table b: depth is empty in 1 of 20 rows") for note in notes)
 
 
 def test_the_command_line_does_the_same_and_knows_none(

@@ -104,12 +104,6 @@ def test_the_clock_adds_up_the_seconds() -> None:
     assert simulation.clock == 7.5
 
 
-def test_unknown_seconds_pass_in_no_time() -> None:
-    optimizer = Listed([0, 1])
-    run(table_of([1, 2], seconds=[NAN, 3.0]), optimizer)
-    assert [o.finished for _, o in optimizer.told] == [0, 3]
-
-
 def test_failed_runs_are_told_as_failed() -> None:
     optimizer = Listed([0, 1, 2, 3])
     simulation = run(table_of([NAN, math.inf, 3.0, -math.inf], seconds=1.0), optimizer)
@@ -119,19 +113,6 @@ def test_failed_runs_are_told_as_failed() -> None:
 
 
 # --- workers --------------------------------------------------------------------------------
-
-
-def test_results_come_in_the_order_of_finishing() -> None:
-    # Worker A: 0 (5 s), then 3 (1 s). Worker B: 1 (2 s), 2 (2 s), 4 (9 s).
-    optimizer = Listed([0, 1, 2, 3, 4])
-    run(table_of([0, 1, 2, 3, 4], seconds=[5.0, 2, 2, 1, 9]), optimizer, n_workers=2)
-    assert [(row, o.started, o.finished) for row, o in optimizer.told] == [
-        (1, 0, 2),
-        (2, 2, 4),
-        (0, 0, 5),
-        (3, 4, 5),
-        (4, 5, 14),
-    ]
 
 
 def test_all_that_ends_at_one_moment_is_told_before_the_next_question() -> None:

@@ -534,14 +534,6 @@ def test_complete_imposes_fixed_values_and_their_consequences() -> None:
     assert np.isnan(space.complete(vectors, rng(1), fixed)[:, trees]).all()
 
 
-def test_fill_leaves_nothing_inactive() -> None:
-    space = VectorSpace(nested())
-    for vector in space.sample(20, rng()):
-        filled = space.fill(vector, rng(1))
-        assert not np.isnan(filled).any()
-        np.testing.assert_array_equal(filled[~np.isnan(vector)], vector[~np.isnan(vector)])
-
-
 # Quantiles
 
 
@@ -602,18 +594,6 @@ def test_features_by_hand() -> None:
             [0.0, 0.0, 1.0, 0.0, np.nan, 0.5],
         ],
     )
-
-
-@every_space
-def test_features_have_names_and_lie_between_0_and_1(make: Make) -> None:
-    space = VectorSpace(make())
-    features = space.features(space.sample(200, rng()))
-    assert features.shape == (200, len(space.feature_names))
-    assert len(set(space.feature_names)) == len(space.feature_names)
-    known = features[~np.isnan(features)]
-    assert known.min() >= 0.0
-    assert known.max() <= 1.0
-    assert (np.nanmax(features, axis=0) > np.nanmin(features, axis=0)).all()
 
 
 def test_features_of_a_constant_space_have_a_column() -> None:

@@ -17,7 +17,7 @@ from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, fmin, hp, ra
 from hyperopt.exceptions import AllTrialsFailed
 from known_runs import TASK, loss, model_space, records
 
-from automl_plugins.meta import MetaDataset, TaskRecord, diverse
+from automl_plugins.meta import MetaDataset, diverse
 
 SPACE = hp.choice(
     "model",
@@ -161,34 +161,6 @@ NESTED = {
     "fine": hp.quniform("fine", 0, 10_000, 0.5),
     "size": hp.randint("size", 4),
 }
-
-
-def test_nested_choices_and_grids() -> None:
-    known = translate(NESTED)
-    names = known.options["shift"]
-    base = {"weights": "distance", "units": 61, "fine": 7.3, "size": 2}
-    rows = [
-        base | {"kernel": "rbf", "gamma": 0.5},
-        base | {"kernel": "poly", "degree": 3, "shift": names[1], "coef0": 0.25},
-        base | {"kernel": "poly", "degree": 4, "shift": names[0], "units": 1000},
-    ]
-    record = TaskRecord("t", rows, np.arange(3.0))
-    trials = initial_trials(NESTED, memory=[record], n_configs=3)
-    shared = {"weights": 1, "fine": 7.5, "size": 2}
-    assert drawn(trials) == [
-        pytest.approx(shared | {"kernel": 0, "gamma": 0.5, "units": 64}),
-        pytest.approx(shared | {"kernel": 1, "degree": 3, "shift": 1, "coef0": 0.25, "units": 64}),
-        pytest.approx(shared | {"kernel": 1, "degree": 4, "shift": 0, "units": 128}),
-    ]
-    seen: list[Any] = []
-
-    def objective(config: Any) -> float:
-        seen.append(config)
-        return float(config["fine"] + len(seen))
-
-    run(trials, 9, partial(tpe.suggest, n_startup_jobs=4), NESTED, objective)
-    assert seen[1]["kernel"]["shift"] == pytest.approx(0.25) and seen[0]["size"] == 2
-    assert seen[2]["kernel"]["shift"] is None and seen[2]["weights"] == "distance"
 
 
 def test_a_configuration_space(memory: MetaDataset) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,10 @@ from ConfigSpace.hyperparameters import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
-from hyperopt import Domain, Trials, fmin, hp, pyll, rand, space_eval, tpe
+from hyperopt import Domain, Trials, hp, pyll, rand, space_eval, tpe
 from hyperopt.pyll import scope
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from automl_plugins.meta.conversion import convert
 
 
 def one(node: Any) -> Any:
@@ -246,34 +243,6 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         assert known.labels(values) == drawn
 
 
-@settings(max_examples=15)
-@given(st.integers(0, 10**6))
-def test_trials_go_through_another_framework_and_come_back(seed: int) -> None:
-    space = random_space(np.random.default_rng(seed))
-    trials = Trials()
-    fmin(
-        lambda point: float(len(str(point))),
-        space,
-        rand.suggest,
-        6,
-        trials=trials,
-        rstate=np.random.default_rng(seed),
-        show_progressbar=False,
-    )
-    for to in ("optuna", "smac"):
-        there = convert(trials, to, space=space, name="t")
-        back = convert(there, "hyperopt", space=space, name="t")
-        for document, other in zip(trials.trials, back.trials, strict=True):
-            assert other["misc"]["idxs"] == document["misc"]["idxs"]
-            for label, vals in document["misc"]["vals"].items():
-                assert other["misc"]["vals"][label] == pytest.approx(vals)
-        assert back.losses() == trials.losses()
-        (suggested,) = tpe.suggest(
-            [6], Domain(None, space, pass_expr_memo_ctrl=False), back, 0, n_startup_jobs=1
-        )
-        assert suggested["misc"]["vals"].keys() == trials.vals.keys()
-
-
 # --- bad input -------------------------------------------------------------------------------
 
 
@@ -319,10 +288,3 @@ def test_trials_of_another_space_are_refused() -> None:
 def test_what_is_a_space() -> None:
     assert is_space(hp.uniform("x", 0, 1)) and is_space({"a": [hp.uniform("x", 0, 1)]})
     assert not is_space({"a": 1}) and not is_space(ConfigurationSpace()) and not is_space(None)
-
-
-def test_translations_pickle() -> None:
-    known = translate({"x": hp.uniform("x", 0, 1), "m": hp.choice("m", ["a", {"y": 1}])})
-    copy = pickle.loads(pickle.dumps(known))
-    assert copy.space == known.space
-    assert copy.labels({"x": 0.5, "m": "a"}) == {"x": 0.5, "m": 0}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +13,6 @@ from automl_plugins.adapters.optuna import GBQRSampler, explain
 from automl_plugins.adapters.optuna.initial_design import INITIAL_DESIGN, enqueue_initial_design
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, NormalFloatHyperparameter, OrdinalHyperparameter
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from known_runs import TASK, loss, model_space, records
 from optuna.distributions import (
     BaseDistribution,
@@ -31,7 +26,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.meta import Design, MetaDataset, TaskRecord, diverse
+from automl_plugins.meta import MetaDataset, TaskRecord, diverse
 
 MODEL: dict[str, BaseDistribution] = {
     "model": CategoricalDistribution(["svm", "forest"]),
@@ -202,29 +197,6 @@ def test_values_are_those_of_the_distributions() -> None:
         assert all(d._contains(d.to_internal_repr(trial.params[n])) for n, d in space.items())
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    low=st.floats(-10, 10),
-    step=st.floats(0.01, 3.0),
-    n=st.integers(1, 2000),
-    value=st.floats(-50, 7000),
-)
-def test_steps_are_respected_whatever_they_are(
-    low: float, step: float, n: int, value: float
-) -> None:
-    with warnings.catch_warnings(action="ignore"):  # where the range is no multiple of the step
-        distribution = FloatDistribution(low, low + n * step, step=step)
-    record = TaskRecord("t", [{"x": value}], np.zeros(1))
-    study = optuna.create_study()
-    (found,) = enqueue_initial_design(
-        study, memory=[record], search_space={"x": distribution}, n_configs=1
-    )
-    x = found.configuration["x"]
-    assert distribution._contains(distribution.to_internal_repr(x))
-    legal = min(max(value, distribution.low), distribution.high)
-    assert abs(x - legal) <= step * 0.5 * (1 + 1e-6)
-
-
 def test_a_configuration_space_becomes_what_optuna_has() -> None:
     space = ConfigurationSpace()
     space.add(
@@ -256,15 +228,6 @@ def test_a_ready_design_needs_no_space(memory: MetaDataset) -> None:
     found = enqueue_initial_design(study, ready, search_space=narrow, n_configs=6)
     assert all(0.5 <= p.get("C", 1.0) <= 2.0 for p in fixed(study))
     assert any("clipped" in note for note in found.notes)
-
-
-def test_a_design_without_scores_is_stored_as_json(tmp_path: Path, memory: MetaDataset) -> None:
-    study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'study.db'}")
-    found = diverse(model_space(), memory, TASK, 2)
-    bare = Design("mine", tuple(replace(s, score=math.nan) for s in found))
-    enqueue_initial_design(study, bare, search_space=MODEL)
-    note = waiting(study)[0].user_attrs[INITIAL_DESIGN]
-    assert note["design"] == "mine" and note["score"] is None and note["reason"]
 
 
 @pytest.mark.parametrize(

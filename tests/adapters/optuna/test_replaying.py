@@ -16,7 +16,6 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
     SECONDS,
-    EIPerSecondSampler,
     GBQRSampler,
     optimizer,
 )
@@ -227,22 +226,6 @@ def test_durations_are_the_simulated_seconds() -> None:
     assert clock == pytest.approx(frame["seconds"].max())
     begin = [t.datetime_start for t in study.trials]
     assert begin == sorted(begin)
-
-
-def test_a_sampler_that_weighs_durations_sees_the_simulated_ones() -> None:
-    seen: list[timedelta | None] = []
-
-    class Weighing(EIPerSecondSampler):  # type: ignore[misc]
-        def sample_relative(self, study: optuna.Study, *arguments: Any) -> Any:
-            states = (TrialState.COMPLETE,)
-            seen[:] = [t.duration for t in study.get_trials(deepcopy=False, states=states)]
-            return super().sample_relative(study, *arguments)
-
-    table = line(range(6), seconds=[100.0, 200.0, 300.0, 400.0, 500.0, 600.0])
-    frame = replay(optimizer(Weighing, n_startup_trials=4), table, budget=8, progress=False)
-    expected = [timedelta(seconds=100.0 * (row + 1)) for row in frame["row"]]
-    assert seen == expected[: len(seen)]
-    assert len(seen) == 7
 
 
 # --- pruners --------------------------------------------------------------------------------

@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, InCondition
 from smac import Scenario
-
-from automl_plugins.meta import convert
 
 read_task = ADAPTER.read_task
 
@@ -43,21 +40,3 @@ def test_choices_are_searched_and_read_as_they_are(tmp_path: Path) -> None:
         assert {repr(value) for value in found} == {repr(choice) for choice in choices}, name
     for values in record.configurations:
         assert ("y" in values) == (values["numbers and a bool"] is True)
-
-
-@pytest.mark.parametrize("to", ["optuna", "hyperopt"])
-def test_they_are_the_same_in_another_framework(to: str, tmp_path: Path) -> None:
-    space = ConfigurationSpace(
-        {name: choices for name, choices in LISTS.items() if name != "tuples"}
-    )
-    scenario = Scenario(
-        space, name="t", n_trials=6, deterministic=True, output_directory=tmp_path, seed=1
-    )
-    facade = GBQRFacade(scenario, lambda config, seed=0: 1.0, logging_level=False)
-    facade.optimize()
-    record = read_task(facade)
-    other = convert(convert(facade, to), "optuna", space=space, name="t")
-    for trial, values in zip(other.trials, record.configurations, strict=True):
-        assert {n: repr(v) for n, v in trial.params.items()} == {
-            n: repr(v) for n, v in values.items()
-        }
