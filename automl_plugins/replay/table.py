@@ -15,7 +15,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.values import ABSENT, kind_of, reader, to_vector, values_of
+from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .frames import arguments_of_searches, table_arguments
@@ -81,6 +81,7 @@ class Table:
         self.space = space
         self._vectors = VectorSpace(space)
         self._readers = {name: reader(space[name]) for name in space}
+        self._encoders = {name: encoder(space[name]) for name in self._vectors.names}
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self._values = [self._clean(row, config) for row, config in enumerate(configs)]
         self._measure(losses, seconds)
@@ -333,12 +334,22 @@ class Table:
 
         Two one-hot codes differ in two places, so half of each makes a distance of 1.
         """
-        vectors = np.array([to_vector(self.space, config) for config in configs])
-        parts = [np.nan_to_num(self._vectors.numbers(vectors))]
-        for column in np.flatnonzero(self._vectors.categorical):
-            choices = np.arange(self._vectors.n_values[column])
-            parts.append(0.5 * (vectors[:, [column]] == choices))
-        return np.hstack([np.zeros((len(configs), 1)), *parts])
+        vectors = np.array(
+            [
+                [self._encoders[n](config[n]) if n in config else np.nan for n in self._encoders]
+                for config in configs
+            ]
+        )
+        numbers = self._vectors.numbers(vectors)
+        numbers[np.isnan(numbers)] = 0.0
+        codes = [0.5 * (vectors[:, [i]] == choices) for i, choices in self._categories]
+        return np.hstack([np.zeros((len(configs), 1)), numbers, *codes])
+
+    @cached_property
+    def _categories(self) -> list[tuple[int, FloatArray]]:
+        """Columns of the categorical hyperparameters, and their entries."""
+        columns = np.flatnonzero(self._vectors.categorical).tolist()
+        return [(i, np.arange(self._vectors.n_values[i])) for i in columns]
 
     @cached_property
     def _points(self) -> FloatArray:
@@ -347,7 +358,7 @@ class Table:
 
 def _key(values: Sequence[Any]) -> tuple[Any, ...]:
     """Values with whether each is a truth value, which would be equal to a number."""
-    return (*values, *(type(value) is bool for value in values))
+    return (*values, *(isinstance(value, bool | np.bool_) for value in values))
 
 
 # --- what was measured -----------------------------------------------------------------------

@@ -143,6 +143,7 @@ def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
     known: dict[tuple[type, Any], int | None] = {}
 
     def place(value: Any) -> int | None:
+        value = plain(value)
         if not isinstance(value, _ATOMS):  # (1,) and (True,) are equal keys
             return find(listed, value)
         key = type(value), ("nan" if value != value else value)
@@ -254,11 +255,11 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
         return partial(_step, scale)
 
     def integer(value: Any) -> Any:
-        number = value if type(value) is int else to_number(value)
+        number = value if type(value) is int else to_number(plain(value))
         return int(number) if low <= number <= high and number == int(number) else ABSENT
 
     def real(value: Any) -> Any:
-        number = value if type(value) is float else to_number(value)
+        number = value if type(value) is float else to_number(plain(value))
         if low <= number <= high:
             return number
         return min(max(number, float(low)), float(high)) if is_near(number, low, high) else ABSENT
@@ -304,17 +305,28 @@ def choices_of(hyperparameter: Hyperparameter[Any, Any]) -> list[Any] | None:
 def to_vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> FloatArray:
     """Vector (d,) of values by name; NaN where there is none, or none of the hyperparameter."""
     entries = [
-        _entry(space[name], values[name]) if name in values else math.nan for name in space.at
+        encoder(space[name])(values[name]) if name in values else math.nan for name in space.at
     ]
     return np.array(entries, dtype=np.float64)
 
 
-def _entry(hyperparameter: Hyperparameter[Any, Any], value: Any) -> float:
+def encoder(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], float]:
+    """A function that returns the vector entry of a recorded value, NaN if it is none."""
     if isinstance(hyperparameter, CategoricalHyperparameter | OrdinalHyperparameter):
-        index = placer(hyperparameter)(value)
-        return math.nan if index is None else float(index)
-    found = reader(hyperparameter)(value)
-    return math.nan if found is ABSENT else float(hyperparameter.to_vector(found))
+        place = placer(hyperparameter)
+
+        def index(value: Any) -> float:
+            found = place(value)
+            return math.nan if found is None else float(found)
+
+        return index
+    read_value = reader(hyperparameter)
+
+    def entry(value: Any) -> float:
+        found = read_value(value)
+        return math.nan if found is ABSENT else float(hyperparameter.to_vector(found))
+
+    return entry
 
 
 def to_values(space: ConfigurationSpace, vectors: FloatArray) -> list[dict[str, Any]]:
