@@ -416,7 +416,7 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
     known, label = arms.known, arms.arms.choice
     drawn = [next(iter(arm.parts[label])) for arm in arms.arms.arms]  # type: ignore[arg-type]
     if not isinstance(weights, str):
-        return weights_from_numbers(_given(known, label, weights)[drawn])
+        return weights_from_numbers(_weights_by_option(known, label, weights)[drawn])
     if weights not in ("2^N", "volume"):
         raise ValueError(
             f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
@@ -434,7 +434,7 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
     return np.array([found[known.options[label][i]] for i in drawn])
 
 
-def _given(
+def _weights_by_option(
     known: PyllSpace, label: str, weights: Mapping[Any, float] | Sequence[float]
 ) -> FloatArray:
     """Numbers by option (n_options,)."""

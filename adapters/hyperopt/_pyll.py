@@ -154,13 +154,13 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
             switch = pyll.scope.switch(new[node.pos_args[0]], *options)
             new[node] = switch if len(kept) > 1 else options[0]
         elif node.name == "hyperopt_param" and label_of(node) in parts:
-            new[node] = _restricted(node, parts[label_of(node)])
+            new[node] = _restrict_param(node, parts[label_of(node)])
         else:
             new[node] = node.clone_from_inputs([new[i] for i in node.inputs()])
     return new[expr]
 
 
-def _restricted(param: Any, part: Part) -> Any:
+def _restrict_param(param: Any, part: Part) -> Any:
     """A ``hyperopt_param`` node that draws from a part of its values."""
     node, label = param.arg["obj"], label_of(param)
     if isinstance(part, tuple):

@@ -185,14 +185,14 @@ class Run:
         valued = document["result"].get("status") == STATUS_OK
         if self.early_stop_fn is not None and valued and not self._stopped:
             latest = self.trials.trials[-1] is document
-            seen = self.trials if latest and not parallel else self._finished(document)
+            seen = self.trials if latest and not parallel else self._list_finished(document)
             stop, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
             if stop:
                 logger.info("Early stop: %s ended the search.", self.early_stop_fn)
                 self._stopped = True
         return None
 
-    def _finished(self, latest: Document) -> Trials:
+    def _list_finished(self, latest: Document) -> Trials:
         """Trials that have finished, the latest last: others may be running."""
         done = [d for d in self.trials.trials if d["state"] == JOB_STATE_DONE]
         done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
@@ -310,10 +310,10 @@ class Pool:
             spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
             fn, point = self._domain.evaluate_async(spec, ctrl)
         except Exception as error:
-            self._failed.append(_evaluated(document, None, error, began, start))
+            self._failed.append(_end(document, None, error, began, start))
             return
         try:
-            future = self._executor.submit(_timed, fn, point)
+            future = self._executor.submit(_measure, fn, point)
         except BrokenExecutor:  # before any result of the trials that died with it has come
             self.broken = True
             self._refused.append(document)
@@ -337,8 +337,8 @@ class Pool:
         try:
             result = self._domain.evaluate(spec, ctrl)
         except Exception as error:
-            return _evaluated(document, None, error, began, start)
-        return _evaluated(document, result, None, began, start)
+            return _end(document, None, error, began, start)
+        return _end(document, result, None, began, start)
 
     def _collect(self, future: Future[Any]) -> Evaluated:
         document, began, start = self._running.pop(future)
@@ -348,7 +348,7 @@ class Pool:
         except Exception as error:
             # Which of the running trials killed its worker is not known: all of them have failed.
             self.broken = self.broken or isinstance(error, BrokenExecutor)
-            return _evaluated(document, None, error, began, start)
+            return _end(document, None, error, began, start)
         return Evaluated(document, result, None, began, coarse_utcnow(), seconds)
 
     def cancel(self) -> list[Document]:
@@ -359,7 +359,7 @@ class Pool:
         return queued + [self._running.pop(future)[0] for future in cancelled]
 
 
-def _evaluated(
+def _end(
     document: Document,
     result: dict[str, Any] | None,
     error: Exception | None,
@@ -372,7 +372,7 @@ def _evaluated(
     return Evaluated(document, result, error, began, coarse_utcnow(), seconds)
 
 
-def _timed(fn: Callable[[Any], Any], point: Any) -> tuple[Any, float]:
+def _measure(fn: Callable[[Any], Any], point: Any) -> tuple[Any, float]:
     """What the objective returns and how long it took; runs on the workers."""
     start = time.perf_counter()
     return fn(point), time.perf_counter() - start

@@ -127,11 +127,11 @@ def boasf_fmin(
     validate_loss_threshold(loss_threshold)
     workers = _workers(executor, n_workers)
     if isinstance(space, str) and space == "annotated":
-        fn, space = _annotated(fn)
+        fn, space = _read_annotations(fn)
     domain = Domain(fn, space, pass_expr_memo_ctrl=pass_expr_memo_ctrl)
     if executor is not None and domain.pass_expr_memo_ctrl:
         raise ValueError("pass_expr_memo_ctrl needs the trials at hand: leave out executor=.")
-    points = [_checked(domain, point) for point in points_to_evaluate or ()]
+    points = [_check_point(domain, point) for point in points_to_evaluate or ()]
     if max_evals is not None and len(points) > max_evals:
         raise ValueError(
             f"points_to_evaluate has {len(points)} points, but max_evals is {max_evals}."
@@ -187,7 +187,7 @@ def _generator(rstate: Any) -> np.random.Generator:
     return rstate
 
 
-def _checked(domain: Domain, point: Mapping[str, Any]) -> Values:
+def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
     """The active values of a point.
 
     Raises:
@@ -221,7 +221,7 @@ class _Keywords:
         return self._fn(**point)
 
 
-def _annotated(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+def _read_annotations(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """The search space in the type hints of an objective, as ``fmin`` reads it."""
     space = inspect.getfullargspec(fn).annotations
     for name, node in space.items():
