@@ -16,8 +16,6 @@ from . import __version__, _store_commands
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .statistics import Comparison
-
 _EPILOG = """\
 A FILE is a CSV file: runs as `replay` writes them (table, method, seed, trial, loss, ...), or a
 row for each task and a column for each method. A STORAGE is what an installed framework can read,
@@ -27,7 +25,7 @@ named <table>/<method>/<seed>."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    args = _parser().parse_args(arguments)
+    args = _make_parser().parse_args(arguments)
     try:
         code: int | None = args.run(args)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
@@ -39,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="automl-plugins", description="Search with a memory and a sense of cost."
     )
@@ -79,7 +77,7 @@ def _compare(args: argparse.Namespace) -> None:
     from .statistics import compare
 
     comparison = compare(
-        _read(args.sources),
+        _read_sources(args.sources),
         control=args.control,
         budgets=args.budget,
         unit=args.unit,
@@ -87,29 +85,23 @@ def _compare(args: argparse.Namespace) -> None:
         zero_method=args.zeros,
         alpha=args.alpha,
     )
-    print(_rendered(comparison, args.format))
+    print(getattr(comparison, f"to_{args.format}")())
 
 
-def _rendered(comparison: Comparison, form: str) -> str:
-    if form == "markdown":
-        return comparison.to_markdown()
-    return comparison.to_latex() if form == "latex" else comparison.to_text()
-
-
-def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
+def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     """One frame, or the searches of all sources."""
     from automl_plugins.frameworks import owner_of
 
-    from .addresses import did_you_mean, existing
+    from .addresses import check_exists, did_you_mean
 
     files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
     if len(files) == len(sources):
-        return _frames([existing(file) for file in files])
+        return _read_frame([check_exists(file) for file in files])
     if files:
         raise ValueError("Files and storages cannot be mixed: compare one kind at a time.")
     searches: list[object] = []
     for source in sources:
-        owner = owner_of(existing(source))  # which would create a database
+        owner = owner_of(check_exists(source))  # which would create a database
         if owner is None:
             raise ValueError(
                 f"Cannot read {source!r}: it is no .csv file, and no installed framework knows it."
@@ -119,7 +111,7 @@ def _read(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     return searches
 
 
-def _frames(files: Sequence[str]) -> pd.DataFrame:
+def _read_frame(files: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     from automl_plugins.replay.runs import read_csv

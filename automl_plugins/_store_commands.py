@@ -10,17 +10,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from automl_plugins.records.trial import Status, count_statuses
 
 from ._optional import require
-from .addresses import existing
+from .addresses import check_exists
 
 if TYPE_CHECKING:
     from .meta import MetaStore, MetaTask, TaskRecord
-
-FloatArray = npt.NDArray[np.float64]
 
 _BEST = 5  # configurations that are shown of a task
 
@@ -52,7 +49,7 @@ def add_parser(commands: Any) -> None:
 
 
 @contextmanager
-def _opened(address: str, *, make: bool = False) -> Iterator[MetaStore]:
+def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     """A store, made only where that is asked for.
 
     Raises:
@@ -64,7 +61,7 @@ def _opened(address: str, *, make: bool = False) -> Iterator[MetaStore]:
 
     parse_url(address)
     if not make:
-        existing(address, "store")
+        check_exists(address, "store")
     try:
         with MetaStore(address) as store:
             yield store
@@ -73,7 +70,7 @@ def _opened(address: str, *, make: bool = False) -> Iterator[MetaStore]:
 
 
 def _tasks(args: argparse.Namespace) -> None:
-    with _opened(args.store) as store:
+    with _open_store(args.store) as store:
         tasks, searches = store.tasks(), store.searches()
     runs = Counter[str]()
     for search in searches:
@@ -89,7 +86,7 @@ def _tasks(args: argparse.Namespace) -> None:
 
 
 def _searches(args: argparse.Namespace) -> None:
-    with _opened(args.store) as store:
+    with _open_store(args.store) as store:
         searches = store.searches()
     _print_table(
         ("task", "search", "framework", "seed", "runs"),
@@ -101,8 +98,8 @@ def _searches(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    with _opened(args.store) as store:
-        task = _named(store, args.task)
+    with _open_store(args.store) as store:
+        task = _find_task(store, args.task)
         records = store.records([args.task])
     print(f"task           {task.name}")
     if task.tags:
@@ -116,7 +113,7 @@ def _show(args: argparse.Namespace) -> None:
         print(f"loss {loss:<9.4g} {configuration}")
 
 
-def _named(store: MetaStore, name: str) -> MetaTask:
+def _find_task(store: MetaStore, name: str) -> MetaTask:
     tasks = {task.name: task for task in store.tasks()}
     if name not in tasks:
         known = ", ".join(islice(tasks, 10)) or "none"
@@ -125,48 +122,42 @@ def _named(store: MetaStore, name: str) -> MetaTask:
 
 
 def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
-    """The least losses at full budget, each configuration once."""
+    """The least losses in full, else at the highest budget, each configuration once."""
     found: dict[str, tuple[float, dict[str, Any]]] = {}
     for record in records:
-        in_full = _highest(record.budget)
-        for row in range(len(record)):
-            if record.status[row] == Status.COMPLETE and in_full[row]:
-                values = dict(record.configurations[row])
-                loss = float(record.losses[row])
-                key = repr(sorted(values.items()))
-                if key not in found or loss < found[key][0]:
-                    found[key] = loss, values
+        whole = np.isnan(record.budget)
+        if not whole.any():
+            whole = record.budget == record.budget.max(initial=-np.inf)
+        for row in np.flatnonzero(whole & (record.status == Status.COMPLETE)).tolist():
+            values, loss = dict(record.configurations[row]), float(record.losses[row])
+            key = repr(sorted(values.items()))
+            if key not in found or loss < found[key][0]:
+                found[key] = loss, values
     return sorted(found.values(), key=lambda item: item[0])[:_BEST]
 
 
-def _highest(budget: FloatArray) -> npt.NDArray[np.bool_]:
-    """Rows in full; where all have a budget, those at the highest one."""
-    unlimited = np.isnan(budget)
-    return unlimited if unlimited.any() else budget == budget.max(initial=-np.inf)
-
-
 def _export(args: argparse.Namespace) -> None:
-    with _opened(args.store) as store:
+    with _open_store(args.store) as store:
         for name in args.task or ():
-            _named(store, name)
+            _find_task(store, name)
         store.export(args.file, args.task)
     print(f"Wrote {args.file}.")
 
 
 def _import(args: argparse.Namespace) -> None:
-    existing(args.file)
-    with _opened(args.store, make=True) as store:
+    check_exists(args.file)
+    with _open_store(args.store, make=True) as store:
         print(f"{store.import_(args.file)} new runs.")
 
 
 def _delete(args: argparse.Namespace) -> int:
     if args.task is None and args.search is None:
         raise ValueError("Name what to delete: --task NAME, --search NAME, or both.")
-    with _opened(args.store) as store:
+    with _open_store(args.store) as store:
         what = f"task {args.task!r}" if args.search is None else f"search {args.search!r}"
         if not args.yes:
             if args.task is not None:
-                _named(store, args.task)
+                _find_task(store, args.task)
             n = sum(
                 info.n_runs
                 for info in store.searches()

@@ -10,7 +10,7 @@ _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
 _HEADER = b"SQLite format 3\0"
 
 
-def existing(address: str, what: str | None = None) -> str:
+def check_exists(address: str, what: str | None = None) -> str:
     """The address or path itself, if something is there.
 
     Databases on servers are not asked.

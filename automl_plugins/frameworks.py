@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._versions import OutdatedError
-from automl_plugins.addresses import did_you_mean, existing
+from automl_plugins.addresses import check_exists, did_you_mean
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -227,7 +227,7 @@ def reader_of(history: Any) -> Adapter:
     """
     found = adapter_of(history)
     if found is None and isinstance(history, str | os.PathLike):
-        found = owner_of(existing(os.fspath(history)))
+        found = owner_of(check_exists(os.fspath(history)))
     if found is None:
         given = repr(history) if isinstance(history, str) else f"a {type(history).__name__}"
         raise TypeError(

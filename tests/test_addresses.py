@@ -20,7 +20,7 @@ from automl_plugins.adapters.optuna import (
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
-from automl_plugins.addresses import existing, file_of
+from automl_plugins.addresses import check_exists, file_of
 from automl_plugins.meta import MetaStore, convert
 from automl_plugins.meta.memories import read_memory
 
@@ -154,4 +154,4 @@ def test_files_of_addresses(address: str, file: Path | None) -> None:
 @pytest.mark.parametrize("address", ["sqlite://", "sqlite:///:memory:"])
 def test_a_database_in_memory_holds_nothing(address: str) -> None:
     with pytest.raises(ValueError, match="in memory, so it is empty: name a file"):
-        existing(address)
+        check_exists(address)

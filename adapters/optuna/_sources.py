@@ -17,7 +17,7 @@ from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
-from automl_plugins.addresses import existing
+from automl_plugins.addresses import check_exists
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.task_memory import TaskMemory
@@ -118,7 +118,7 @@ def _is_store(address: str) -> bool:
     """
     if "://" not in address:
         return False
-    engine = sa.create_engine(existing(address))
+    engine = sa.create_engine(check_exists(address))
     try:
         return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
     finally:

@@ -17,7 +17,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.addresses import did_you_mean, existing
+from automl_plugins.addresses import check_exists, did_you_mean
 from automl_plugins.records.columns import Columns
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable, unix_time
 
@@ -199,7 +199,7 @@ def open_storage(source: str) -> BaseStorage | str:
     Raises:
         ValueError: If there is none; Optuna would create one.
     """
-    existing(source)
+    check_exists(source)
     if "://" in source:
         return source
     path = Path(source).expanduser()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
-from automl_plugins.addresses import existing
+from automl_plugins.addresses import check_exists
 from automl_plugins.meta.alignment import nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import read_records
@@ -75,7 +75,7 @@ def read_memory(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
         return bundled(memory)
     if isinstance(memory, str | os.PathLike):
         try:
-            existing(os.fspath(memory), "memory")
+            check_exists(os.fspath(memory), "memory")
         except ValueError as error:
             raise ValueError(f"{error} The bundled memories are {', '.join(LEARNERS)}.") from None
         from .store import MetaStore

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from automl_plugins.addresses import existing
+from automl_plugins.addresses import check_exists
 from automl_plugins.frameworks import Method, load_adapter
 from automl_plugins.replay.runs import read_csv
 
@@ -39,7 +39,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name the TOML file in it.")
-    with Path(existing(str(path))).expanduser().open("rb") as file:
+    with Path(check_exists(str(path))).expanduser().open("rb") as file:
         try:
             config = tomllib.load(file)
         except tomllib.TOMLDecodeError as error:

@@ -35,14 +35,14 @@ def searches_frame(
             with a finished trial.
         TypeError: If an object belongs to no framework that is known.
     """
-    searches, notes = _labelled_searches(data, label)
+    searches, notes = _label_searches(data, label)
     places = Counter(map(_place, searches))
     if twice := [place for place, count in places.items() if count > 1]:
         raise ValueError(
             f"Several searches have the same task, method and seed: {'; '.join(twice[:3])}. Name"
             " them by label=... or by a mapping {(task, method, seed): search}."
         )
-    notes += _left_out(searches)
+    notes += _left_out_notes(searches)
     if empty := [_place(search) for search in searches if not len(search.trials)]:
         notes.append(f"Left out, since they have no finished trial: {'; '.join(empty)}.")
     if len(empty) == len(searches):
@@ -50,13 +50,13 @@ def searches_frame(
     return search_frame(s for s in searches if len(s.trials)), tuple(notes)
 
 
-def _labelled_searches(
+def _label_searches(
     data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
 ) -> tuple[list[Search], list[str]]:
     searches: list[Search] = []
     unseeded: dict[Label, list[int]] = {}
-    for name, thing in _labelled(data, label):
-        found = _searches(thing, name)
+    for name, thing in _with_labels(data, label):
+        found = _read_searches(thing, name)
         if len(name) == 2:
             positions = range(len(searches), len(searches) + len(found))
             unseeded.setdefault(name, []).extend(positions)
@@ -72,32 +72,32 @@ def _labelled_searches(
     return searches, [f"Without seeds, so numbered in the order given: {join_names(numbered)}."]
 
 
-def _labelled(
+def _with_labels(
     data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
 ) -> list[tuple[Label, Any]]:
     """Each object with its label, () where it has none."""
     if isinstance(data, Mapping):
         if label is not None:
             raise ValueError("label names the objects of a sequence; a mapping has names already.")
-        return [(_checked(name), thing) for name, thing in data.items()]
+        return [(_check_label(name), thing) for name, thing in data.items()]
     things = data if isinstance(data, Iterable) else [data]
-    return [(_checked(label(thing)) if label else (), thing) for thing in things]
+    return [(_check_label(label(thing)) if label else (), thing) for thing in things]
 
 
-def _checked(name: Label) -> Label:
+def _check_label(name: Label) -> Label:
     if not isinstance(name, tuple) or len(name) not in (2, 3):
         raise ValueError(f"A label is (task, method) or (task, method, seed), got {name!r}.")
     return name
 
 
-def _searches(thing: Any, name: Label) -> list[Search]:
+def _read_searches(thing: Any, name: Label) -> list[Search]:
     labels = dict(zip(("table", "method", "seed"), name, strict=False))
     if isinstance(thing, Search):
         return [replace(thing, **labels)]
     return searches_of(thing, **{"table": None, "method": None, "seed": None, **labels})
 
 
-def _left_out(searches: Iterable[Search]) -> list[str]:
+def _left_out_notes(searches: Iterable[Search]) -> list[str]:
     """What readers left out, each sentence once, with the searches it is about."""
     about: dict[str, list[str]] = {}
     for search in searches:
