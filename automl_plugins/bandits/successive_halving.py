@@ -7,6 +7,9 @@ n_i     floor(n eta^-i), the configurations evaluated in rung i
 r_i     eta^(-s_max + i), their resource; the last rung has all of it
 b       sum of n_i r_i, the budget in full evaluations (eq. 2)
 ======  ===========================================================================================
+
+What differs from algorithm 1 is the result: line 13 returns the finalist with the smallest loss of
+any rung, ``best`` the smallest loss of the full resource.
 """
 
 from __future__ import annotations
