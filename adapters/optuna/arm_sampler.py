@@ -28,7 +28,7 @@ from ._arms import Arms, Choices, Split, declared_arm
 from ._cache import Cache, Clock, Key
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
-from .trials import Cost, StudyColumns, checked_cost
+from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -100,7 +100,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         self.arm = arm if split is None else split.key
         self.split = split
         self.reward_range = loss_range(reward_range)
-        self.cost = checked_cost(cost)
+        self.cost = check_cost(cost)
         self.declared: Arms | None = None
         if split is None:
             self.declared = declared_arm(search_space, arm)

@@ -28,7 +28,7 @@ from ._foresight import Foresight
 from ._steps import merged_note
 from ._study import StudyReader, View
 from .space import UnionSpace, value_in
-from .trials import Cost, checked_cost
+from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -76,7 +76,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
             UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = warn_independent_sampling
-        self._cost = checked_cost(cost)
+        self._cost = check_cost(cost)
         self._foresight = foresight
         self._streams = Streams(seed)
         if seed is None:

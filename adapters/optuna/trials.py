@@ -110,7 +110,7 @@ def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None])
     return float(value)
 
 
-def checked_cost(cost: Cost) -> Cost:
+def check_cost(cost: Cost) -> Cost:
     """``cost`` itself.
 
     Raises:
