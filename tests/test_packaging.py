@@ -1,24 +1,19 @@
-"""What is shipped, and which part may import which."""
+"""What is shipped."""
 
 from __future__ import annotations
 
-import ast
 import json
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
-from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
 import pytest
+from architecture import FOLDERS, ROOT, modules
 
-ROOT = Path(__file__).resolve().parents[1]
-CORE, ADAPTERS = "automl_plugins", "automl_plugins.adapters"
-FOLDERS = {CORE: ROOT / "automl_plugins", ADAPTERS: ROOT / "adapters"}
 FRAMEWORKS = {"optuna", "smac", "hyperopt"}
 
 PUBLIC_NAMES = {
@@ -145,15 +140,8 @@ def configuration() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """Dotted names as installed, and files, of all modules; a package is named ``x.__init__``."""
-    for top, folder in FOLDERS.items():
-        for path in sorted(folder.rglob("*.py")):
-            yield ".".join((top, *path.relative_to(folder).with_suffix("").parts)), path
-
-
 def test_package_list_equals_the_tree() -> None:
-    folders = {name.rpartition(".")[0]: path.parent for name, path in modules()}
+    folders = {name.rpartition(".")[0]: path.parent for name, path in modules().items()}
     listed = configuration()["tool"]["setuptools"]["packages"]
     assert sorted(listed) == sorted(folders)
     without_init = [str(f) for f in folders.values() if not (f / "__init__.py").is_file()]
@@ -198,7 +186,7 @@ def test_wheel_holds_all_modules_and_no_top_level_adapters(wheel: Path) -> None:
     assert top_level - metadata == {"automl_plugins"}
     assert "automl_plugins/py.typed" in names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
-    expected = {name.replace(".", "/") + ".py" for name, _ in modules()}
+    expected = {name.replace(".", "/") + ".py" for name in modules()}
     assert {name for name in names if name.endswith(".py")} == expected
 
 
@@ -226,90 +214,6 @@ def test_public_names_can_be_imported_from_the_wheel(installed: Path, tmp_path: 
     version = configuration()["project"]["version"]
     expected = {"missing": [], "hidden": [], "elsewhere": [], "version": version}
     assert json.loads(imported.stdout) == expected
-
-
-# --- arrows go one way: adapters -> core, and no adapter knows another one -----------------
-
-
-def imports(name: str, source: str) -> Iterator[str]:
-    """Absolute dotted names of everything a module imports, at any depth of its code.
-
-    ``from a import b`` counts as ``a.b``, for ``b`` may be a module.
-    """
-    package = name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            relative = "." * node.level + (node.module or "")
-            base = resolve_name(relative, package) if node.level else relative
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-
-
-def forbidden(name: str, imported: str) -> bool:
-    """Whether the module ``name`` must not import ``imported``."""
-    own = name.removeprefix(ADAPTERS + ".").split(".") if name.startswith(ADAPTERS + ".") else []
-    framework = own[0] if len(own) > 1 else None  # None: the core, or what all adapters share
-    parts = imported.split(".")
-    if parts[0] == "adapters":
-        return True
-    if parts[:2] == ADAPTERS.split("."):
-        is_adapter = len(parts) > 2 and (ROOT / "adapters" / parts[2]).is_dir()
-        return not own or (is_adapter and parts[2] != framework)
-    return parts[0] in FRAMEWORKS and parts[0] != framework
-
-
-@pytest.mark.parametrize(
-    ("name", "source", "expected"),
-    [
-        ("automl_plugins.spaces.vector_space", "import ConfigSpace, numpy.linalg", False),
-        ("automl_plugins.spaces.vector_space", "def f():\n    import optuna.trial", True),
-        ("automl_plugins.spaces.vector_space", "from smac import Scenario", True),
-        ("automl_plugins.recipes", "from . import adapters", True),
-        ("automl_plugins.meta.store", "from ..adapters.optuna import record", True),
-        ("automl_plugins.meta.store", "from ..history import History", False),
-        ("automl_plugins.adapters.optuna.record", "import optuna", False),
-        ("automl_plugins.adapters.optuna.record", "import hyperopt", True),
-        ("automl_plugins.adapters.optuna.record", "from ..optuna import trials", False),
-        ("automl_plugins.adapters.smac.record", "from .. import optuna", True),
-        (
-            "automl_plugins.adapters.smac.record",
-            "from automl_plugins.records.history import H",
-            False,
-        ),
-        ("automl_plugins.adapters.smac.record", "from adapters.smac import curves", True),
-        ("automl_plugins.adapters.shared", "from .optuna import record", True),
-        ("automl_plugins.adapters.shared", "import optuna", True),
-    ],
-)
-def test_the_rule_itself(name: str, source: str, expected: bool) -> None:
-    assert any(forbidden(name, imported) for imported in imports(name, source)) == expected
-
-
-@pytest.mark.parametrize(("name", "path"), [pytest.param(*m, id=m[0]) for m in modules()])
-def test_imports_go_one_way(name: str, path: Path) -> None:
-    source = path.read_text(encoding="utf-8")
-    assert [i for i in imports(name, source) if forbidden(name, i)] == []
-
-
-IMPORT_CORE = """
-import importlib, pkgutil, sys
-import automl_plugins
-for module in pkgutil.walk_packages(automl_plugins.__path__, "automl_plugins."):
-    if not module.name.startswith("automl_plugins.adapters") and "__main__" not in module.name:
-        importlib.import_module(module.name)
-        print(module.name)
-found = {"optuna", "smac", "hyperopt", "automl_plugins.adapters"} & set(sys.modules)
-sys.exit(f"the core brings in {sorted(found)}" if found else 0)
-"""
-
-
-def test_importing_the_core_brings_in_no_framework(tmp_path: Path) -> None:
-    imported = run_python(IMPORT_CORE, cwd=tmp_path)
-    assert imported.returncode == 0, imported.stderr
-    core = [name for name, _ in modules() if not name.startswith(ADAPTERS + ".")]
-    expected = {name.removesuffix(".__init__") for name in core} - {CORE, f"{CORE}.__main__"}
-    assert set(imported.stdout.split()) == expected
 
 
 # --- a missing framework -------------------------------------------------------------------

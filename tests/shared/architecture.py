@@ -1,0 +1,303 @@
+"""The house in figures, measured from its imports: ``python tests/shared/architecture.py``.
+
+Files, lines, public names, circles, layers and the longest chain of modules behind a proposal;
+with ``walks`` also how many modules run in each of the six walks of docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE, ADAPTERS = "automl_plugins", "automl_plugins.adapters"
+FOLDERS = {CORE: ROOT / "automl_plugins", ADAPTERS: ROOT / "adapters"}
+GROUND = "ground"
+"""The modules of the top level that know nothing of the rooms above."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement of a name or module.
+
+    Attributes:
+        module: What imports, as a dotted name.
+        imported: What is imported, in full; ``from a import b`` is ``a.b``, which may be a module.
+        deferred: Whether it stands inside a function.
+    """
+
+    module: str
+    imported: str
+    deferred: bool
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    """Files of all modules by dotted name as installed; a package is named ``x.__init__``."""
+    return {
+        ".".join((top, *path.relative_to(folder).with_suffix("").parts)): path
+        for top, folder in FOLDERS.items()
+        for path in sorted(folder.rglob("*.py"))
+    }
+
+
+def imports_of(module: str, source: str) -> Iterator[Import]:
+    """All imports of a module, at any depth of its code."""
+    package = module.rpartition(".")[0]
+
+    def visit(node: ast.AST, deferred: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                yield from (Import(module, alias.name, deferred) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                relative = "." * child.level + (child.module or "")
+                base = resolve_name(relative, package) if child.level else relative
+                for alias in child.names:
+                    yield Import(module, f"{base}.{alias.name}", deferred)
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from visit(child, deferred or inside)
+
+    yield from visit(ast.parse(source), False)
+
+
+@cache
+def all_imports() -> tuple[Import, ...]:
+    """The imports of all modules but the packages' faces, which only hand names on."""
+    return tuple(
+        found
+        for name, path in modules().items()
+        if not name.endswith(".__init__")
+        for found in imports_of(name, path.read_text(encoding="utf-8"))
+    )
+
+
+@cache
+def _handed_on() -> Mapping[str, str]:
+    """What the names are that the packages' faces hand on."""
+    handed_on = {}
+    for name, path in modules().items():
+        package = name.removesuffix(".__init__")
+        if package != name:
+            for found in imports_of(name, path.read_text(encoding="utf-8")):
+                public = f"{package}.{found.imported.rpartition('.')[2]}"
+                if found.imported.startswith(f"{CORE}.") and found.imported != public:
+                    handed_on[public] = found.imported
+    return handed_on
+
+
+def module_of(imported: str) -> str | None:
+    """The module of this project that an imported name belongs to."""
+    if imported in modules():
+        return imported
+    if imported in _handed_on():
+        return module_of(_handed_on()[imported])
+    if f"{imported}.__init__" in modules():
+        return f"{imported}.__init__"
+    parent = imported.rpartition(".")[0]
+    return module_of(parent) if parent.startswith(CORE) else None
+
+
+def room_of(module: str) -> str:
+    """The folder of a module; of the core's top level the module itself, or the ground."""
+    if module.startswith(f"{ADAPTERS}."):
+        return "adapters"
+    parts = module.split(".")
+    if len(parts) > 2:
+        return parts[1]
+    return parts[1] if parts[1] in ("frameworks", "__main__", "_store_commands") else GROUND
+
+
+def arrows() -> dict[str, set[str]]:
+    """Which module imports which; imports for type checkers count, as they tie files too."""
+    found: dict[str, set[str]] = {name: set() for name in modules()}
+    for one in all_imports():
+        target = module_of(one.imported)
+        if target is not None and target != one.module and not target.endswith(".__init__"):
+            found[one.module].add(target)
+    return found
+
+
+def circle() -> list[str]:
+    """The modules of one circle of imports; empty if there is none."""
+    try:
+        TopologicalSorter(arrows()).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def n_circles() -> int:
+    """Groups of files that import each other, directly or not."""
+    graph, seen, groups = arrows(), set(), 0
+
+    def reached(start: str) -> set[str]:
+        found, waiting = set(), [start]
+        while waiting:
+            for target in graph[waiting.pop()]:
+                if target not in found:
+                    found.add(target)
+                    waiting.append(target)
+        return found
+
+    below = {name: reached(name) for name in graph}
+    for name in graph:
+        if name in below[name] and name not in seen:
+            seen |= {other for other in below[name] if name in below[other]}
+            groups += 1
+    return groups
+
+
+def layers() -> dict[str, int]:
+    """The layer of each room: one above the highest room that it imports."""
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for module, targets in arrows().items():
+        rooms[room_of(module)] |= {room_of(target) for target in targets}
+    for room, targets in rooms.items():
+        targets.discard(room)
+    found: dict[str, int] = {}
+    for room in TopologicalSorter(rooms).static_order():
+        found[room] = 1 + max((found[below] for below in rooms[room]), default=0)
+    return found
+
+
+def longest_chain(start: str) -> list[str]:
+    """The longest chain of imports below a module; needs a house without circles."""
+    graph = arrows()
+
+    @cache
+    def below(module: str) -> tuple[str, ...]:
+        chains = [below(target) for target in sorted(graph[module])]
+        return (module, *max(chains, key=len, default=()))
+
+    return list(below(start))
+
+
+def count_modules(walk: Callable[[], Any]) -> set[str]:
+    """The modules of this project in which a function runs during a walk."""
+    files = {str(path): name for name, path in modules().items()}
+    touched: set[str] = set()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        # bodies of modules and classes, which run at an import, are not optimised; functions are
+        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            name = files.get(frame.f_code.co_filename)
+            if name is not None:
+                touched.add(name)
+
+    sys.setprofile(note)
+    try:
+        walk()
+    finally:
+        sys.setprofile(None)
+    return touched
+
+
+def walks(folder: Path) -> dict[str, Callable[[], Any]]:
+    """The six walks of docs/architecture.md, each as short as it can be."""
+    import hyperopt
+    import numpy as np
+    import optuna
+    import pandas as pd
+    from automl_plugins.adapters import hyperopt as our_hyperopt
+    from automl_plugins.adapters import optuna as our_optuna
+    from automl_plugins.adapters import smac as our_smac
+    from ConfigSpace import ConfigurationSpace, Float
+    from smac import HyperparameterOptimizationFacade, Scenario
+
+    from automl_plugins.replay import Table, replay
+    from automl_plugins.statistics import compare
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    space = {"x": hyperopt.hp.uniform("x", 0, 1), "y": hyperopt.hp.choice("y", ["a", "b"])}
+    configspace = ConfigurationSpace({"x": Float("x", (0.0, 1.0)), "y": ["a", "b"]})
+
+    def objective(trial: optuna.Trial) -> float:
+        y = trial.suggest_categorical("y", ["a", "b"])
+        return float(trial.suggest_float("x", 0, 1) ** 2 + (y == "a"))
+
+    def run(sampler: optuna.samplers.BaseSampler, n_trials: int) -> optuna.Study:
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective, n_trials)
+        return study
+
+    def loss(values: Mapping[str, Any]) -> float:
+        return float(values["x"] ** 2 + (values["y"] == "a"))
+
+    def search(algo: Any, n_trials: int) -> hyperopt.Trials:
+        trials = hyperopt.Trials()
+        rstate = np.random.default_rng(0)
+        hyperopt.fmin(loss, space, algo, n_trials, trials=trials, rstate=rstate, verbose=False)
+        return trials
+
+    earlier = run(optuna.samplers.RandomSampler(seed=1), 20)
+
+    def transfer() -> None:
+        memory = our_optuna.meta_dataset_from_studies([earlier])
+        run(our_optuna.TSTSampler(memory, seed=0), 12)
+
+    def design() -> None:
+        scenario = Scenario(configspace, n_trials=5, output_directory=folder)
+        suggested = our_smac.MetaInitialDesign(
+            scenario, memory=our_optuna.meta_dataset_from_studies([earlier]), n_configs=2
+        )
+        HyperparameterOptimizationFacade(
+            scenario,
+            lambda config, seed=0: loss(config),
+            initial_design=suggested,
+            logging_level=False,
+            overwrite=True,
+        ).optimize()
+
+    def evidence() -> None:
+        rng = np.random.default_rng(0)
+        tables = [
+            Table.from_frame(
+                pd.DataFrame({"x": rng.random(20), "loss": rng.random(20)}),
+                loss="loss",
+                name=str(name),
+            )
+            for name in range(4)
+        ]
+        methods = {"TPE": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
+        str(compare(replay(methods, tables, budget=5, seed=[0, 1])))
+
+    return {
+        "an Optuna trial to LightGBM and back": lambda: run(our_optuna.GBQRSampler(seed=0), 15),
+        "gbqr in Hyperopt": lambda: search(our_hyperopt.gbqr, 15),
+        "BOASF in Hyperopt": lambda: our_hyperopt.boasf_fmin(
+            loss, {**space, "y": hyperopt.hp.choice("y", ["a", "b"])}, max_evals=12, verbose=False
+        ),
+        "TST from a study to a vote": transfer,
+        "SMAC's initial design": design,
+        "a table to a p-value": evidence,
+    }
+
+
+def main() -> None:
+    files = modules()
+    n_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files.values())
+    print(f"{len(files)} files, {n_lines} lines, {n_circles()} circles")
+    if not circle():
+        chain = longest_chain(f"{ADAPTERS}.optuna.samplers")
+        print(f"{max(layers().values())} layers; {len(chain)} modules in the longest chain:")
+        print("  " + " -> ".join(chain))
+        for room, layer in sorted(layers().items(), key=lambda item: -item[1]):
+            print(f"  {layer} {room}")
+    if "walks" in sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, walk in walks(Path(folder)).items():
+                print(f"{len(count_modules(walk)):3d} modules: {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
