@@ -78,9 +78,7 @@ def read_memory(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
             check_exists(os.fspath(memory), "memory")
         except ValueError as error:
             raise ValueError(f"{error} The bundled memories are {', '.join(LEARNERS)}.") from None
-        from .store import MetaStore
-
-        with MetaStore(memory) as store:
+        with open_store(memory) as store:
             return store.records()
     if memory is not None and callable(found := getattr(memory, "records", None)):
         return list(found())
@@ -92,6 +90,13 @@ def read_memory(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
         "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks, or the"
         f" name of a bundled memory, got {memory!r}."
     )
+
+
+def open_store(address: str | os.PathLike[str]) -> MetaStore:
+    """The store at an address or path; its errors."""
+    from .store import MetaStore  # SQLAlchemy is an extra
+
+    return MetaStore(address)
 
 
 def store_of(memory: object) -> MetaStore | None:

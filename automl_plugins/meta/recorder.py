@@ -6,13 +6,14 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.records.task_record import TaskRecord
 
 from .encoding import check_name, digest, encode, plain_meta_features, plain_space, plain_tags
+from .memories import open_store
 
 logger = logging.getLogger("automl_plugins.meta.recorder")
 
@@ -70,7 +71,11 @@ class Recorder:
         told = "" if task is None else task
         plain_meta_features(meta_features or {}, task=told)
         plain_tags(tags or {}, task=told)
-        self.store = _open_store(store)
+        self.store: WritableStore = (
+            open_store(store) if isinstance(store, str | os.PathLike) else store
+        )
+        if not callable(getattr(self.store, "add", None)):
+            raise TypeError(f"store must be a MetaStore, or its address or path, got {store!r}.")
         self.task = task
         self.meta_features = dict(meta_features or {})
         self.tags = dict(tags or {})
@@ -140,15 +145,3 @@ def search_name(kind: str, space: ConfigurationSpace, seed: int | None = None) -
     """Name of the searches of one kind in equal spaces: the same in every process."""
     name = f"{kind}-{digest(encode(plain_space(space)))}"
     return name if seed is None else f"{name}-{seed}"
-
-
-def _open_store(store: Any) -> WritableStore:
-    if isinstance(store, str | os.PathLike):
-        from .store import MetaStore
-
-        opened: WritableStore = MetaStore(store)
-        return opened
-    if not callable(getattr(store, "add", None)):
-        raise TypeError(f"store must be a MetaStore, or its address or path, got {store!r}.")
-    memory: WritableStore = store
-    return memory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
 from automl_plugins.meta.blending import BlendedTemplate, LearnedLosses
 from automl_plugins.meta.task_memory import TaskMemory
-from automl_plugins.recipes import blended
-from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.streams import Streams
 
 RNG = np.random.default_rng(2)
 SMALL = MetaLearner(n_trees=40, learning_rate=0.2)
@@ -132,27 +128,3 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (slice(0, 8), slice(4, 12), slice(0, 21), slice(0, 3)):
         np.testing.assert_array_equal(earlier(GRID[rows]), expected[rows])
         assert len(earlier._known) <= 21
-
-
-def test_pickled_it_makes_the_same() -> None:
-    maker = template(meta_features={"best": 0.9}, patience=3.0, random_state=1)
-    expected = maker.for_space(SPACE).fit(GRID[:4], GRID[:4, 0])
-    again = pickle.loads(pickle.dumps(maker)).for_space(SPACE).fit(GRID[:4], GRID[:4, 0])
-    assert again.patience == 3.0
-    np.testing.assert_array_equal(again.predict(GRID), expected.predict(GRID))
-
-
-def test_illegal_options_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="patience"):
-        template(patience=-1.0)
-
-
-def test_the_recipe_searches_where_the_memory_expects_the_best() -> None:
-    proposer = blended(MEMORY, meta_features={"best": 0.88}, n_suggested=0)
-    empty = History.of(np.empty((0, 1)), [])
-    first = proposer.propose(SPACE, empty, Streams(0), 0)
-    assert first.origin == "model" and 0.6 < first.vector[0] < 1.0
-    assert first.shares == {"meta-learner": 1.0}
-    x = np.array([[0.9], [0.8], [0.5]])
-    later = proposer.propose(SPACE, History.of(x, x[:, 0]), Streams(0), 3)
-    assert later.shares is not None and later.shares["meta-learner"] < 0.7

@@ -10,7 +10,6 @@ from ConfigSpace import Configuration
 
 import automl_plugins
 from automl_plugins.meta import bundled
-from automl_plugins.meta.files import read_records, write_records
 from automl_plugins.meta.memories import LEARNERS, METRICS
 from automl_plugins.records.trial import Status
 
@@ -40,12 +39,6 @@ def test_no_zero_is_packed_for_seconds_that_are_unknown(learner: str) -> None:
     seconds = [s for record in document["records"] for s in record["seconds"]]
     assert len(seconds) > 9000
     assert all(s is None or s > 0.0 for s in seconds)
-
-
-def test_packing_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    packed = DATA / "knn.json.xz"
-    write_records(tmp_path / packed.name, read_records(packed))
-    assert (tmp_path / packed.name).read_bytes() == packed.read_bytes()
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -268,29 +267,6 @@ def mixed_record(n: int = 25) -> TaskRecord:
     losses = np.array([of_config(config) for config in configs])
     losses[3] = np.nan
     return TaskRecord("mixed", configs, losses, seconds=np.full(n, 2.0), space=space)
-
-
-def test_tpe_of_hyperopt_goes_on() -> None:
-    space = hp.choice(
-        "model",
-        [
-            {"model": "svm", "C": hp.loguniform("C", math.log(1e-3), math.log(1e3))},
-            {"model": "forest", "n": hp.uniformint("n", 1, 50)},
-        ],
-    )
-    trials = convert(mixed_record(), "hyperopt", space=space)
-    before = min(trials.losses()[i] for i in range(25) if trials.losses()[i] is not None)
-    fmin(
-        of_config,
-        space,
-        partial(tpe.suggest, n_startup_jobs=5),
-        max_evals=45,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
-    assert len(trials) == 45 and trials.tids == list(range(45))
-    assert trials.best_trial["result"]["loss"] < before
 
 
 # --- what does not fit -----------------------------------------------------------------------

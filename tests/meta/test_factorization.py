@@ -240,12 +240,6 @@ def test_early_stopping_keeps_the_best_epoch() -> None:
     np.testing.assert_array_equal(sooner.embedding_, model.embedding_)
 
 
-def test_a_progress_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tqdm")
-    MatrixFactorization(2, epochs=2, progress=True).fit(_low_rank())
-    assert "factorisation" in capsys.readouterr().err
-
-
 # --- bad input --------------------------------------------------------------------------------
 
 AWKWARD = {

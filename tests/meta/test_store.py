@@ -183,14 +183,6 @@ def test_repeated_measurements_are_runs_of_their_own(store: MetaStore) -> None:
     assert len(store.records()[0]) == 3
 
 
-def test_numbered_runs_that_come_in_another_order_are_not_doubled(store: MetaStore) -> None:
-    two = TaskRecord("t", [{"x": 1}, {"x": 3}], np.array([1.0, 3.0]))
-    three = TaskRecord("t", [{"x": 1}, {"x": 2}, {"x": 3}], np.array([1.0, 2.0, 3.0]))
-    assert store.add(two, search="study", keys=[1, 3]) == 2
-    assert store.add(three, search="study", keys=[1, 2, 3]) == 1
-    assert store.records()[0].losses.tolist() == [1, 3, 2]
-
-
 def test_the_space_told_last_is_that_of_the_search(store: MetaStore) -> None:
     store.record("t", {"n": 1}, 0.5, space=space(8), search="s")
     store.record("t", {"n": 1}, 0.5, space=space(9), search="s")

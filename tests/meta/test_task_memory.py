@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace, Float
 
-from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord, bundled
+from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
 from automl_plugins.meta.task_memory import AlignedMemory, TaskMemory, task_memory
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -79,12 +79,6 @@ def test_a_store_is_remembered_and_its_path_is_read(tmp_path: Path) -> None:
         assert names(memory) == ("b",)  # one search, one memory
     by_path = TaskMemory(path)
     assert by_path.store is None and names(by_path) == ("a", "b", "later")
-
-
-def test_a_bundled_memory_by_its_name() -> None:
-    memory = TaskMemory("svm")
-    found = memory.on(VectorSpace(bundled("svm").space))
-    assert len(found.tasks) == len(memory.names) > 10
 
 
 @pytest.mark.parametrize("task", [None, "a"])

@@ -66,14 +66,6 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-def test_it_is_the_surrogate_of_the_aligned_memory(fits: list[str]) -> None:
-    maker = TransferTemplate(TaskMemory(MEMORY), bandwidth=0.4)
-    made = maker.for_space(SPACE)
-    assert made.bandwidth == 0.4 and made.distance == "ranks"
-    expected = TwoStageTransfer(Sources.fit(MEMORY, kernel="matern52"), bandwidth=0.4).fit(X, Y)
-    np.testing.assert_array_equal(made.fit(X, Y).predict(GRID), expected.predict(GRID))
-
-
 def test_the_first_stage_is_fitted_once_for_each_space(fits: list[str]) -> None:
     maker = TransferTemplate(TaskMemory(MEMORY))
     first, second = maker.for_space(SPACE), maker.for_space(SPACE)
@@ -92,11 +84,6 @@ def test_the_papers_settings(fits: list[str]) -> None:
     paper = TwoStageTransfer.paper(max_rows=50).get_params(deep=False)
     assert made.get_params(deep=False) | {"sources": None} == paper
     assert fits == ["se"]
-
-
-def test_the_task_itself_is_left_out() -> None:
-    made = TransferTemplate(TaskMemory(MEMORY, task="task 0.3")).for_space(SPACE)
-    assert set(made.fit(X, Y).shares_) == {"task 0.2", "task 0.8"}
 
 
 def test_meta_features_weigh_the_tasks() -> None:

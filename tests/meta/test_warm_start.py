@@ -16,12 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known_runs import model_space, records
 
-from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord, designs
+from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord
 from automl_plugins.meta.memories import open_memory, read_memory, take_conditions
 from automl_plugins.meta.store import MetaStore
 from automl_plugins.meta.tasks import MetaTask, describe_task
 from automl_plugins.meta.warm_start import (
-    DESIGNS,
     MODES,
     advise,
     fit_design,
@@ -82,13 +81,6 @@ def test_bundled_memory_by_name() -> None:
     known = read_memory("knn")
     assert isinstance(known, MetaDataset) and "n_neighbors" in known.space
     assert len(advise(known.space, "knn", k=4)) == 4
-
-
-def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.db", str(tmp_path / "none.db")):
-        with pytest.raises(ValueError, match=r"no memory .*none\.db.*bundled memories are light"):
-            read_memory(path)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], {"a": 1}])
@@ -161,15 +153,6 @@ def test_meta_features_decide(memory: MetaDataset) -> None:
         assert not design.notes
 
 
-def test_data_gives_the_meta_features(memory: MetaDataset) -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(130, 2)), np.arange(130) % 2
-    from_data = advise(model_space(), memory, k=3, X=X, y=y)
-    told = advise(model_space(), memory, k=3, task={"NumberOfInstances": 130.0})
-    assert from_data.configurations == told.configurations
-    assert from_data.notes == told.notes == ()
-
-
 def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> None:
     design = advise(model_space(), memory, k=2)
     assert any("all of them count alike" in note for note in design.notes)
@@ -182,14 +165,6 @@ def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> Non
 
 
 # --- the design -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_designs_by_name_are_the_functions(name: str, memory: MetaDataset) -> None:
-    task = {"NumberOfInstances": 250.0}
-    expected = getattr(designs, name)(model_space(), memory, task, 3)
-    found = advise(model_space(), memory, k=3, task=task, design=name)
-    assert found.configurations == expected.configurations
 
 
 def test_what_is_no_design(memory: MetaDataset) -> None:
