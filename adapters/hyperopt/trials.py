@@ -51,6 +51,7 @@ def read_trial(document: Document) -> Trial:
     """
     result = document["result"]
     started, ended = unix_time(document["book_time"]), unix_time(document["refresh_time"])
+    took = round(ended - started, 6)  # floats of Unix times are not exact to the microsecond
     status, loss, budget = Status.FAILED, as_number(result.get("loss")), math.nan
     if document["state"] in UNFINISHED:
         status = Status.RUNNING
@@ -65,7 +66,7 @@ def read_trial(document: Document) -> Trial:
         loss,
         math.nan
         if status == Status.RUNNING
-        else as_seconds(note_of(document).get("seconds"), result.get("seconds"), ended - started),
+        else as_seconds(note_of(document).get("seconds"), result.get("seconds"), took),
         step=None if math.isnan(budget) else budget,
         number=document["tid"],
         started=started,
