@@ -27,6 +27,7 @@ from automl_plugins.adapters.hyperopt import (
 )
 from automl_plugins.adapters.hyperopt._documents import values_of
 from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm, explanation
+from ConfigSpace import ConfigurationSpace
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -51,6 +52,7 @@ from hyperopt.utils import coarse_utcnow
 from automl_plugins import recipes
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.recipes.without_memory import Options
+from automl_plugins.replay import Problem
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import RandomForest
 
@@ -431,7 +433,10 @@ def test_what_they_are_called_and_take(name: str) -> None:
 
 def test_replays_take_them_with_options() -> None:
     assert optimizer(gbqr).name.endswith("gbqr")
-    assert optimizer(gbqr, alpha=0.2).algo.keywords == {"alpha": 0.2}
+    suggest = optimizer(gbqr, alpha=0.2).make(
+        Problem(ConfigurationSpace({"x": (0.0, 1.0)}), seed=0)
+    )
+    assert suggest.keywords == {"alpha": 0.2}
     with pytest.raises(TypeError, match="alfa"):
         optimizer(gbqr, alfa=0.2)
 
