@@ -23,10 +23,10 @@ from architecture import (
 
 FRAMEWORKS = {"optuna", "smac", "hyperopt"}
 
-BELOW = {
+BELOW: dict[str, set[str]] = {
     GROUND: set(),
     "spaces": set(),
-    "records": {"spaces"},
+    "records": set(),
     "surrogates": {"spaces", "records"},
     "bandits": {"spaces", "records"},
     "frameworks": {"records", "bandits"},
