@@ -191,10 +191,13 @@ def load_adapter(name: str) -> Adapter:
     Raises:
         ValueError: If there is no adapter of that name.
         ModuleNotFoundError: If its framework is not installed.
+        TypeError: If the package of the adapter has no ``ADAPTER``.
     """
     if name not in _names():
         raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
-    adapter: Adapter = import_module(f"{_ADAPTERS}.{name}").ADAPTER
+    adapter = getattr(import_module(f"{_ADAPTERS}.{name}"), "ADAPTER", None)
+    if not isinstance(adapter, Adapter):
+        raise TypeError(f"{_ADAPTERS}.{name} must define ADAPTER, an Adapter, got {adapter!r}.")
     return adapter
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from architecture import FOLDERS, ROOT, modules
 
-FRAMEWORKS = {"optuna", "smac", "hyperopt"}
+FRAMEWORKS = {path.parent.name for path in (ROOT / "adapters").glob("*/__init__.py")}
 
 PUBLIC_NAMES = {
     "automl_plugins.adapters.optuna": [
