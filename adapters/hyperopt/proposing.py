@@ -136,9 +136,3 @@ def _identity(value: Any) -> tuple[str, Any]:
     if value is None or isinstance(value, str | int | float):
         return type(value).__name__, repr(value)
     return "object", str(id(value))
-
-
-def explanation(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What drove a proposal, empty for one that is not of these algorithms."""
-    note: dict[str, Any] = document["misc"].get(NOTE, {}).get(PROPOSAL, {})
-    return note

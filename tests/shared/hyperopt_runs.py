@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,3 +48,9 @@ def configs(trials: Trials) -> list[dict[str, Any]]:
 def options_of(trials: Trials, label: str = "model") -> list[int]:
     """The option of each trial that has asked for a choice."""
     return [values[label] for values in configs(trials)]
+
+
+def explanation(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What drove a proposal, as it is stored; empty for one that is not of our proposers."""
+    note: dict[str, Any] = document["misc"].get("automl_plugins", {}).get("proposal", {})
+    return note

@@ -26,7 +26,7 @@ from automl_plugins.adapters.hyperopt import (
     tst,
 )
 from automl_plugins.adapters.hyperopt._documents import values_of
-from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm, explanation
+from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm
 from ConfigSpace import ConfigurationSpace
 from hyperopt import (
     JOB_STATE_DONE,
@@ -48,6 +48,7 @@ from hyperopt.base import SONify
 from hyperopt.exceptions import AllTrialsFailed
 from hyperopt.fmin import FMinIter
 from hyperopt.utils import coarse_utcnow
+from hyperopt_runs import explanation
 
 from automl_plugins import recipes
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
