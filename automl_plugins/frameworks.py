@@ -43,6 +43,10 @@ class Problem:
         n_trials: Evaluations it may make; None when the budget is in seconds.
         n_workers: Evaluations that run at the same time.
         steps: Steps of the learning curves, ascending; empty where there are none.
+
+    Example::
+
+        problem = Problem(table.space, seed=1, n_trials=20)
     """
 
     space: ConfigurationSpace
@@ -60,6 +64,10 @@ class Proposal:
         config: Values of the active hyperparameters by name; inactive ones are ignored.
         step: The step of the learning curve at which to stop; None evaluates in full.
         token: The optimizer's own handle of the trial.
+
+    Example::
+
+        Proposal({"C": 0.5, "depth": 3})
     """
 
     config: Mapping[str, Any]
@@ -76,6 +84,11 @@ class Outcome:
         loss: To be minimised; NaN for a failed evaluation, the last report for a pruned one.
         started: Simulated seconds from the start of the search to that of the evaluation.
         finished: The same for its end.
+
+    Example::
+
+        outcome = Outcome(TrialStatus.COMPLETE, loss=0.3, started=10.0, finished=12.5)
+        assert outcome.seconds == 2.5
     """
 
     status: Status
@@ -96,6 +109,21 @@ class Optimizer(Protocol):
     With several workers it is asked again before it is told; results come in the order in which
     they finish. Two methods are optional: ``report`` (see ``Prunes``) and ``close()``, which is
     called when the search is over.
+
+    Example::
+
+        class UniformSearch:  # an Optimizer
+            def __init__(self, space):
+                self.space = space
+
+            def ask(self):
+                return Proposal(dict(self.space.sample_configuration()))
+
+            def tell(self, proposal, outcome):
+                pass
+
+
+        replay(UniformSearch(table.space), table, budget=5)
     """
 
     def ask(self) -> Proposal | None:
@@ -109,7 +137,14 @@ class Optimizer(Protocol):
 
 @runtime_checkable
 class Prunes(Protocol):
-    """An optimizer that watches learning curves."""
+    """An optimizer that watches learning curves.
+
+    Example::
+
+        class Watching(UniformSearch):  # Prunes, too
+            def report(self, proposal, step, loss):
+                return loss > 0.9
+    """
 
     def report(self, proposal: Proposal, step: float, loss: float) -> bool:
         """Take an intermediate loss; True stops the evaluation there."""
@@ -118,7 +153,16 @@ class Prunes(Protocol):
 
 @runtime_checkable
 class Method(Protocol):
-    """A way of searching, as ``optimizer(...)`` of an adapter returns it; picklable."""
+    """A way of searching, as ``optimizer(...)`` of an adapter returns it; picklable.
+
+    Example::
+
+        class Uniform:  # a Method
+            name = "uniform"
+
+            def start(self, problem):
+                return UniformSearch(problem.space)  # an Optimizer
+    """
 
     @property
     def name(self) -> str:

@@ -69,6 +69,10 @@ class PyllSpace:
         space: The same in ConfigSpace's language.
         options: Names of the options of each choice, by label.
         stand_ins: Labels of what ConfigSpace cannot express, for which a number stands in.
+
+    Example::
+
+        print(translate(space).space)  # the ConfigurationSpace
     """
 
     expr: Any

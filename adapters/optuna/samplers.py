@@ -77,6 +77,12 @@ class SurrogateSampler(ProposerSampler):
     Raises:
         ValueError: For an argument outside its range.
         TypeError: For a surrogate without ``fit`` and ``predict``.
+
+    Example::
+
+        sampler = SurrogateSampler("gaussian_process", acquisition="ei", seed=1)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective, n_trials=60)
     """
 
     def __init__(

@@ -188,6 +188,11 @@ class PMFSampler(TransferSampler):
     Raises:
         TypeError: See ``TSTSampler``.
         ValueError: See ``TSTSampler``.
+
+    Example::
+
+        study = optuna.create_study(sampler=PMFSampler("lightgbm", seed=1))
+        study.optimize(objective, n_trials=30)  # num_leaves, learning_rate, ...
     """
 
     def __init__(self, sources: AnySources, **options: Unpack[PMFOptions]) -> None:
@@ -225,6 +230,11 @@ class BlendedSampler(TransferSampler):
     Raises:
         TypeError: See ``TSTSampler``.
         ValueError: See ``TSTSampler``.
+
+    Example::
+
+        study = optuna.create_study(sampler=BlendedSampler("lightgbm", X=X, y=y, seed=1))
+        study.optimize(objective, n_trials=30)  # num_leaves, learning_rate, ...
     """
 
     def __init__(self, sources: AnySources, **options: Unpack[BlendedOptions]) -> None:

@@ -32,6 +32,10 @@ class QuantileBound(AbstractAcquisitionFunction):
 
     Raises:
         ValueError: For a negative or infinite beta.
+
+    Example::
+
+        HyperparameterOptimizationFacade(scenario, train, acquisition_function=QuantileBound())
     """
 
     def __init__(self, beta: float = 1.0) -> None:

@@ -39,6 +39,12 @@ class CostEncoder(AbstractRunHistoryEncoder):
 
     Raises:
         ValueError: For several objectives or an unknown target.
+
+    Example::
+
+        HyperparameterOptimizationFacade(
+            scenario, train, runhistory_encoder=CostEncoder(scenario, target="normal_scores")
+        )
     """
 
     def __init__(
@@ -134,6 +140,16 @@ class CostAndSecondsEncoder(CostEncoder):
 
     Raises:
         ValueError: As in ``CostEncoder``.
+
+    Example::
+
+        HyperparameterOptimizationFacade(
+            scenario,
+            train,
+            runhistory_encoder=CostAndSecondsEncoder(scenario),
+            model=SurrogateModel(scenario.configspace),
+            acquisition_function=EIPerSecond(),
+        )
     """
 
     _n_columns = 2

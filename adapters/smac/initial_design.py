@@ -187,6 +187,11 @@ class KNNInitialDesign(MetaInitialDesign):
     Raises:
         TypeError: As in ``MetaInitialDesign``.
         ValueError: As in ``MetaInitialDesign``.
+
+    Example::
+
+        design = KNNInitialDesign(scenario, "lightgbm", k=5, X=X, y=y)
+        facade = HyperparameterOptimizationFacade(scenario, train, initial_design=design)
     """
 
     def __init__(

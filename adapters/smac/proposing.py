@@ -72,7 +72,7 @@ class ProposerConfigSelector(Selector):
 
     Example::
 
-        selector = ProposerConfigSelector(scenario, tst("memory.db", task="iris"))
+        selector = ProposerConfigSelector(scenario, tst("lightgbm", task="iris"))
         smac = GBQRFacade(scenario, train, config_selector=selector)
         best = smac.optimize()
         print(selector.explain(best).shares)
@@ -243,6 +243,12 @@ class ExplainCallback(Callback):
 
     Args:
         selector: That of the facade.
+
+    Example::
+
+        facade = GBQRFacade(scenario, train, callbacks=[])
+        selector = facade.intensifier.config_selector
+        ExplainCallback(selector)
     """
 
     def __init__(self, selector: ProposerConfigSelector) -> None:

@@ -37,6 +37,10 @@ class EpsilonGreedy(Policy):
     Args:
         epsilon: Part of the pulls that is drawn uniformly, in [0, 1].
         min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        EpsilonGreedy(epsilon=0.2).choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(
@@ -64,6 +68,10 @@ class DecreasingEpsilon(EpsilonGreedy):
         end: Epsilon from pull ``horizon`` on, in [0, 1].
         horizon: Pulls until ``end`` is reached, best the number of trials planned; >= 1.
         min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        DecreasingEpsilon(horizon=50).choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(
@@ -101,6 +109,10 @@ class RandomArm(Policy):
 
     Raises:
         ValueError: For an argument outside its range; on choosing, for an arm without a weight.
+
+    Example::
+
+        RandomArm(weights=[1, 4]).choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(
@@ -142,6 +154,10 @@ class AlwaysBest(Policy):
 
     Raises:
         ValueError: For an argument outside its range.
+
+    Example::
+
+        AlwaysBest(arm=1).choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(

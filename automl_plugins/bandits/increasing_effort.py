@@ -78,6 +78,10 @@ class IncreasingEffort(Policy):
     How often no candidate was left is replayed from the finished pulls, as if the rule had been
     asked after each of them, among the arms that are left now. If no effort makes an arm a
     candidate - none of their rewards vary - all are.
+
+    Example::
+
+        IncreasingEffort().choose([0, 1], records, Streams(1), k=3)
     """
 
     _replayed: _Replay | None = None  # discardable: what is new is added, or all is done again

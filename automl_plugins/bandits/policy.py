@@ -86,6 +86,15 @@ class Policy(ShowsArguments, ABC):
 
     Raises:
         ValueError: For an argument outside its range.
+
+    Example::
+
+        class FewestPulls(Policy):
+            def _pick(self, standing, rng):
+                return standing.play_fewest(rng)
+
+
+        FewestPulls().choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(self, *, min_pulls: int = 2, min_share: float = 0.25) -> None:

@@ -34,6 +34,10 @@ class ArmRecords:
 
     Raises:
         ValueError: On construction, naming the column and the row that is wrong.
+
+    Example::
+
+        records = ArmRecords.of([0, 1, 0], reward=[0.4, 0.7, math.nan])  # the last one failed
     """
 
     arm: IntArray

@@ -81,6 +81,10 @@ class ArmReport:
 
     Raises:
         ValueError: If the parts do not fit each other.
+
+    Example::
+
+        print(ArmReport(("svm", "forest"), records, losses=[0.6, 0.3, math.nan]))
     """
 
     names: tuple[str, ...]

@@ -89,6 +89,11 @@ class Round:
         limit: What all arms together may have spent at its end.
         decisions: On every arm that took part in the round before, in ascending order.
         finished: How many pulls had finished when it was opened; None if unknown.
+
+    Example::
+
+        first = SuccessiveFiltering(30).open([0, 1], records, None, Streams(1))
+        assert Round.from_dict(first.to_dict()) == first
     """
 
     index: int
@@ -199,6 +204,12 @@ class SuccessiveFiltering:
 
     Raises:
         ValueError: For an argument outside its range.
+
+    Example::
+
+        filtering = SuccessiveFiltering(30, rounds=3)
+        turn = filtering.next([0, 1], records, rounds, Streams(1), k=3)
+        rounds += turn.opened  # kept by the caller
     """
 
     def __init__(

@@ -186,6 +186,10 @@ class SuccessiveHalving(_Schedule):
     Raises:
         ValueError: For an argument outside its range.
         TypeError: For an ``n`` or ``eta`` that is not whole.
+
+    Example::
+
+        evaluations = SuccessiveHalving(n=9).run(sample, evaluate)
     """
 
     n: int
@@ -257,6 +261,11 @@ class Hyperband(_Schedule):
     Raises:
         ValueError: For an argument outside its range.
         TypeError: For an ``n`` or ``eta`` that is not whole.
+
+    Example::
+
+        evaluations = Hyperband(n=6).run(sample, evaluate)
+        best = min(evaluations, key=lambda e: e.loss)
     """
 
     n: int

@@ -39,6 +39,10 @@ class Thompson(Policy):
 
     An arm whose rewards do not vary is pulled at once until it has two pulls; after that its
     standard deviation counts as 0.001. One of which nothing has finished is drawn uniformly.
+
+    Example::
+
+        Thompson().choose([0, 1], records, Streams(1), k=3)
     """
 
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
@@ -63,6 +67,10 @@ class TopTwoThompson(Thompson):
     Args:
         gamma: Part of the pulls that the winner gets, in [0, 1].
         min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        TopTwoThompson(gamma=0.7).choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(self, *, gamma: float = 0.5, min_pulls: int = 2, min_share: float = 0.25) -> None:

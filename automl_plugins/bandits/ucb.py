@@ -96,6 +96,10 @@ class UCB1(ScoredPolicy):
     Args:
         c: Weight of the uncertainty, >= 0.
         min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        UCB1(c=1.0).choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(self, *, c: float = 2.0, min_pulls: int = 2, min_share: float = 0.25) -> None:
@@ -109,7 +113,12 @@ class UCB1(ScoredPolicy):
 
 
 class UCB1Tuned(ScoredPolicy):
-    """The arm with the largest ``ucb1_tuned``."""
+    """The arm with the largest ``ucb1_tuned``.
+
+    Example::
+
+        UCB1Tuned().choose([0, 1], records, Streams(1), k=3)
+    """
 
     def _scores(self, standing: Standing) -> FloatArray:
         of = standing.of
@@ -137,6 +146,10 @@ class MaxUCB(ScoredPolicy):
         unit: ``"pulls"``, or ``"seconds"`` where the budget is time: n_k then are pulls by time,
             so a cheap arm is pulled more often than an expensive one that looks as good.
         min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        MaxUCB(unit="seconds").choose([0, 1], records, Streams(1), k=3)
     """
 
     def __init__(

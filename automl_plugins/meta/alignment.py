@@ -60,6 +60,13 @@ class MemoryMismatch(ValueError):
     Args:
         message: What is missing.
         final: Whether it stays so; False as long as the search space may still grow.
+
+    Example::
+
+        try:
+            memory.aligned(other_space)
+        except MemoryMismatch as error:
+            print(error)
     """
 
     def __init__(self, message: str, *, final: bool = True) -> None:
@@ -83,6 +90,11 @@ class Coverage:
         dropped: Runs left out for a value that the space does not have, by hyperparameter.
         n_partial: Runs left out because they were evaluated at a lower budget.
         converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
+
+    Example::
+
+        for coverage in memory.aligned(space).coverage:
+            print(coverage.task, coverage.n_kept, coverage.imputed)
     """
 
     task: str

@@ -42,6 +42,11 @@ class MetaDataset:
 
     Raises:
         ValueError: On construction, for columns that do not fit each other.
+
+    Example::
+
+        memory = MetaDataset.from_records(task_records, space)
+        print(memory.coverage, portfolio(space, memory, None, k=3))
     """
 
     space: ConfigurationSpace

@@ -70,6 +70,11 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
     Attributes:
         feature_names_: Inputs (f): those of the configuration, then the meta-features.
         booster_: The fitted model; None when all losses were constant.
+
+    Example::
+
+        learner = MetaLearner(n_trees=20).fit(memory)
+        mean = learner.predict(memory.vectors, memory.tasks[0].meta_features)
     """
 
     def __init__(

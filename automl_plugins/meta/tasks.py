@@ -23,7 +23,12 @@ TaskDescription = Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class MetaTask:
-    """A task: its name, unique in a ``MetaDataset``, meta-features (empty = unknown), tags."""
+    """A task: its name, unique in a ``MetaDataset``, meta-features (empty = unknown), tags.
+
+    Example::
+
+        MetaTask("iris", {"NumberOfClasses": 3.0}, {"learner": "svm"})
+    """
 
     name: str
     meta_features: Mapping[str, float] = field(default_factory=dict)

@@ -99,6 +99,12 @@ class Explanation:
         arm: The arm and why it was chosen; None without arms.
         fixed: Names of parameters whose values were decided beforehand, by the user.
         independent: Names of parameters that were not part of the joint proposal.
+
+    Example::
+
+        study.optimize(objective, n_trials=30)
+        why = explain(study.best_trial)
+        print(why, why.origin, why.shares)
     """
 
     number: int

@@ -30,6 +30,11 @@ class Search:
         trials: Finished trials.
         space: The search space; None where the framework does not tell.
         left_out: What was not taken over and why, one sentence each.
+
+    Example::
+
+        trials = [RecordedTrial({"C": 0.5}, TrialStatus.COMPLETE, loss=0.3)]
+        search_frame([Search("iris", "by hand", 0, trials)])
     """
 
     table: str

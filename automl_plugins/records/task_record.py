@@ -58,6 +58,10 @@ class TaskRecord:
 
     Raises:
         ValueError: On construction, naming the column and the row that is wrong.
+
+    Example::
+
+        record = TaskRecord("iris", [{"C": 1.0}, {"C": 10.0}], losses=[0.3, 0.2], space=space)
     """
 
     name: str

@@ -25,7 +25,12 @@ FIRST_MOMENT = datetime(2010, 1, 1)
 
 
 class Status(IntEnum):
-    """State of an evaluation."""
+    """State of an evaluation.
+
+    Example::
+
+        assert TrialStatus.COMPLETE != TrialStatus.FAILED
+    """
 
     COMPLETE = 0
     PRUNED = 1
@@ -70,6 +75,10 @@ class Trial:
         started: When it began, Unix time; NaN where unknown.
         ended: When it ended, Unix time; NaN where unknown.
         constraints: Values of constraints by name; feasible iff all <= 0.
+
+    Example::
+
+        RecordedTrial({"C": 0.5}, TrialStatus.COMPLETE, loss=0.3, seconds=2.0)
     """
 
     config: Mapping[str, Any]

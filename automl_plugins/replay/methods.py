@@ -35,7 +35,17 @@ _logger = logging.getLogger(__name__)
 
 
 class Record(NamedTuple):
-    """A finished evaluation, as a plain callable sees it."""
+    """A finished evaluation, as a plain callable sees it.
+
+    Example::
+
+        def cheapest_first(space, records, rng):
+            print(min((record.loss for record in records), default=None))
+            return dict(space.sample_configuration())
+
+
+        replay(cheapest_first, table, budget=3)
+    """
 
     config: Mapping[str, Any]
     loss: float  # NaN for a failed one

@@ -34,6 +34,11 @@ class Answer:
         row: Its row in the table.
         distance: 0 for the configuration itself; else the sum over hyperparameters of the
             difference on their own scale in [0, 1], 1 for another category.
+
+    Example::
+
+        answer = table.find({"C": 0.5, "depth": 3})
+        print(table.config(answer.row), answer.distance)
     """
 
     row: int
@@ -61,6 +66,11 @@ class Table:
     Raises:
         ValueError: For shapes that do not fit, configurations outside the space or recorded
             twice, negative seconds, or no finite loss at all.
+
+    Example::
+
+        table = Table("iris", space, [{"C": 0.1}, {"C": 1.0}], losses=[0.3, 0.2], seconds=1.5)
+        print(replay(optimizer(RandomSampler()), table, budget=2))
     """
 
     def __init__(

@@ -41,6 +41,11 @@ class BudgetComparison:
         pairs: A row for each pair with the columns method_a, method_b, wins, ties and losses of
             method_a, median_difference (a - b, in the unit of the scores), p_wilcoxon, p_finner
             and different. The p-values are NaN if there is only one task.
+
+    Example::
+
+        at = compare(frame, budgets=[5, 10]).at(10)
+        print(at.ranks, at.pairs)
     """
 
     budget: float | None
@@ -83,6 +88,11 @@ class Comparison:
         alpha: Level of ``different``.
         notes: What was left out and why, and how the figures came about.
         budgets: The results, budgets ascending.
+
+    Example::
+
+        comparison = compare(frame, budgets=[5, 10], control="random")
+        print(comparison.to_markdown())
     """
 
     methods: tuple[Hashable, ...]

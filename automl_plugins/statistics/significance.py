@@ -32,6 +32,11 @@ class OmnibusTest:
         df: Degrees of freedom of F, (K - 1, (K - 1)(N - 1)).
         n_tasks: N.
         n_methods: K.
+
+    Example::
+
+        test = iman_davenport(scores)  # tasks x methods
+        print(test.F, test.F_p)
     """
 
     chi2: float

@@ -29,7 +29,22 @@ Seed = int | np.random.Generator | None
 
 @runtime_checkable
 class Surrogate(Protocol):
-    """A model of the loss: scikit-learn manners, and an uncertainty beside each prediction."""
+    """A model of the loss: scikit-learn manners, and an uncertainty beside each prediction.
+
+    Example::
+
+        class Nearest:  # a Surrogate
+            def fit(self, X, y):
+                self.tree = KNeighborsRegressor(1).fit(np.nan_to_num(X), y)
+                return self
+
+            def predict(self, X):
+                mean = self.tree.predict(np.nan_to_num(X))
+                return mean, np.ones(len(X))
+
+
+        SurrogateSampler(Nearest())
+    """
 
     def fit(self, X: FloatArray, y: FloatArray) -> Any:
         """Learn from ``X`` (n, f) and ``y`` (n,); one row and constant targets are legal."""
@@ -74,7 +89,14 @@ class Promising(Voting, Protocol):
 
 @runtime_checkable
 class SurrogateTemplate(Protocol):
-    """What makes the surrogates of different search spaces."""
+    """What makes the surrogates of different search spaces.
+
+    Example::
+
+        class Linear:  # a SurrogateTemplate
+            def for_space(self, space):
+                return GaussianProcess(n_restarts=space.d)
+    """
 
     def for_space(self, space: VectorSpace) -> Surrogate:
         """An unfitted surrogate for features of ``space``."""

@@ -65,6 +65,12 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         shares_: The vote w by name, in [0, 1].
         vote_: w.
         surrogate_: g; None before the first observation.
+
+    Example::
+
+        model = Blended(earlier=lambda X: X[:, 0]).fit(X, y)
+        mean, std = model.predict(X_new)
+        print(model.shares_)
     """
 
     def __init__(

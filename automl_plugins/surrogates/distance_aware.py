@@ -33,6 +33,10 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
             against seconds needs one: without it what is nearly certain counts as infinitely bad.
         max_rows: Observations distances are taken to at most; the best ones.
         random_state: Passed on to the surrogate.
+
+    Example::
+
+        mean, std = DistanceAware(QuantileBoosting(), strength=0.6).fit(X, y).predict(X_new)
     """
 
     def __init__(

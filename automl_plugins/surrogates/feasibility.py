@@ -27,6 +27,10 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         n_trees: Number of trees.
         prior: Weight of the prior, > 0, in observations; the prior mean is the share of successes.
         random_state: Seed of the trees.
+
+    Example::
+
+        probability = Feasibility(random_state=1).fit(X, succeeded).predict(X_new)
     """
 
     def __init__(

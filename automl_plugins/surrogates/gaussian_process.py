@@ -54,6 +54,10 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         flagged_: Columns with an activity flag, ascending.
         y_centre_: Mean of the losses.
         y_scale_: Standard deviation of the losses, 1 for constant ones.
+
+    Example::
+
+        mean, std = GaussianProcess(random_state=1).fit(X, y).predict(X_new)
     """
 
     def __init__(

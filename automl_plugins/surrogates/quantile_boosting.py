@@ -48,6 +48,10 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         centre_: Loss at which the boosters' scale has its zero.
         scale_: Loss that is one on the boosters' scale.
         constant_: The prediction when there is nothing to split, else NaN.
+
+    Example::
+
+        mean, std = QuantileBoosting(alpha=0.3, random_state=1).fit(X, y).predict(X_new)
     """
 
     def __init__(

@@ -189,6 +189,10 @@ class RandomForest(_TreeEnsemble):
 
     Constant losses keep their scale: the mean is the constant, the standard deviation is 0 at tree
     level and ``sqrt(variance_floor)`` at leaf level.
+
+    Example::
+
+        mean, std = RandomForest.smac(random_state=1).fit(X, y).predict(X_new)
     """
 
     def __init__(
@@ -269,6 +273,10 @@ class ExtraTrees(_TreeEnsemble):
         n_trees: Number of trees B.
         max_leaves: Largest number of leaves of a tree, at least 2.
         random_state: Seed or generator; None draws fresh entropy.
+
+    Example::
+
+        mean, std = ExtraTrees(random_state=1).fit(X, y).predict(X_new)
     """
 
     def __init__(

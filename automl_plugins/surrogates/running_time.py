@@ -34,6 +34,10 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         num_leaves: Leaves of each tree.
         l1: L1 regularisation of the leaf values.
         random_state: Seed of LightGBM.
+
+    Example::
+
+        seconds_new = RunningTime().fit(X, seconds).predict_seconds(X_new)
     """
 
     def __init__(

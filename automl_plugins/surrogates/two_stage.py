@@ -84,6 +84,12 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         shares_: Share of the vote by name of the source.
         own_share_: Share of the vote of the own process.
         own_: The own process.
+
+    Example::
+
+        model = TwoStageTransfer(memory).fit(features, losses)  # memory: a MetaDataset
+        mean, std = model.predict(features)
+        print(model.shares_)
     """
 
     def __init__(

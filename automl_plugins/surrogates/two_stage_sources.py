@@ -94,6 +94,11 @@ class Sources:
         groups: The processes.
         meta_feature_names: Names (m).
         meta_features: By task (S, m), NaN where unknown.
+
+    Example::
+
+        sources = Sources.fit(memory)  # a MetaDataset
+        mean = sources.predict(memory.vector_space.features(memory.vectors[:5]))  # (tasks, 5)
     """
 
     names: tuple[str, ...]

@@ -29,6 +29,11 @@ class Suggestion:
         score: Predicted loss, less is better: in standard deviations of a task's losses for the
             designs of the meta-learner, as a regret in [0, 1] for the others.
         reason: Why it was picked, in a sentence.
+
+    Example::
+
+        for suggestion in portfolio(space, memory, None, k=3).suggestions:
+            print(suggestion.configuration, suggestion.score, suggestion.reason)
     """
 
     vector: FloatArray
@@ -53,6 +58,11 @@ class Design(Sequence[Suggestion]):
         method: Name of the design.
         suggestions: The configurations, distinct.
         notes: What the user should know: which fall-back was taken, and why.
+
+    Example::
+
+        design = portfolio(space, memory, None, k=3)
+        print(design.configurations, design.scores)
     """
 
     method: str

@@ -35,7 +35,15 @@ _PRIOR = ("log_stretch", "line", "deviation")
 
 
 class FactorizationFileError(ValueError):
-    """A file that holds no factorisation that this version can read."""
+    """A file that holds no factorisation that this version can read.
+
+    Example::
+
+        try:
+            MatrixFactorization.load("README.md")
+        except FactorizationFileError as error:
+            print(error)
+    """
 
 
 class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
@@ -82,6 +90,11 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         scores_: Validation score before and after each epoch, smaller is better.
         n_pipelines_: N.
         n_data_sets_: Data sets with any observation.
+
+    Example::
+
+        model = MatrixFactorization(5, epochs=2).fit(Y)  # pipelines x data sets, NaN where unknown
+        mean, std = model.posterior([0, 3], [0.2, 0.4])
     """
 
     def __init__(

@@ -145,6 +145,12 @@ class Conditioned:
 
     Attributes:
         rows: Pipelines observed so far, in order, each once.
+
+    Example::
+
+        new = model.conditioned()
+        new.observe(0)
+        mean, std = new.posterior(np.array([0.2]))
     """
 
     def __init__(

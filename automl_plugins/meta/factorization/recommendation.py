@@ -28,6 +28,11 @@ class Recommendation:
     """A pipeline, its expected loss and the deviation of that (None at the start).
 
     ``shares`` (D,) is the share of each known data set in the decision, see ``Recommender``.
+
+    Example::
+
+        first = recommender.next([], np.array([]), [], allowed)
+        print(first.row, first.loss, first.std)
     """
 
     row: int
@@ -55,6 +60,11 @@ class Recommender:
         start: The first pipelines, and more of them in case that some are not allowed or fail.
         n_start: Pipelines before the model is asked.
         xi: Improvement below which EI gains nothing, in the stretch of the data set's losses.
+
+    Example::
+
+        recommender = Recommender(model, Y, complementary(Y, Y.mean(axis=1), 3), n_start=3)
+        print(recommender.next([0], np.array([0.2]), [], allowed).row)
     """
 
     def __init__(
@@ -202,6 +212,11 @@ class Pick:
 
     ``shares`` (D,) is what part of the choice each data set has: all of it the data set whose
     best it is, or its part of the gain that made the portfolio take it. Sums to at most 1.
+
+    Example::
+
+        picks = complementary(Y, Y.mean(axis=1), 3)
+        print([pick.row for pick in picks])
     """
 
     row: int

@@ -65,6 +65,11 @@ class MetaFeatures(Mapping[str, float]):
         failures: Name -> why the value is NaN, for exactly those that are.
         task: What the target was taken for.
         total_seconds: The whole call.
+
+    Example::
+
+        features = meta_features(X, y)
+        print(features["NumberOfInstances"], features.failures)
     """
 
     features: dict[str, float]

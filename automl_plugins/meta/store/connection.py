@@ -34,7 +34,15 @@ _DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadloc
 
 
 class StoreError(RuntimeError):
-    """A store that cannot be used: damaged, of a newer version, something else, busy, away."""
+    """A store that cannot be used: damaged, of a newer version, something else, busy, away.
+
+    Example::
+
+        try:
+            MetaStore("README.md")
+        except StoreError as error:
+            print(error)
+    """
 
 
 def parse_url(url: str | os.PathLike[str]) -> URL:

@@ -60,6 +60,12 @@ class MetaStore:
             something else or of a newer version, one that cannot be reached or is busy for longer
             than ``timeout``.
         ValueError: For an address that is none.
+
+    Example::
+
+        with MetaStore("runs.db") as store:
+            store.add(task_records[0])
+            print(store.tasks())
     """
 
     def __init__(self, url: str | os.PathLike[str], *, timeout: float = 60.0) -> None:

@@ -31,7 +31,13 @@ Keep = Callable[[MetaTask], bool]
 
 @dataclass(frozen=True)
 class SearchInfo:
-    """What is stored of a search: task, name, framework ("" if unknown), seed, number of runs."""
+    """What is stored of a search: task, name, framework ("" if unknown), seed, number of runs.
+
+    Example::
+
+        with MetaStore("runs.db") as store:
+            print([search.task for search in store.searches()])
+    """
 
     task: str
     search: str
