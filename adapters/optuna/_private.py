@@ -29,6 +29,14 @@ _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an 
 _CHUNK = 2045  # relational storages keep 2048 characters of a value
 
 
+TrialKey = tuple[int, int, int]
+
+
+def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
+    """Identifies a trial in this process, whatever bracket of the study it is seen in."""
+    return id(study._storage), study._study_id, trial.number
+
+
 def study_key(study: Study) -> tuple[int, int, int]:
     """Identifies a study, or the bracket of it that ``HyperbandPruner`` shows to a sampler."""
     bracket = getattr(study, "_bracket_id", -1)

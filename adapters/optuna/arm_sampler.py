@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.logging import get_logger
-from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -19,15 +18,13 @@ from automl_plugins.bandits.records import loss_range
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.pending import MOST_ASKING
-from automl_plugins.representation import ShowsArguments
-from automl_plugins.streams import Streams
 
 from . import _private
 from ._arm_memory import KnownStudy, Situation
 from ._arms import Arms, Choices, Split, declared_arm
-from ._cache import Cache, Clock, Key
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
+from .proposer_sampler import Cache, SeededSampler
 from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -43,7 +40,7 @@ class ArmOptions(TypedDict, total=False):
     seed: int | None
 
 
-class ArmSampler(ShowsArguments, BaseSampler):
+class ArmSampler(SeededSampler):
     """The choices of one categorical parameter are arms: each has a sampler of its own.
 
     Which arm a trial gets is decided by a subclass, from all trials of the study; everything else
@@ -95,6 +92,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         cost: Cost = None,
         seed: int | None = None,
     ) -> None:
+        super().__init__(seed)
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
         self.arm = arm if split is None else split.key
@@ -107,18 +105,9 @@ class ArmSampler(ShowsArguments, BaseSampler):
         elif search_space:
             self.declared = split.cells(search_space)
         self._warn_independent_sampling = warn_independent_sampling
-        self._streams = Streams(seed)
         self._samplers = InnerSamplers(inner, default_inner, self._streams)
-        if seed is None:
-            _logger.info(f"{type(self).__name__} drew seed={self.seed}; pass it to repeat it.")
         self._studies: Cache[tuple[int, int, int], KnownStudy] = Cache()
-        self._pulls: Cache[Key, Pull] = Cache()
-        self._overheads: Cache[Key, float] = Cache()
-
-    @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._streams.seed
+        self._pulls: Cache[_private.TrialKey, Pull] = Cache()
 
     @abstractmethod
     def _choose(self, situation: Situation) -> ArmChoice:
@@ -143,14 +132,12 @@ class ArmSampler(ShowsArguments, BaseSampler):
         """Pass the event on to the arm's sampler; store the sampler's own time."""
         if len(study.directions) > 1:
             return
-        pull = self._pulls.pop(_key(study, trial), None)
+        pull = self._pulls.pop(_private.trial_key(study, trial), None)
         if pull is None:  # all its values were given, or another process asked for them
             arms = self._asked(trial) or self._arms(self._known(_private.whole_study(study)))
             pull = self._pull(study, trial, arms, None if arms is None else arms.owner(trial))
         pull.sampler.after_trial(pull.study, trial, state, values)
-        overhead = self._overheads.pop(_key(study, trial), None)
-        if overhead is not None:  # of the arm's sampler too: what it stored is overwritten
-            _private.write_overhead(study, trial, overhead)
+        self._store_overhead(study, trial)  # after the arm's sampler, whose time is part of it
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -169,11 +156,12 @@ class ArmSampler(ShowsArguments, BaseSampler):
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
-        self._raise_error_if_multi_objective(study)
-        if _key(study, trial) not in self._pulls:
+        self._refuse_multi_objective(study)
+        key = _private.trial_key(study, trial)
+        if key not in self._pulls:
             self.infer_relative_search_space(study, trial)
         with self._clocked(study, trial):
-            return self._pulls[_key(study, trial)].propose(study, trial, search_space)
+            return self._pulls[key].propose(study, trial, search_space)
 
     def sample_independent(
         self,
@@ -183,12 +171,12 @@ class ArmSampler(ShowsArguments, BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """The arm of a first trial, or what the arm's sampler says to a single parameter."""
-        self._raise_error_if_multi_objective(study)
+        self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             asked = self._asked(trial)
             if param_name == self.arm and self.split is None:
                 asked = Choices.from_distribution(self.arm, param_distribution)
-            pull = self._pulls.get(_key(study, trial))
+            pull = self._pulls.get(_private.trial_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
                 pull = self._begin(study, trial, asked)
             if param_name == self.arm and pull.parameter is not None:
@@ -226,7 +214,7 @@ class ArmSampler(ShowsArguments, BaseSampler):
         _private.write_arm_facts(study, trial, facts.to_dict())
         pull = self._pull(study, trial, arms, arm, view)
         pull.sampler.before_trial(pull.study, trial)
-        self._pulls[_key(study, trial)] = pull
+        self._pulls[_private.trial_key(study, trial)] = pull
         return pull
 
     def _pull(
@@ -365,10 +353,3 @@ class ArmSampler(ShowsArguments, BaseSampler):
             key,
             lambda: KnownStudy(whole, self.arm, self.cost, scale, self.split, self.declared),
         )
-
-    def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
-        return Clock(self._overheads, _key(study, trial))
-
-
-def _key(study: Study, trial: FrozenTrial) -> Key:
-    return (*_private.study_key(_private.whole_study(study)), trial.number)

@@ -1,10 +1,12 @@
-"""``ProposerSampler``: any proposer of the core behind Optuna's sampler interface."""
+"""What all samplers have in common, and any proposer of the core behind Optuna's interface."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -23,17 +25,87 @@ from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
 
 from . import _private
-from ._cache import Cache, Clock, Key
 from ._foresight import Foresight
 from ._steps import merged_note
 from ._study import StudyReader, View
 from .space import UnionSpace, value_in
 from .trials import Cost, check_cost
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 _logger = get_logger("optuna.automl_plugins")
 
+_MAX_STUDIES = 16  # studies (or brackets) remembered by one sampler
 
-class ProposerSampler(ShowsArguments, BaseSampler):
+
+class Cache(dict[K, V]):
+    """A dictionary whose pickle and whose copies are empty.
+
+    Keys hold identities of objects, which mean nothing in another process. There is no lock: each
+    step is one operation of a dictionary, and threads that make the same entry make equal ones.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+    def of(self, key: K, make: Callable[[], V]) -> V:
+        """The entry of a study, made if it is new; the oldest ones go."""
+        found = self.get(key)
+        if found is None:
+            found = self.setdefault(key, make())
+            for old in list(self)[:-_MAX_STUDIES]:
+                self.pop(old, None)
+        return found
+
+
+class SeededSampler(ShowsArguments, BaseSampler):
+    """A sampler of one objective: its seed and streams, and the time that it takes itself.
+
+    Args:
+        seed: Non-negative integer; None draws one and logs it.
+
+    Raises:
+        TypeError, ValueError: For a seed that is none.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._streams = Streams(seed)
+        if seed is None:
+            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
+        self._overheads: Cache[_private.TrialKey, float] = Cache()
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._streams.seed
+
+    @contextmanager
+    def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
+        """Add the time spent to the trial's overhead, which is no cost of the objective."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            key = _private.trial_key(study, trial)
+            spent = time.perf_counter() - start
+            self._overheads[key] = self._overheads.get(key, 0.0) + spent
+
+    def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
+        overhead = self._overheads.pop(_private.trial_key(study, trial), None)
+        if overhead is not None:
+            _private.write_overhead(study, trial, overhead)
+
+    def _refuse_multi_objective(self, study: Study) -> None:
+        if len(study.directions) > 1:
+            raise ValueError(
+                f"{type(self).__name__} optimises one objective, the study has"
+                f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
+                " NSGAIISampler or TPESampler for several."
+            )
+
+
+class ProposerSampler(SeededSampler):
     """A proposer of the core on any define-by-run objective.
 
     The proposer sees one space, the union of all parameters, its conditions inferred from the
@@ -69,6 +141,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         seed: int | None = None,
         foresight: Foresight | None = None,
     ) -> None:
+        super().__init__(seed)
         self._proposer = proposer
         self._search_space = dict(search_space or {})
         self._ordinal = {name: list(choices) for name, choices in (ordinal or {}).items()}
@@ -78,14 +151,10 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)
         self._foresight = foresight
-        self._streams = Streams(seed)
-        if seed is None:
-            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         self._warned: set[str] = set()
         self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
-        self._views: Cache[Key, tuple[int, View]] = Cache()
-        self._foretold: Cache[Key, dict[str, Any]] = Cache()
-        self._overheads: Cache[Key, float] = Cache()
+        self._views: Cache[_private.TrialKey, tuple[int, View]] = Cache()
+        self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._turn = RLock()
         self._turns = 0  # proposals published
 
@@ -94,11 +163,6 @@ class ProposerSampler(ShowsArguments, BaseSampler):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _turn=RLock())
-
-    @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._streams.seed
 
     # --- Optuna's interface ---------------------------------------------------------------
 
@@ -120,12 +184,10 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         values: Sequence[float] | None,
     ) -> None:
         """Store the sampler's own time, which is no cost of the objective."""
-        key = (*_private.study_key(study), trial.number)
+        key = _private.trial_key(study, trial)
         self._views.pop(key, None)
         self._foretold.pop(key, None)
-        overhead = self._overheads.pop(key, None)
-        if overhead is not None:
-            _private.write_overhead(study, trial, overhead)
+        self._store_overhead(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
 
@@ -138,7 +200,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         with self._clocked(study, trial):
             turns = self._turns
             view = self._reader(study).view(study, trial)
-            self._views[(*_private.study_key(study), trial.number)] = turns, view
+            self._views[_private.trial_key(study, trial)] = turns, view
             return {n: d for n, d in sorted(view.asked.items()) if not d.single()}
 
     def sample_relative(
@@ -168,7 +230,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
             if self._foresight is not None:
                 # Optuna fails a trial whose objective asks for another kind of distribution than
                 # was announced, so what the trials do not confirm yet is kept until asked for.
-                key = (*_private.study_key(study), trial.number)
+                key = _private.trial_key(study, trial)
                 self._foretold[key] = {n: v for n, v in values.items() if n not in search_space}
             return {name: values[name] for name in search_space}
 
@@ -182,7 +244,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         """Sample a parameter that was never seen before, or whose range has moved."""
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
-            foretold = self._foretold.get((*_private.study_key(study), trial.number), {})
+            foretold = self._foretold.get(_private.trial_key(study, trial), {})
             if param_name in foretold:
                 found = value_in(param_distribution, foretold[param_name])
                 if found is not ABSENT:
@@ -207,7 +269,7 @@ class ProposerSampler(ShowsArguments, BaseSampler):
     ) -> tuple[UnionSpace, Proposal] | None:
         """The joint proposal, which other workers can read from now on; None if there is none."""
         reader = self._reader(study)
-        turns, view = self._views.pop((*_private.study_key(study), trial.number), (-1, None))
+        turns, view = self._views.pop(_private.trial_key(study, trial), (-1, None))
         if view is None or turns != self._turns:  # another thread has published since
             view = reader.view(study, trial)
         union = reader.space(view, search_space)
@@ -313,14 +375,3 @@ class ProposerSampler(ShowsArguments, BaseSampler):
         if about not in self._warned:
             self._warned.add(about)
             _logger.warning(f"{self}: {trouble}")
-
-    def _refuse_multi_objective(self, study: Study) -> None:
-        if len(study.directions) > 1:
-            raise ValueError(
-                f"{type(self).__name__} optimises one objective, the study has"
-                f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
-                " NSGAIISampler or TPESampler for several."
-            )
-
-    def _clocked(self, study: Study, trial: FrozenTrial) -> Clock:
-        return Clock(self._overheads, (*_private.study_key(study), trial.number))

@@ -19,11 +19,10 @@ from automl_plugins.records.history import History
 from automl_plugins.representation import preset
 
 from . import _private
-from ._cache import Cache
 from ._foresight import Foresight
 from ._options import SamplerOptions, split, takes
 from ._sources import AnySources, read_sources
-from .proposer_sampler import ProposerSampler
+from .proposer_sampler import Cache, ProposerSampler
 from .space import UnionSpace
 
 _logger = get_logger("optuna.automl_plugins")

@@ -555,7 +555,7 @@ def test_bad_arguments_fail_at_once(
 
 def test_several_objectives_are_refused() -> None:
     study = optuna.create_study(sampler=even(), directions=["minimize", "maximize"])
-    with pytest.raises(ValueError, match="multi-objective"):
+    with pytest.raises(ValueError, match="optimises one objective"):
         study.optimize(lambda t: (zoo(t), 0.0), n_trials=1)
 
 
