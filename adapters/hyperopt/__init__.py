@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from .algos import bandit, boasf, weighted
     from .arm_report import arm_report
     from .boasf import boasf_fmin
-    from .explain import explain
-    from .initial_design import INITIAL_DESIGN, initial_trials
+    from .initial_design import initial_trials
     from .memory import curves, meta_dataset_from_trials, record
     from .recipes import blended, ei_per_second, gbqr, pmf, surrogate, tst
     from .replaying import optimizer
     from .space import PyllSpace, translate
+    from .trials import INITIAL_DESIGN, explain
 
 import_when_used(
     __name__,
@@ -26,12 +26,12 @@ import_when_used(
         "algos": ["bandit", "boasf", "weighted"],
         "arm_report": ["arm_report"],
         "boasf": ["boasf_fmin"],
-        "explain": ["explain"],
-        "initial_design": ["INITIAL_DESIGN", "initial_trials"],
+        "initial_design": ["initial_trials"],
         "memory": ["curves", "meta_dataset_from_trials", "record"],
         "recipes": ["blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"],
         "replaying": ["optimizer"],
         "space": ["PyllSpace", "translate"],
+        "trials": ["INITIAL_DESIGN", "explain"],
     },
 )
 

@@ -29,10 +29,10 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._documents import Document, note_of, values_of
 from ._pyll import Interval, Part, label_of, labels, nodes, restrict, switched_by
 from ._suggest import Suggest
 from .space import PyllSpace, translate
+from .trials import Document, note_of, values_of
 
 FloatArray = npt.NDArray[np.float64]
 

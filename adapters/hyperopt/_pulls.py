@@ -17,8 +17,7 @@ from automl_plugins.bandits.successive_filtering import Round, Unit
 from automl_plugins.records.trial import Status, Trial, as_number
 
 from ._arms import Arms
-from ._documents import Document, note_of, values_of
-from .trials import FINISHED, UNFINISHED, read_trial
+from .trials import FINISHED, UNFINISHED, Document, note_of, read_trial, values_of
 
 #: None, a key of the result, or a function of the result: the seconds an evaluation is charged.
 Cost = str | Callable[[dict[str, Any]], float] | None

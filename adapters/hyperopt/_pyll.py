@@ -1,39 +1,69 @@
-"""Hyperopt's expressions: their hyperparameters and choices, and what is left of parts of them."""
+"""Hyperopt's expressions: what they consist of, parts of them, and those of ConfigSpace's spaces.
+
+============================  ==================================================================
+ConfigSpace                   Hyperopt
+============================  ==================================================================
+categorical                   ``hp.choice``, with weights ``hp.pchoice``
+ordinal                       the index, ``hp.quniform``
+float                         ``hp.uniform``, ``hp.loguniform``
+integer                       ``hp.quniform``, ``hp.qloguniform``, all values equally likely
+normal, normal integer        ``hp.normal``, ``hp.qnormal``, clipped to the bounds; like a float
+                              or an integer where these cut off more than 5 % or on a log scale
+beta, beta integer            like a float or an integer
+constant                      nothing, its value is added
+============================  ==================================================================
+
+Integers and ordinals are no ``hp.randint``: TPE takes its values for unordered categories.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hyperopt import pyll
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    IntegerHyperparameter,
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+from hyperopt import hp, pyll
+
+from automl_plugins.spaces.conditions import satisfied
+from automl_plugins.spaces.values import plain
 
 #: Keys whose value names an option that is a dict, in order of preference.
 _NAMING = ("type", "name", "model", "algorithm", "classifier", "estimator", "kind")
+_PLAIN = (str, int, float, bool, type(None))
+_MOST_TEXT = 80  # characters of a constant that is written out
+_HALF = 0.49999  # a rounding interval, open at both ends
+
+
+# --- nodes -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An ``hp.choice`` or ``hp.pchoice``.
-
-    Attributes:
-        label: Its label.
-        switches: Nodes that it switches; one, unless the user built the graph by hand.
-    """
+    """An ``hp.choice`` or ``hp.pchoice``: its label and the node that switches."""
 
     label: str
-    switches: tuple[Any, ...]
+    switch: Any
 
     @property
-    def n_options(self) -> int:
-        """How many there are."""
-        return len(self.switches[0].pos_args) - 1
+    def options(self) -> Sequence[Any]:
+        """The nodes that it switches between."""
+        return self.switch.pos_args[1:]  # type: ignore[no-any-return]
 
     @property
     def probabilities(self) -> tuple[float, ...] | None:
         """Of the options of an ``hp.pchoice``; None for ``hp.choice``."""
-        distribution = self.switches[0].pos_args[0].arg["obj"]
+        distribution = self.switch.pos_args[0].arg["obj"]
         if distribution.name != "categorical":
             return None
         return tuple(float(p) for p in pyll.rec_eval(distribution.arg["p"]))
@@ -42,29 +72,37 @@ class Choice:
     def possible(self) -> tuple[int, ...]:
         """Indices of the options whose probability is not zero."""
         p = self.probabilities
-        return tuple(i for i in range(self.n_options) if p is None or p[i] > 0)
+        return tuple(i for i in range(len(self.options)) if p is None or p[i] > 0)
 
-    def names(self) -> tuple[str, ...]:
-        """A name for each option: the text in it, else label and index."""
-        found = [_name(switched) for switched in self.switches[0].pos_args[1:]]
-        return tuple(
-            name if name is not None and found.count(name) == 1 else f"{self.label}[{i}]"
-            for i, name in enumerate(found)
-        )
+    def names(self) -> tuple[Any, ...]:
+        """What the options are called, see ``space``; no two are equal."""
+        texts = [_text_in(option) for option in self.options]
+        numbered = [f"{self.label}[{i}]" for i in range(len(texts))]
+        names = [
+            _name(option, text if texts.count(text) == 1 else None, unnamed)
+            for option, text, unnamed in zip(self.options, texts, numbered, strict=True)
+        ]
+        # 1 and True, or the same twice: arms tell options by equality.
+        repeated = [i for i, name in enumerate(names) if names.count(name) > 1]
+        for i in repeated:
+            names[i] = numbered[i]
+            while names.count(names[i]) > 1:  # another option is a text like that
+                names[i] += "'"
+        return tuple(names)
 
 
 def choices(expr: Any) -> dict[str, Choice]:
     """All choices by label, outer ones before those in their options."""
-    switches: dict[str, list[Any]] = {}
+    found: dict[str, Choice] = {}
     for node in nodes(expr):
         if (label := switched_by(node)) is not None:
-            switches.setdefault(label, []).append(node)
-    return {label: Choice(label, tuple(found)) for label, found in switches.items()}
+            found.setdefault(label, Choice(label, node))
+    return found
 
 
 def labels(expr: Any) -> tuple[str, ...]:
     """Labels of all hyperparameters of an expression, outer ones first."""
-    return tuple(dict.fromkeys(label_of(n) for n in nodes(expr) if n.name == "hyperopt_param"))
+    return tuple(dict.fromkeys(label_of(node) for node in needed(expr)))
 
 
 def label_of(param: Any) -> str:
@@ -102,13 +140,36 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
         stack.extend(reversed(inputs))
 
 
-def needed(expr: Any, values: Mapping[str, Any]) -> Iterator[Any]:
-    """``hyperopt_param`` nodes that a configuration needs, outer ones first."""
+def needed(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    """The ``hyperopt_param`` nodes among ``nodes``."""
     return (node for node in nodes(expr, values) if node.name == "hyperopt_param")
 
 
-def _name(option: Any) -> str | None:
-    """Text that tells an option from the others, if there is any."""
+def depends(expr: Any) -> bool:
+    """Whether the value of an expression depends on hyperparameters."""
+    return next(needed(expr), None) is not None
+
+
+def constant(distribution: Any, name: str) -> Any:
+    """An argument of a distribution, evaluated; None if it is not given."""
+    argument = distribution.arg.get(name)
+    return pyll.rec_eval(argument) if isinstance(argument, pyll.Apply) else None
+
+
+def describe(node: Any) -> str:
+    """An expression in one line."""
+    if node.name == "literal":
+        return repr(node.obj)
+    if node.name == "hyperopt_param":
+        return f"{node.arg['obj'].name}({label_of(node)!r})"
+    return f"{node.name}({', '.join(map(describe, node.inputs()))})"
+
+
+# --- names of options ------------------------------------------------------------------------
+
+
+def _text_in(option: Any) -> str | None:
+    """Text that may tell an option from the others."""
     if option.name == "literal":
         return str(option.obj) if isinstance(option.obj, str | int | float | bool) else None
     if option.name == "dict":
@@ -120,6 +181,22 @@ def _name(option: Any) -> str | None:
         return None
     texts = (node.obj for node in inputs if node.name == "literal" and isinstance(node.obj, str))
     return next(texts, None)
+
+
+def _name(option: Any, text: str | None, unnamed: str) -> Any:
+    named = unnamed if text is None else text
+    if option.name == "literal":
+        value = plain(option.obj)
+        if isinstance(value, _PLAIN) and value == value:
+            return value
+        return getattr(value, "__qualname__", named)
+    if named != unnamed or depends(option):
+        return named
+    try:
+        written = repr(pyll.rec_eval(option))
+    except Exception:  # the user's own nodes may raise anything
+        return unnamed
+    return written if len(written) <= _MOST_TEXT and " at 0x" not in written else unnamed
 
 
 # --- parts -----------------------------------------------------------------------------------
@@ -161,7 +238,6 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
 
 
 def _restrict_param(param: Any, part: Part) -> Any:
-    """A ``hyperopt_param`` node that draws from a part of its values."""
     node, label = param.arg["obj"], label_of(param)
     if isinstance(part, tuple):
         if len(part) == 1:
@@ -172,18 +248,84 @@ def _restrict_param(param: Any, part: Part) -> Any:
             total = sum(p[i] for i in part)
             drawn = pyll.scope.categorical(tuple(float(p[i] / total) for i in part))
         return pyll.scope.hyperopt_param(label, drawn)
-    given = {name: _constant(node.arg[name]) for name in ("low", "high", "q") if name in node.arg}
+    first, last, q = (constant(node, name) for name in ("low", "high", "q"))
     low, high = part.low, part.high
     if node.name == "randint":
-        whole = (0, given["low"]) if given.get("high") is None else (given["low"], given["high"])
-        ends = [math.ceil(end) for end in (max(whole[0], low), min(whole[1], high))]
+        first, last = (0, first) if last is None else (first, last)
+        ends = [math.ceil(end) for end in (max(first, low), min(last, high))]
     else:
         if node.name in ("loguniform", "qloguniform"):
             low, high = (x if math.isinf(x) else math.log(x) for x in (low, high))
-        ends = [max(given["low"], low), min(given["high"], high)]
-        ends += [given["q"]] if "q" in given else []
+        ends = [max(first, low), min(last, high)] + ([] if q is None else [q])
     return pyll.scope.hyperopt_param(label, getattr(pyll.scope, node.name)(*ends))
 
 
-def _constant(arg: Any) -> Any:
-    return pyll.rec_eval(arg) if isinstance(arg, pyll.Apply) else None
+# --- of a ConfigSpace space ------------------------------------------------------------------
+
+
+def expression(space: ConfigurationSpace) -> dict[str, Any]:
+    """The nodes of a Hyperopt search space by the name of the hyperparameter, which is the label.
+
+    What one categorical alone switches on is nested in its options. Hyperopt cannot nest by
+    numbers or by several parents: such a hyperparameter is a node of the first level, drawn every
+    time. It knows nothing of forbidden clauses either.
+    """
+    first: dict[str, Any] = {}
+    options: dict[str, list[dict[str, Any]]] = {}  # by categorical: the nodes under each value
+    for name in space:
+        parent = space[name]
+        if isinstance(parent, CategoricalHyperparameter):
+            options[name] = [{} for _ in parent.choices]
+    for name in reversed(list(space.at)):  # children first
+        if isinstance(space[name], Constant):
+            continue
+        node = _node(space[name], options.get(name, []))
+        parents = {parent.name for parent in space.parents_of[name]}
+        if len(parents) == 1 and (parent_name := parents.pop()) in options:
+            for index in _active_under(space, name, parent_name):
+                options[parent_name][index][name] = node
+        else:
+            first[name] = node
+    return first or {"nothing to choose": 0}  # Hyperopt refuses the empty one
+
+
+def _active_under(space: ConfigurationSpace, name: str, parent: str) -> list[int]:
+    """Indices of the options of its only parent that activate a hyperparameter."""
+    size = len(space[parent].choices)  # type: ignore[attr-defined]
+    columns = np.full((len(space), size), math.nan)
+    columns[space.index_of[parent]] = np.arange(size)
+    holds = [satisfied(condition, columns) for condition in space.parent_conditions_of[name]]
+    return [int(index) for index in np.flatnonzero(np.all(holds, axis=0))]
+
+
+def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:
+    name = hyperparameter.name
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        if hyperparameter.weights is None:
+            return hp.choice(name, options)
+        weights = [float(p) for p in hyperparameter.probabilities]
+        return hp.pchoice(name, list(zip(weights, options, strict=True)))
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        return hp.quniform(name, -_HALF, len(hyperparameter.sequence) - 1 + _HALF, 1)
+    low, high = hyperparameter.lower, hyperparameter.upper
+    whole = isinstance(hyperparameter, IntegerHyperparameter)
+    if _is_normal(hyperparameter):
+        mean, deviation = float(hyperparameter.mu), float(hyperparameter.sigma)
+        return hp.qnormal(name, mean, deviation, 1) if whole else hp.normal(name, mean, deviation)
+    if whole:
+        low, high = low - _HALF, high + _HALF
+        if hyperparameter.log:
+            return hp.qloguniform(name, math.log(low), math.log(high), 1)
+        return hp.quniform(name, low, high, 1)
+    if hyperparameter.log:
+        return hp.loguniform(name, math.log(low), math.log(high))
+    return hp.uniform(name, float(low), float(high))
+
+
+def _is_normal(hyperparameter: Any) -> bool:
+    """Whether a normal distribution describes it: its bounds are two deviations away."""
+    kinds = NormalFloatHyperparameter | NormalIntegerHyperparameter
+    if not isinstance(hyperparameter, kinds) or hyperparameter.log:
+        return False
+    room = min(hyperparameter.mu - hyperparameter.lower, hyperparameter.upper - hyperparameter.mu)
+    return bool(room >= 2 * hyperparameter.sigma)

@@ -29,11 +29,10 @@ from tqdm import tqdm
 
 from automl_plugins.streams import Streams
 
-from ._documents import NOTE, Document, new_document, note_of, values_of
 from ._private import all_documents, dump
 from ._pulls import Situation, charge
 from .algos import Boasf
-from .trials import UNFINISHED
+from .trials import NOTE, UNFINISHED, Document, new_document, note_of, values_of
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 

@@ -12,7 +12,7 @@ from hyperopt import Domain, Trials
 
 from automl_plugins.streams import Streams
 
-from ._documents import Document
+from .trials import Document
 
 #: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
 Suggest = Callable[..., list[Document]]

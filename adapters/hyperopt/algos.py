@@ -44,10 +44,10 @@ from ._arms import (
     name_of,
     option_weights,
 )
-from ._documents import NOTE, Document, new_document
 from ._private import all_documents
 from ._pulls import Cost, Situation, last_search, read_rounds, reader_of
 from ._suggest import Algorithm, Suggest
+from .trials import NOTE, Document, new_document
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 

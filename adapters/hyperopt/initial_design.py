@@ -20,13 +20,9 @@ from automl_plugins.meta.warm_start import (
 )
 from automl_plugins.streams import Streams
 
-from ._documents import Document, new_document, values_of
-from ._expression import SearchSpace, read_space
 from ._private import all_documents
-
-#: Key in ``misc`` of documents that were made here: the design, and a suggestion's score (None
-#: where it has none) and reason.
-INITIAL_DESIGN = "initial_design"
+from .space import SearchSpace, read_space
+from .trials import INITIAL_DESIGN, Document, new_document, values_of
 
 
 def initial_trials(

@@ -33,11 +33,9 @@ from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds
 
-from ._documents import NOTE, Document, new_document, values_of
-from ._expression import SearchSpace, read_space
 from ._private import all_documents
-from .space import is_space
-from .trials import finished_documents, read_trial
+from .space import SearchSpace, is_space, read_space
+from .trials import NOTE, Document, finished_documents, new_document, read_trial, values_of
 
 _NO_TIME = datetime(2000, 1, 1)  # where trials begin whose time is not known
 _SEARCH = "hyperopt"  # trials without an experiment key

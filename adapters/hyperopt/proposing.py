@@ -21,16 +21,14 @@ from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
 from automl_plugins.streams import Streams
 
-from ._documents import NOTE, Document, new_document
-from ._history import TrialReader
 from ._private import all_documents
 from ._sources import in_space, opened, own_name
 from ._suggest import Algorithm
 from .space import translate
+from .trials import NOTE, PROPOSAL, Document, TrialReader, new_document
 
 logger = logging.getLogger(__name__)
 
-PROPOSAL = "proposal"  # our key in the note of a document
 P = ParamSpec("P")
 
 

@@ -16,7 +16,6 @@ from hyperopt import (
     JOB_STATE_RUNNING,
     STATUS_FAIL,
     STATUS_OK,
-    Domain,
     Trials,
 )
 
@@ -24,9 +23,10 @@ from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from ._expression import configuration, expression
 from .algos import Boasf, boasf
 from .boasf import boasf_fmin
+from .space import ExpressionSpace
+from .trials import values_of
 
 #: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
 Suggest = Callable[..., list[dict[str, Any]]]
@@ -136,7 +136,7 @@ class HyperoptSearch:
         self._algo = algo
         self._rstate = np.random.default_rng(problem.seed)
         self._vectors = VectorSpace(problem.space)
-        self._domain = Domain(_no_objective, expression(problem.space))
+        self._known = ExpressionSpace(problem.space)
         self.trials = Trials()
 
     def ask(self) -> Proposal | None:
@@ -145,7 +145,7 @@ class HyperoptSearch:
             document = self._suggest()
             if document is None:
                 return None
-            config = configuration(self._vectors.space, document["misc"]["vals"])
+            config = self._known.values(values_of(document))
             vector = to_vector(self._vectors.space, config)
             if self._vectors.allowed(vector[None])[0]:
                 return Proposal(config, token=document)
@@ -156,7 +156,8 @@ class HyperoptSearch:
         """What ``FMinIter.run`` does for one trial: a document, inserted and running."""
         ids = self.trials.new_trial_ids(1)
         self.trials.refresh()
-        documents = self._algo(ids, self._domain, self.trials, self._rstate.integers(2**31 - 1))
+        seed = self._rstate.integers(2**31 - 1)
+        documents = self._algo(ids, self._known.domain, self.trials, seed)
         if not documents:
             return None
         self.trials.insert_trial_docs(documents)
@@ -180,7 +181,3 @@ class HyperoptSearch:
         document["refresh_time"] = _EPOCH + timedelta(seconds=finished)
         document["state"] = JOB_STATE_DONE
         self.trials.refresh()
-
-
-def _no_objective(values: Any) -> float:
-    raise NotImplementedError("A replay looks losses up.")

@@ -18,15 +18,17 @@ Values are those of the labels, as ``fmin`` returns them: what an expression mak
 afterwards, ``hp.uniform("x", 0, 1) * 10``, is up to the objective.
 
 An option of a choice is called by its value if that is a number, a text, a bool or None. Any other
-option has the name that ``Choice.names`` gives it: the text under "type", "name", "model", ...,
-else the first text in it; a constant such as ``(64, 32)`` is written out, a function or class
-called by its name; and ``label[i]`` is left for what has no name of its own.
+option has the name of the text under "type", "name", "model", ..., else of the first text in it; a
+constant such as ``(64, 32)`` is written out, a function or class called by its name; and
+``label[i]`` is left for what has no name of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,26 +36,46 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
-from ConfigSpace.conditions import InCondition, OrConjunction
+from ConfigSpace.conditions import OrConjunction
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
+    Constant,
     Hyperparameter,
     IntegerHyperparameter,
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
     OrdinalHyperparameter,
     UniformFloatHyperparameter,
 )
 from hyperopt import Domain, pyll
 
 from automl_plugins.spaces.choices import categorical, one_of
-from automl_plugins.spaces.values import find, plain, to_number
+from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.ranges import MOST_EXACT, ExactFloat, float_range, integer_range
+from automl_plugins.spaces.values import choices_of, find, placer, to_number
 
-from ._pyll import Choice, choices, label_of, labels, needed, switched_by
-from ._ranges import depends, hyperparameter_of, shown
+from ._pyll import (
+    Choice,
+    choices,
+    constant,
+    depends,
+    describe,
+    expression,
+    label_of,
+    labels,
+    needed,
+    switched_by,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
-_PLAIN = (str, int, float, bool, type(None))
-_MOST_TEXT = 80  # characters of a constant that is written out
+#: Probability beyond each end of the range that a normal distribution is given.
+TAIL = 1e-4
+
+_DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
+_GRID = 1000  # multiples of q beyond which they count as continuous
+_LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
+_NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
 
 #: Where a hyperparameter is active: under one of these options, by label of the choice; None is
 #: everywhere.
@@ -99,7 +121,6 @@ class PyllSpace:
         return {label: self._value(label, value) for label, value in drawn.items()}
 
     def _value(self, label: str, drawn: Any) -> Any:
-        hyperparameter = self.space[label]
         if label in self.options:
             names = self.options[label]
             if not 0 <= int(drawn) < len(names):
@@ -108,11 +129,10 @@ class PyllSpace:
                     " options. Pass the space of these trials."
                 )
             return names[int(drawn)]
+        hyperparameter = self.space[label]
         if isinstance(hyperparameter, OrdinalHyperparameter):
             return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
-        if isinstance(hyperparameter, IntegerHyperparameter):
-            return round(drawn)
-        return float(drawn)
+        return round(drawn) if isinstance(hyperparameter, IntegerHyperparameter) else float(drawn)
 
     def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a trial with these values would have drawn, by label; the way back.
@@ -122,22 +142,18 @@ class PyllSpace:
         Raises:
             ValueError: For a value that is no option of a choice.
         """
-        drawn = {
-            label: self._drawn(label, values[label]) for label in self.space if label in values
-        }
-        return self._active(drawn)
+        return self._active(
+            {label: self._drawn(label, values[label]) for label in self.space if label in values}
+        )
 
     def labels_of(self, vector: FloatArray) -> dict[str, Any]:
         """What a trial with the values of a vector (d,) would have drawn, by label."""
         drawn: dict[str, Any] = {}
         for label, entry in zip(self.space.at, vector.tolist(), strict=True):
-            if not math.isnan(entry):
-                hyperparameter = self.space[label]
-                drawn[label] = (
-                    round(entry)
-                    if label in self.options
-                    else self._number(label, hyperparameter.to_value(entry))
-                )
+            if label in self.options and not math.isnan(entry):
+                drawn[label] = round(entry)
+            elif not math.isnan(entry):
+                drawn[label] = self._number(label, self.space[label].to_value(entry))
         return self._active(drawn)
 
     def _active(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,8 +185,87 @@ class PyllSpace:
 
     def step(self, label: str) -> float | None:
         """The ``q`` of a hyperparameter; None where it has none."""
-        q = self.domain.params[label].arg.get("q")
-        return pyll.rec_eval(q) if isinstance(q, pyll.Apply) else None
+        q: float | None = constant(self.domain.params[label], "q")
+        return q
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionSpace:
+    """A ``ConfigurationSpace`` and its ``expression``; the methods are as in ``PyllSpace``."""
+
+    space: ConfigurationSpace
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What suggest functions are shown; the objective is not part of it."""
+        return Domain(None, expression(self.space), pass_expr_memo_ctrl=False)
+
+    def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
+        """Active values by name, within their bounds; ValueError if one is missing."""
+        found: dict[str, Any] = {}
+        try:
+            for name in self.space.at:  # parents first
+                hyperparameter = self.space[name]
+                if not is_active(self.space, name, found):
+                    continue
+                if isinstance(hyperparameter, Constant):
+                    found[name] = hyperparameter.value
+                else:
+                    found[name] = _value(hyperparameter, float(drawn[name]))
+        except (KeyError, IndexError) as error:
+            raise ValueError(
+                f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
+                f" space ({error}): pass the expression that was given to fmin."
+            ) from None
+        return found
+
+    def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What a trial would have drawn; ValueError for what is no value of a hyperparameter."""
+        drawn: dict[str, Any] = {}
+        for label, value in values.items():
+            hyperparameter = self.space[label]
+            if isinstance(hyperparameter, Constant):
+                continue
+            known = choices_of(hyperparameter)
+            found = to_number(value) if known is None else placer(hyperparameter)(value)
+            if found is None or math.isnan(found):
+                raise ValueError(f"{label}={value!r} is not a value of {hyperparameter}.")
+            whole = isinstance(hyperparameter, CategoricalHyperparameter)
+            drawn[label] = int(found) if whole else float(found)
+        return drawn
+
+
+def _value(hyperparameter: Any, drawn: float) -> Any:
+    known = choices_of(hyperparameter)
+    if known is not None:
+        whole = isinstance(hyperparameter, CategoricalHyperparameter)
+        return known[int(drawn) if whole else round(drawn)]
+    kind = int if isinstance(hyperparameter, IntegerHyperparameter) else float
+    value = round(drawn) if kind is int else drawn
+    return min(max(value, kind(hyperparameter.lower)), kind(hyperparameter.upper))
+
+
+#: A search space in both languages.
+SearchSpace = PyllSpace | ExpressionSpace
+
+
+def read_space(space: Any) -> SearchSpace:
+    """A search space that is a ``ConfigurationSpace``, or anything that ``fmin`` takes for one.
+
+    Raises:
+        ValueError: For what ConfigSpace cannot express.
+    """
+    if isinstance(space, ConfigurationSpace):
+        return ExpressionSpace(space)
+    return space if isinstance(space, PyllSpace | ExpressionSpace) else translate(space)
+
+
+def is_space(thing: Any) -> bool:
+    """Whether something is a Hyperopt search space: an expression with hyperparameters."""
+    try:
+        return depends(pyll.as_apply(thing))
+    except Exception:  # whatever pyll thinks of a foreign object
+        return False
 
 
 def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
@@ -188,16 +283,16 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     stand_ins = _below_foreign_switches(expr, refuse=not lenient)
     params, places = _places(expr)
     found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
-    options = {label: option_names(choice) for label, choice in found.items()}
+    options = {label: choice.names() for label, choice in found.items()}
     hyperparameters: list[Hyperparameter[Any, Any]] = []
     for label, node in params.items():
         try:
             hyperparameters.append(
                 UniformFloatHyperparameter(label, 0.0, 1.0)
                 if label in stand_ins
-                else _categorical(found[label], options[label])
+                else categorical(label, options[label], weights=found[label].probabilities)
                 if label in found
-                else hyperparameter_of(label, node.arg["obj"])
+                else _hyperparameter(label, node.arg["obj"])
             )
         except ValueError:
             if not lenient:
@@ -207,73 +302,102 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     translated = ConfigurationSpace()
     translated.add(hyperparameters)
     for label, where in places.items():
-        where = None if where and set(where) & stand_ins else _simplified(where, places, found)
-        if where is not None:
-            translated.add(_condition(translated, label, where, options))
+        if not where or set(where) & stand_ins:
+            continue
+        parts = [
+            one_of(translated[label], translated[parent], [options[parent][i] for i in sorted(to)])
+            for parent, to in (_simplify(where, places, found) or {}).items()
+        ]
+        if parts:
+            translated.add(parts[0] if len(parts) == 1 else OrConjunction(*parts))
     for label, choice in found.items():
-        for i in set(range(choice.n_options)) - set(choice.possible):
+        for i in set(range(len(choice.options))) - set(choice.possible):
             translated.add(ForbiddenEqualsClause(translated[label], options[label][i]))
     return PyllSpace(expr, translated, options, frozenset(stand_ins))
 
 
-def is_space(thing: Any) -> bool:
-    """Whether something is a Hyperopt search space: an expression with hyperparameters."""
-    try:
-        expr = pyll.as_apply(thing)
-    except Exception:  # whatever pyll thinks of a foreign object
-        return False
-    return any(node.name == "hyperopt_param" for node in pyll.dfs(expr))
+# --- one hyperparameter ----------------------------------------------------------------------
 
 
-# --- options ---------------------------------------------------------------------------------
+def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
+    """The hyperparameter that a distribution stands for.
+
+    Raises:
+        ValueError: For a distribution that is none of Hyperopt's, or whose range depends on other
+            hyperparameters or is too narrow for ConfigSpace.
+    """
+    given = _constants(label, node)
+    name, q = node.name, given.get("q")
+    if name == "randint":
+        first, end = (given["low"], given["high"]) if "high" in given else (0, given["low"])
+        return _integers(label, int(first), int(end) - 1, log=False)
+    log, normal = name in _LOG, name in _NORMAL
+    if not (log or normal or name in ("uniform", "quniform")):
+        raise ValueError(
+            f"{label!r} is drawn from {describe(node)}, which ConfigSpace cannot express: use one"
+            " of Hyperopt's own distributions (hp.uniform, hp.choice, ...)."
+        )
+    if normal:
+        mu, sigma = float(given["mu"]), float(given["sigma"])
+        given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
+    low, high = given["low"], given["high"]
+    if q is not None:
+        ends = (math.exp(low), math.exp(high)) if log else (low, high)
+        # what rounding gives, but for what only an end point gives
+        first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
+        if q == 1 and not (log and first < 1):
+            if normal and not log and max(-first, last) <= MOST_EXACT:
+                return NormalIntegerHyperparameter(label, mu, sigma, first, last)
+            return _integers(label, first, last, log=log)
+        if last - first < _GRID:
+            return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
+    low, high = float(low), float(high)
+    if log:
+        least = max(math.exp(low), sys.float_info.min)
+        if q is not None and first < 1:  # half of q and less is 0: an octave is enough for it
+            least = max(least, q / 4.0)
+        low, high = least, math.exp(min(high, math.log(sys.float_info.max)))
+    if low == high:
+        return OrdinalHyperparameter(label, [low])
+    found = float_range(label, low, high, log=log)
+    if normal and not log and not isinstance(found, ExactFloat):
+        return NormalFloatHyperparameter(label, mu, sigma, low, high)
+    return found
 
 
-def option_names(choice: Choice) -> tuple[Any, ...]:
-    """What the options of a choice are called; no two are equal."""
-    options = choice.switches[0].pos_args[1:]
-    names: list[Any] = []
-    for option, text in zip(options, choice.names(), strict=True):
-        names.append(_own_value(option, text, f"{choice.label}[{len(names)}]"))
-    # 1 and True, or the same twice: arms tell options by equality.
-    repeated = [i for i, name in enumerate(names) if names.count(name) > 1]
-    for i in repeated:
-        names[i] = f"{choice.label}[{i}]"
-        while names.count(names[i]) > 1:  # another option is a text like that
-            names[i] += "'"
-    return tuple(names)
+def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[Any, Any]:
+    if low == high or (max(-low, high) > MOST_EXACT and high - low < _GRID):
+        return OrdinalHyperparameter(label, list(range(low, high + 1)))
+    return integer_range(label, low, high, log=log)
 
 
-def _own_value(option: Any, text: str, unnamed: str) -> Any:
-    if option.name == "literal":
-        value = plain(option.obj)
-        if isinstance(value, _PLAIN) and value == value:
-            return value
-        return getattr(value, "__qualname__", text)
-    if text != unnamed or any(node.name == "hyperopt_param" for node in pyll.dfs(option)):
-        return text
-    try:
-        written = repr(pyll.rec_eval(option))
-    except Exception:  # the user's own nodes may raise anything
-        return text
-    return written if len(written) <= _MOST_TEXT and " at 0x" not in written else text
+def _constants(label: str, node: Any) -> dict[str, Any]:
+    """Arguments of a distribution by name; ValueError if one depends on a hyperparameter."""
+    given = {}
+    for name in ("low", "high", "mu", "sigma", "q"):
+        argument = node.arg.get(name)
+        if isinstance(argument, pyll.Apply) and depends(argument):
+            raise ValueError(
+                f"{name} of {label!r} depends on other hyperparameters: {describe(argument)}. A"
+                " range must be constant: draw from [0, 1] and scale in the objective, or give"
+                " each option of an hp.choice a range of its own."
+            )
+        given[name] = constant(node, name)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 # --- conditions ------------------------------------------------------------------------------
 
 
 def _below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
-    """Labels below switches that are no ``hp.choice``.
-
-    Raises:
-        ValueError: If there is such a switch and ``refuse`` is set.
-    """
+    """Labels below switches that are no ``hp.choice``; ValueError for one if ``refuse`` is set."""
     found: set[str] = set()
     for node in pyll.dfs(expr):
         if node.name == "switch" and switched_by(node) is None and depends(node.pos_args[0]):
             if refuse:
                 raise ValueError(
-                    f"Which option is taken depends on an expression, {shown(node.pos_args[0])}:"
-                    " write it as hp.choice or hp.pchoice."
+                    "Which option is taken depends on an expression,"
+                    f" {describe(node.pos_args[0])}: write it as hp.choice or hp.pchoice."
                 )
             found.update(name for option in node.pos_args[1:] for name in labels(option))
     return found
@@ -295,8 +419,7 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
             raise ValueError(
                 f"Two hyperparameters have the label {label!r}: give them labels of their own."
             )
-        places.setdefault(label, {})
-        known = places[label]
+        known = places.setdefault(label, {})
         if under is None or known is None:
             places[label] = None
         else:
@@ -315,7 +438,6 @@ def _walk(expr: Any) -> Iterator[tuple[Any, tuple[str, int] | None]]:
         seen.add((node, under))
         yield node, under
         label = switched_by(node)
-        below: list[tuple[Any, tuple[str, int] | None]]
         if label is None:
             below = [(child, under) for child in node.inputs()]
         else:
@@ -324,7 +446,7 @@ def _walk(expr: Any) -> Iterator[tuple[Any, tuple[str, int] | None]]:
         stack.extend(reversed(below))
 
 
-def _simplified(
+def _simplify(
     where: _Places, places: Mapping[str, _Places], found: Mapping[str, Choice]
 ) -> _Places:
     """The same without choices of which every option counts: these stand for where they are."""
@@ -340,20 +462,3 @@ def _simplified(
             rest.setdefault(parent, set()).update(indices)
         where = rest
     return None
-
-
-def _condition(
-    space: ConfigurationSpace,
-    label: str,
-    where: Mapping[str, set[int]],
-    options: Mapping[str, tuple[Any, ...]],
-) -> InCondition | OrConjunction:
-    parts = [
-        one_of(space[label], space[parent], [options[parent][i] for i in sorted(indices)])
-        for parent, indices in where.items()
-    ]
-    return parts[0] if len(parts) == 1 else OrConjunction(*parts)
-
-
-def _categorical(choice: Choice, names: Sequence[Any]) -> CategoricalHyperparameter:
-    return categorical(choice.label, names, weights=choice.probabilities)

@@ -1,21 +1,35 @@
-"""The one reader of Hyperopt's trials, and where they are found."""
+"""Hyperopt's trials: their documents, what they are to the core, and why they were proposed.
+
+``misc["automl_plugins"]`` of a document holds what a search must find again in the trials: the
+proposal, the arm, the round, the seconds it was charged, and with the first trial of a round its
+outcome. Hyperopt leaves it alone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
+from ConfigSpace.hyperparameters import IntegerHyperparameter, OrdinalHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
     JOB_STATE_NEW,
     JOB_STATE_RUNNING,
     STATUS_OK,
+    Domain,
     Trials,
 )
 
+from automl_plugins.proposers.explanation import ArmFacts, Explanation
+from automl_plugins.records.columns import Columns
+from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
     Status,
     Trial,
@@ -24,12 +38,73 @@ from automl_plugins.records.trial import (
     sortable,
     unix_time,
 )
+from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.values import plain
+from automl_plugins.spaces.vector_space import VectorSpace
 
-from ._documents import NOTE, Document, note_of, values_of
 from ._private import all_documents
+from .space import PyllSpace
+
+FloatArray = npt.NDArray[np.float64]
+Document = dict[str, Any]
+
+NOTE = "automl_plugins"  # our key in misc
+PROPOSAL = "proposal"  # what a proposer of the core notes there
+#: Key in ``misc`` of documents made by ``initial_trials``: the design, and a suggestion's score
+#: (None where it has none) and reason.
+INITIAL_DESIGN = "initial_design"
 
 UNFINISHED = (JOB_STATE_NEW, JOB_STATE_RUNNING)
 FINISHED = (JOB_STATE_DONE, JOB_STATE_ERROR)
+
+
+# --- documents -------------------------------------------------------------------------------
+
+
+def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, Any]) -> Document:
+    """A document as Hyperopt's own suggest functions write it: every label of the space is there.
+
+    Args:
+        trials: The trials that it is to be inserted into.
+        domain: The whole search space.
+        tid: Its number.
+        values: Active hyperparameters.
+    """
+    misc = {
+        "tid": tid,
+        "cmd": domain.cmd,
+        "workdir": domain.workdir,
+        "idxs": {label: [tid] if label in values else [] for label in domain.params},
+        "vals": {label: [values[label]] if label in values else [] for label in domain.params},
+    }
+    (document,) = trials.new_trial_docs([tid], [None], [domain.new_result()], [misc])
+    written: Document = document
+    return written
+
+
+def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Active hyperparameters of a trial."""
+    return {k: v[0] for k, v in document["misc"]["vals"].items() if len(v)}
+
+
+def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What we wrote into a document; empty for one that somebody else wrote."""
+    note = document["misc"].get(NOTE)
+    return note if isinstance(note, dict) else {}
+
+
+def finished_documents(trials: Trials) -> list[Document]:
+    """Documents of the trials that have ended, in the order in which they did."""
+    done = [d for d in all_documents(trials) if d["state"] in FINISHED]
+    return sorted(done, key=lambda d: (sortable(unix_time(d["refresh_time"])), d["tid"]))
+
+
+def owns(source: str) -> bool:
+    """Whether ``curves`` can read a path or address: never, Hyperopt writes pickles only."""
+    return False
+
+
+# --- trials of the core ----------------------------------------------------------------------
 
 
 def read_trial(document: Document) -> Trial:
@@ -61,7 +136,7 @@ def read_trial(document: Document) -> Trial:
         status = Status(note["status"])
         loss, budget = as_number(note.get("loss")), as_number(note.get("budget"))
     return Trial(
-        {name: _builtin(value) for name, value in values_of(document).items()},
+        {name: plain(value) for name, value in values_of(document).items()},
         status,
         loss,
         math.nan
@@ -74,16 +149,154 @@ def read_trial(document: Document) -> Trial:
     )
 
 
-def finished_documents(trials: Trials) -> list[Document]:
-    """Documents of the trials that have ended, in the order in which they did."""
-    done = [d for d in all_documents(trials) if d["state"] in FINISHED]
-    return sorted(done, key=lambda d: (sortable(unix_time(d["refresh_time"])), d["tid"]))
+#: What a trial was read from (``_source``), the trial and its vector.
+_Read = tuple[tuple[Any, ...], Trial, FloatArray]
 
 
-def _builtin(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+class TrialReader:
+    """Reads trials of one search space as the history that proposers read, each only once.
+
+    Cancelled trials are left out. Values beyond a range are clipped to it, an active
+    hyperparameter that a document lacks is missing, and labels that are not of the space are not
+    read, as with TPE: an arm of a bandit sees documents of the whole space.
+
+    Args:
+        known: The search space.
+    """
+
+    def __init__(self, known: PyllSpace) -> None:
+        self.known = known
+        self.vectors = VectorSpace(known.space)
+        self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
+
+    def read(self, trials: Trials, documents: Iterable[Document], *, timed: bool) -> History:
+        """The trials as a history.
+
+        Args:
+            trials: What the documents belong to; only told apart by it.
+            documents: All trials.
+            timed: Whether their seconds count; else they are unknown.
+
+        Raises:
+            ValueError: For trials that are not of this search space.
+        """
+        documents = [d for d in documents if d["state"] in FINISHED + UNFINISHED]
+        known = self._read.setdefault(trials, {})
+        new = [d for d in documents if _has_changed(d, known.get(d["tid"]))]
+        vectors = self._encode([d["misc"]["vals"] for d in new])
+        for document, vector in zip(new, vectors, strict=True):
+            known[document["tid"]] = _source(document), read_trial(document), vector
+        read = sorted((known[d["tid"]][1:] for d in documents), key=lambda r: r[0].place)
+        vectors = np.array([vector for _, vector in read], dtype=np.float64)
+        vectors = vectors.reshape(len(read), self.vectors.d)
+        history = History.of_trials(
+            Columns(trial for trial, _ in read),
+            vectors=self.vectors.activate(vectors),
+            missing=self._missing(vectors),
+        )
+        return history if timed else replace(history, seconds=np.full(len(read), math.nan))
+
+    def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
+        """Vectors (n, d) of the ``vals`` of documents, inactive ones not removed.
+
+        Raises:
+            ValueError: For an option that the space does not have, or no label of it at all.
+        """
+        names = self.vectors.names
+        for row in vals:
+            drawn = [name for name, values in row.items() if len(values)]
+            if drawn and names and not set(names) & set(drawn):
+                raise ValueError(
+                    f"A trial has the labels {', '.join(drawn)}; the search space has"
+                    f" {', '.join(names)}. A search of another space needs trials of its own."
+                )
+        encoded = np.full((len(vals), self.vectors.d), math.nan)
+        for column, name in enumerate(names):
+            hyperparameter: Any = self.known.space[name]
+            # Integers of a sequence may be too large for floats: their differences are not.
+            is_listed = isinstance(hyperparameter, OrdinalHyperparameter)
+            origin = hyperparameter.sequence[0] if is_listed else 0
+            given = [row.get(name, ()) for row in vals]
+            there = [len(values) > 0 for values in given]
+            values = np.array([float(v[0] - origin) for v in given if len(v)])
+            encoded[there, column] = self._entries(name, hyperparameter, values)
+        return encoded
+
+    def _entries(self, name: str, hyperparameter: Any, drawn: FloatArray) -> FloatArray:
+        """Vector entries (n,) of drawn numbers, those of a sequence from its first value on."""
+        if name in self.known.options:
+            n = len(self.known.options[name])
+            wrong = (drawn < 0) | (drawn >= n)
+            if wrong.any():
+                raise ValueError(
+                    f"A trial has option {int(drawn[wrong][0])} of {name!r}, which has {n}"
+                    " options. A search of another space needs trials of its own."
+                )
+            return np.asarray(np.floor(drawn))
+        if isinstance(hyperparameter, OrdinalHyperparameter):
+            sequence = hyperparameter.sequence
+            legal = np.array([value - sequence[0] for value in sequence], dtype=np.float64)
+            return np.asarray(np.abs(drawn[:, None] - legal).argmin(axis=1), dtype=np.float64)
+        values = np.clip(drawn, hyperparameter.lower, hyperparameter.upper)
+        if isinstance(hyperparameter, IntegerHyperparameter) and not scale_of(hyperparameter):
+            return np.asarray(hyperparameter.to_vector(np.rint(values).astype(np.int64)))
+        return np.asarray(hyperparameter.to_vector(values))
+
+    def _missing(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+        """Mask (n, d) of active hyperparameters without a value."""
+        absent = np.isnan(vectors)
+        if not absent.any():
+            return absent
+        wanted = self.vectors.activate(np.where(absent, self._defaults, vectors))
+        return absent & ~np.isnan(wanted)
+
+    @cached_property
+    def _defaults(self) -> FloatArray:
+        space = self.known.space
+        defaults = [space[n].to_vector(space[n].default_value) for n in self.vectors.names]
+        return np.array(defaults, dtype=np.float64)
 
 
-def owns(source: str) -> bool:
-    """Whether ``curves`` can read a path or address: never, Hyperopt writes pickles only."""
-    return False
+def _source(document: Document) -> tuple[Any, ...]:
+    """What a trial is read from; it has changed when one of these is another object."""
+    result = document["result"]
+    told = (result.get("status"), result.get("loss"), result.get("seconds"))
+    return *told, result, document["state"], document["refresh_time"], document["misc"]["vals"]
+
+
+def _has_changed(document: Document, read: _Read | None) -> bool:
+    return read is None or any(a is not b for a, b in zip(read[0], _source(document), strict=True))
+
+
+# --- explanations ----------------------------------------------------------------------------
+
+
+def explain(trials: Trials, tid: int | None = None) -> Explanation:
+    """Why a trial was proposed, whoever proposed it.
+
+    It is read from what the algos of this package note in ``misc["automl_plugins"]`` of a
+    document. What somebody has changed there to something that is no fact is left out.
+
+    Args:
+        trials: The trials of a search.
+        tid: Number of the trial; None is the newest.
+
+    Raises:
+        ValueError: If there is no such trial.
+
+    Example::
+
+        fmin(objective, space, algo=gbqr, max_evals=60, trials=trials)
+        print(explain(trials))
+    """
+    documents = {document["tid"]: document for document in all_documents(trials)}
+    number = max(documents, default=None) if tid is None else tid
+    if number is None or number not in documents:
+        raise ValueError(f"There is no trial {number!r}; there are {len(documents)} trials.")
+    note, design = note_of(documents[number]), documents[number]["misc"].get(INITIAL_DESIGN)
+    arm = ArmFacts.from_dict(note.get("why"))
+    origin = "inner" if arm else "enqueued" if "arm" in note else "foreign"
+    if isinstance(design, Mapping):
+        origins = {"random": "random", "space_filling": "design"}
+        origin = origins.get(str(design.get("design")), "suggested")
+    return Explanation.from_proposal(number, note.get(PROPOSAL), arm=arm, origin=origin)

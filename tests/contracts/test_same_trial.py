@@ -20,7 +20,7 @@ import smac.runhistory
 from automl_plugins.adapters import hyperopt as with_hyperopt
 from automl_plugins.adapters import optuna as with_optuna
 from automl_plugins.adapters import smac as with_smac
-from automl_plugins.adapters.hyperopt._history import TrialReader
+from automl_plugins.adapters.hyperopt.trials import TrialReader
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.smac._history import Rows
 from ConfigSpace import ConfigurationSpace, Float

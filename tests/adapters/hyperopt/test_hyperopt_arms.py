@@ -20,9 +20,9 @@ from automl_plugins.adapters.hyperopt._arms import (
     option_weights,
     root_choice,
 )
-from automl_plugins.adapters.hyperopt._documents import new_document, values_of
 from automl_plugins.adapters.hyperopt._pyll import labels, restrict
 from automl_plugins.adapters.hyperopt.space import translate
+from automl_plugins.adapters.hyperopt.trials import new_document, values_of
 from hyperopt import Domain, Trials, fmin, hp, pyll, rand, space_eval, tpe
 from hypothesis import given
 from hypothesis import strategies as st

@@ -22,8 +22,8 @@ from automl_plugins.adapters.hyperopt import (
     optimizer,
     weighted,
 )
-from automl_plugins.adapters.hyperopt._documents import note_of
 from automl_plugins.adapters.hyperopt.algos import Boasf
+from automl_plugins.adapters.hyperopt.trials import note_of
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from automl_plugins.adapters.hyperopt import optimizer
-from automl_plugins.adapters.hyperopt._expression import expression
+from automl_plugins.adapters.hyperopt._pyll import expression
 from ConfigSpace import (
     AndConjunction,
     BetaFloatHyperparameter,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import translate
-from automl_plugins.adapters.hyperopt._documents import new_document, values_of
-from automl_plugins.adapters.hyperopt._history import TrialReader
+from automl_plugins.adapters.hyperopt.trials import TrialReader, new_document, values_of
 from ConfigSpace import Configuration
 from hyperopt import (
     JOB_STATE_DONE,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import translate
-from automl_plugins.adapters.hyperopt._expression import expression
+from automl_plugins.adapters.hyperopt._pyll import expression
 from automl_plugins.adapters.hyperopt.initial_design import INITIAL_DESIGN, initial_trials
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, fmin, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed

@@ -17,7 +17,7 @@ from automl_plugins.adapters.hyperopt import (
     optimizer,
     record,
 )
-from automl_plugins.adapters.hyperopt._expression import expression
+from automl_plugins.adapters.hyperopt._pyll import expression
 from ConfigSpace import ConfigurationSpace
 from effort import Clock
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp, rand

@@ -25,8 +25,8 @@ from automl_plugins.adapters.hyperopt import (
     surrogate,
     tst,
 )
-from automl_plugins.adapters.hyperopt._documents import values_of
 from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm
+from automl_plugins.adapters.hyperopt.trials import values_of
 from ConfigSpace import ConfigurationSpace
 from hyperopt import (
     JOB_STATE_DONE,

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import _running, arm_report, boasf_fmin
 from automl_plugins.adapters.hyperopt._arms import arms_of
-from automl_plugins.adapters.hyperopt._documents import note_of
 from automl_plugins.adapters.hyperopt._pulls import PullReader
+from automl_plugins.adapters.hyperopt.trials import note_of
 from effort import Clock
 from hyperopt import (
     JOB_STATE_DONE,

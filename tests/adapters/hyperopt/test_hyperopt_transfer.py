@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import ADAPTER, blended, meta_dataset_from_trials, pmf, tst
-from automl_plugins.adapters.hyperopt._documents import values_of
+from automl_plugins.adapters.hyperopt.trials import values_of
 from hyperopt import Domain, Trials, fmin, hp, rand, tpe
 from hyperopt_runs import explanation
 
