@@ -30,7 +30,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._pyll import Interval, Part, label_of, labels, nodes, restrict, switched_by
-from ._suggest import Suggest
+from .proposing import Suggest
 from .space import PyllSpace, translate
 from .trials import Document, note_of, values_of
 

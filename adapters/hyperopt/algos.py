@@ -46,7 +46,7 @@ from ._arms import (
 )
 from ._private import all_documents
 from ._pulls import Cost, Situation, last_search, read_rounds, reader_of
-from ._suggest import Algorithm, Suggest
+from .proposing import Algorithm, Suggest
 from .trials import NOTE, Document, new_document
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")

@@ -23,8 +23,8 @@ from ._private import load
 from ._pulls import Cost
 from ._pyll import choices, label_of, needed
 from ._running import EarlyStop, Run
-from ._suggest import Suggest
 from .algos import Boasf
+from .proposing import Suggest
 
 logger = logging.getLogger(__name__)
 

@@ -1,79 +1,126 @@
-"""Suggest functions for ``fmin`` that ask a proposer of the core.
+"""Suggest functions for ``fmin`` that also take their options by a call: ``gbqr(alpha=0.2)``.
 
-What one keeps between calls, for each search space and set of options, is a cache: a proposal
-depends on the trials, the seed and the number of the trial.
+Those of the recipes ask a proposer of the core. What one keeps between calls, for each search
+space and set of options, is a cache: a proposal depends on the trials, the seed and the number of
+the trial.
 """
 
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, signature
-from typing import Any, ParamSpec
+from functools import cached_property, partial, update_wrapper
+from inspect import Parameter, Signature, signature
+from typing import Any, Generic, ParamSpec, overload
 from weakref import WeakKeyDictionary
 
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
+from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.task_memory import TaskMemory, task_memory
+from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from ._sources import in_space, opened, own_name
-from ._suggest import Algorithm
-from .space import translate
-from .trials import NOTE, PROPOSAL, Document, TrialReader, new_document
+from .memory import meta_dataset_from_trials
+from .space import PyllSpace, translate
+from .trials import NOTE, PROPOSAL, Document, TrialReader, finished_documents, new_document
 
 logger = logging.getLogger(__name__)
 
+#: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
+Suggest = Callable[..., list[Document]]
 P = ParamSpec("P")
 
+_PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # what fmin passes
 
-class Search:
-    """A proposer on one search space.
+
+class Algorithm(ABC, Generic[P]):
+    """A suggest function with options.
+
+    Called with options only it returns a suggest function that has them, and they are checked
+    then; those of ``functools.partial`` are checked at the first trial. The option ``seed``
+    replaces what ``fmin`` draws from ``rstate``.
 
     Args:
-        name: Name of the algorithm.
-        proposer: What proposes.
-        reader: Reads trials of the space.
+        described: A function with the options by keyword, whose name and documentation are taken.
     """
 
-    def __init__(self, name: str, proposer: Proposer, reader: TrialReader) -> None:
-        self.name, self.proposer, self.reader = name, proposer, reader
-        self._warned = False
+    def __init__(self, described: Callable[P, Any]) -> None:
+        self.described = described
+        self.name = described.__name__
+        update_wrapper(self, described)
+        del self.__dict__["__wrapped__"]  # its signature is not this one's
 
+    @abstractmethod
+    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options, opened where that is done once; raises for illegal ones."""
+
+    @abstractmethod
     def suggest(
-        self, new_ids: Sequence[int], domain: Domain, trials: Trials, streams: Streams
+        self,
+        new_ids: Sequence[int],
+        domain: Domain,
+        trials: Trials,
+        streams: Streams,
+        options: Mapping[str, Any],
     ) -> list[Document]:
-        """A document for each id; those before it count as running."""
-        known = all_documents(trials)
-        new: list[Document] = []
-        for tid in new_ids:
-            history = self.reader.read(trials, [*known, *new], timed=self.proposer.timed)
-            proposal = self._propose(history, streams, tid)
-            document = new_document(
-                trials, domain, tid, self.reader.known.labels_of(proposal.vector)
-            )
-            note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
-            document["misc"][NOTE] = {PROPOSAL: note}
-            new.append(document)
-        return new
+        """A document for each new id, as far as there is anything to propose."""
 
-    def _propose(self, history: History, streams: Streams, tid: int) -> Proposal:
-        space = self.reader.vectors
-        rng = streams.generator("fallback", tid)
-        if not space.d:
-            return Proposal(space.sample(1, rng)[0], "random")
+    def parameters(self) -> Sequence[Parameter]:
+        """The options, but for ``seed``."""
+        return [p for p in signature(self.described).parameters.values() if p.name != "seed"]
+
+    @cached_property
+    def __signature__(self) -> Signature:
+        passed = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _PASSED]
+        options = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in self.parameters()]
+        seed = Parameter("seed", Parameter.KEYWORD_ONLY, default=None)
+        return Signature([*passed, *options, seed])
+
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> Suggest: ...
+
+    @overload
+    def __call__(
+        self, new_ids: Sequence[int], domain: Domain, trials: Trials, seed: int, /, **options: Any
+    ) -> list[Document]: ...
+
+    def __call__(self, /, *args: Any, **options: Any) -> Any:  # type: ignore[misc]
+        """With what ``fmin`` passes, the documents; with options only, a suggest function."""
         try:
-            return ask(self.proposer, space, history, streams, tid)
-        except SurrogateFailure as failure:
-            if not self._warned:
-                self._warned = True
-                logger.warning(f"{self.name}: {failure} Trial {tid} is drawn at random instead.")
-            return Proposal(space.sample(1, rng)[0], "random")
+            self.__signature__.bind(*(args or _PASSED), **options)
+        except TypeError as error:
+            known = self.__signature__.parameters.values()
+            allowed = [p.name for p in known if p.kind == p.KEYWORD_ONLY]
+            raise TypeError(
+                f"{self.name}: {error}. Its options are {', '.join(allowed)}."
+            ) from None
+        seed = options.pop("seed", None)
+        if args:
+            new_ids, domain, trials, drawn = args
+            streams = Streams(int(drawn) if seed is None else seed)
+            return self.suggest(new_ids, domain, trials, streams, options)
+        Streams(seed)
+        options = self.checked(options)
+        return partial(self, **options, **({} if seed is None else {"seed": seed}))
+
+    def __reduce__(self) -> str:
+        return self.name  # it is found by its name in its module
+
+    def __repr__(self) -> str:
+        return f"<suggest function {self.name}>"
+
+
+# --- proposers of the core -------------------------------------------------------------------
 
 
 class ProposerAlgorithm(Algorithm[P]):
@@ -103,8 +150,8 @@ class ProposerAlgorithm(Algorithm[P]):
 
     def checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with an opened memory; the recipe raises for illegal ones."""
-        options = opened(options)
-        self._proposer(in_space(options, None))
+        options = _open_memory(options)
+        self._proposer(options, None, None)
         return options
 
     def suggest(
@@ -115,18 +162,33 @@ class ProposerAlgorithm(Algorithm[P]):
         streams: Streams,
         options: Mapping[str, Any],
     ) -> list[Document]:
-        """A document for each new id."""
-        own = own_name(options.get("memory"), trials)
+        """A document for each new id; those before it count as running."""
+        named = _trials_by_name(options.get("memory")) or {}
+        own = next((name for name, source in named.items() if source is trials), None)
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
         known = self._searches.setdefault(domain, {})
         if key not in known:
             reader = TrialReader(translate(domain.expr))
-            proposer = self._proposer(in_space(options, reader.known, own))
+            proposer = self._proposer(options, reader.known, own)
             known[key] = Search(self.name, proposer, reader), options  # keeps identities unique
-        return known[key][0].suggest(new_ids, domain, trials, streams)
+        search = known[key][0]
+        new: list[Document] = []
+        for tid in new_ids:
+            new.append(search.suggest(tid, domain, trials, new, streams))
+        return new
 
-    def _proposer(self, options: Mapping[str, Any]) -> Proposer:
+    def _proposer(
+        self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
+    ) -> Proposer:
+        """The proposer, which learns from other trials than those named ``own``."""
         recipe: Callable[..., Proposer] = self.described
+        if (named := _trials_by_name(options.get("memory"))) is not None:
+            if own is not None:
+                logger.info(
+                    f"The trials {own!r} of the memory are those of this search: left out."
+                )
+            others = {name: trials for name, trials in named.items() if name != own}
+            options = {**options, "memory": TrialsMemory(others, known, options.get("task"))}
         return recipe(**options)
 
 
@@ -134,3 +196,132 @@ def _identity(value: Any) -> tuple[str, Any]:
     if value is None or isinstance(value, str | int | float):
         return type(value).__name__, repr(value)
     return "object", str(id(value))
+
+
+class Search:
+    """A proposer on one search space.
+
+    Args:
+        name: Name of the algorithm.
+        proposer: What proposes.
+        reader: Reads trials of the space.
+    """
+
+    def __init__(self, name: str, proposer: Proposer, reader: TrialReader) -> None:
+        self.name, self.proposer, self.reader = name, proposer, reader
+        self._warned = False
+
+    def suggest(
+        self,
+        tid: int,
+        domain: Domain,
+        trials: Trials,
+        new: Sequence[Document],
+        streams: Streams,
+    ) -> Document:
+        """A document; ``new`` ones that are not inserted yet count as running."""
+        documents = [*all_documents(trials), *new]
+        history = self.reader.read(trials, documents, timed=self.proposer.timed)
+        proposal = self._propose(history, streams, tid)
+        values = self.reader.known.labels_of(proposal.vector)
+        document = new_document(trials, domain, tid, values)
+        note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
+        document["misc"][NOTE] = {PROPOSAL: note}
+        return document
+
+    def _propose(self, history: History, streams: Streams, tid: int) -> Proposal:
+        space = self.reader.vectors
+        if space.d:
+            try:
+                return ask(self.proposer, space, history, streams, tid)
+            except SurrogateFailure as failure:
+                if not self._warned:
+                    self._warned = True
+                    logger.warning(
+                        f"{self.name}: {failure} Trial {tid} is drawn at random instead."
+                    )
+        return Proposal(space.sample(1, streams.generator("fallback", tid))[0], "random")
+
+
+# --- memories --------------------------------------------------------------------------------
+
+
+class TrialsMemory:
+    """Trials of earlier searches as an ``AlignedMemory`` of the core.
+
+    Args:
+        trials: The trials by name of their task.
+        known: The search space that they are of; None as long as it is not known.
+        task: Name of the task that is searched.
+    """
+
+    store = None
+
+    def __init__(
+        self, trials: Mapping[str, Trials], known: PyllSpace | None, task: str | None
+    ) -> None:
+        self._trials, self._known, self._task = trials, known, task
+        self._memory: TaskMemory | None = None
+
+    def on(self, space: VectorSpace) -> MetaDataset:
+        """The earlier tasks in the vectors of ``space``, read at the first call.
+
+        Raises:
+            MemoryMismatch: If no other trials have finished, or they are of another space.
+        """
+        if self._memory is None:
+            self._memory = TaskMemory(self._read(), task=self._task)
+        return self._memory.on(space)
+
+    def _read(self) -> MetaDataset:
+        used = {n: trials for n, trials in self._trials.items() if finished_documents(trials)}
+        if not set(used) - {self._task}:
+            raise MemoryMismatch(
+                f"memory has no finished trials of another task, only"
+                f" {', '.join(self._trials) or 'nothing'}: run other searches first, or use an"
+                " algorithm without a memory."
+            )
+        try:
+            return meta_dataset_from_trials(used, self._known)
+        except ValueError as error:
+            raise MemoryMismatch(
+                f"memory has trials of another search space. {error} Or pass memory="
+                "meta_dataset_from_trials(trials, {name: the search space of these trials})."
+            ) from None
+
+
+def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
+    """Options whose memory is opened, so that proposers share it; trials stay what they are.
+
+    Meta-features take the place of the data ``X`` and ``y``.
+
+    Raises:
+        TypeError: For what is no memory.
+        MemoryMismatch: For a memory without another task.
+    """
+    if "memory" not in options:
+        return options
+    options, task = describe_options(options), options.get("task")
+    if (named := _trials_by_name(options["memory"])) is None:
+        return options | {"memory": task_memory(options["memory"], task=task)}
+    if not set(named) - {task}:
+        raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
+    return options
+
+
+def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
+    """``memory`` if it is trials by name; None for a memory of another kind.
+
+    Raises:
+        TypeError: For trials without a name, or a mapping to something else.
+    """
+    if isinstance(memory, Trials):
+        raise TypeError(
+            "Trials do not say what was tuned: pass memory={name of the task: its trials}."
+        )
+    if not isinstance(memory, Mapping):
+        return None
+    for name, source in memory.items():
+        if not isinstance(source, Trials):
+            raise TypeError(f"memory[{name!r}] must be hyperopt.Trials, got {source!r}.")
+    return memory
