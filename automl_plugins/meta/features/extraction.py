@@ -9,47 +9,66 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from math import isnan
+from math import isfinite, isnan, nan
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.meta.features import information, landmarkers, simple, statistical
-from automl_plugins.meta.features.encoding import subsample
+from automl_plugins.meta.features.landmarkers import landmark_units, subsample
+from automl_plugins.meta.features.measures import (
+    Check,
+    NoValueError,
+    Unit,
+    Value,
+    information_units,
+    simple_units,
+    statistical_units,
+)
 from automl_plugins.meta.features.table import TASKS, Column, Target, Task, read_table, read_target
-from automl_plugins.meta.features.units import Unit, quiet, run
 from automl_plugins.streams import Streams
 
 Group = Literal["simple", "statistical", "information", "landmarking"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
+_CAPS = (
+    *("max_landmark_rows", "max_landmark_columns"),
+    *("max_statistics_rows", "max_statistics_columns"),
+)
+
 
 def _groups(
-    columns: list[Column],
-    target: Target,
-    fewer: tuple[list[Column], Target],
-    sample: landmarkers.Sample | None,
-    seed: int,
+    columns: list[Column], target: Target, caps: Sequence[int], streams: Streams
 ) -> dict[Group, list[Unit]]:
     """The work of each group; nothing is computed yet."""
+    rows, most = caps[2:]
+    few, shorter = columns, target
+    if len(columns) > most:
+        keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
+        few = [columns[j] for j in sorted(keep)]
+    if len(target.values) > rows:
+        chosen = subsample(target.values, rows, streams.generator("meta-features", 5))
+        few, shorter = [column.take(chosen) for column in few], target.take(chosen)
     return {
-        "simple": simple.units(columns, target),
-        "statistical": statistical.units(*fewer),
-        "information": information.units(*fewer),
-        "landmarking": landmarkers.units(sample, target.task, seed),
+        "simple": simple_units(columns, target),
+        "statistical": statistical_units(few, shorter),
+        "information": information_units(few, shorter),
+        "landmarking": landmark_units(columns, target, caps[0], caps[1], streams),
     }
 
 
 @cache
 def _names(task: Task) -> dict[str, tuple[str, ...]]:
-    none = Target(task, np.empty(0))
-    work = _groups([], none, ([], none), None, 0)
-    return {group: tuple(n for unit in units for n in unit.names) for group, units in work.items()}
+    groups = _groups([], Target(task, np.empty(0)), [0, 0, 0, 0], Streams(0))
+    return {
+        group: tuple(n for unit in units for n in unit.names) for group, units in groups.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,59 +221,77 @@ def meta_features(
         TypeError: For sparse matrices, complex numbers, or values without a hash.
     """
     start = time.perf_counter()
-    _check_limits(time_limit=time_limit, budget=budget)
-    caps = {
-        "max_landmark_rows": max_landmark_rows,
-        "max_landmark_columns": max_landmark_columns,
-        "max_statistics_rows": max_statistics_rows,
-        "max_statistics_columns": max_statistics_columns,
-    }
-    _check_caps(caps)
+    for name, limit in (("time_limit", time_limit), ("budget", budget)):
+        if limit is not None and (isnan(limit) or limit <= 0):
+            raise ValueError(f"{name} must be positive seconds or None, got {limit!r}.")
+    caps = (
+        *(max_landmark_rows, max_landmark_columns),
+        *(max_statistics_rows, max_statistics_columns),
+    )
+    for name, cap in zip(_CAPS, caps, strict=True):
+        if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
+            raise ValueError(f"{name} must be an integer >= 1, got {cap!r}.")
     streams = Streams(seed)
-    with quiet():
+    with _no_warnings():
         columns = read_table(X, nominal)
         target = read_target(y, task=task, n_rows=len(columns[0].values))
     wanted = meta_feature_names(groups, target.task)
-    sample = landmarkers.Sample(
-        columns,
-        target,
-        max_rows=max_landmark_rows,
-        max_columns=max_landmark_columns,
-        streams=streams,
-    )
-    fewer = _cut(columns, target, max_statistics_rows, max_statistics_columns, streams)
-    seed = streams.integer("meta-features", 3)
-    units = chain(*_groups(columns, target, fewer, sample, seed).values())
+    units = chain(*_groups(columns, target, caps, streams).values())
     end = None if budget is None else start + budget
-    done = run(units, wanted, time_limit=time_limit, end=end)
+    found = _compute(units, set(wanted), time_limit, end)
+    values = {name: found[name][0] for name in wanted}
     return MetaFeatures(
-        features={name: done.values[name] for name in wanted},
-        seconds={name: done.seconds[name] for name in wanted},
-        failures={name: done.failures[name] for name in wanted if name in done.failures},
+        features={n: nan if isinstance(v, str) else float(v) for n, v in values.items()},
+        seconds={name: found[name][1] for name in wanted},
+        failures={name: value for name, value in values.items() if isinstance(value, str)},
         task=target.task,
         total_seconds=time.perf_counter() - start,
     )
 
 
-def _check_limits(**limits: float | None) -> None:
-    for name, limit in limits.items():
-        if limit is not None and (isnan(limit) or limit <= 0):
-            raise ValueError(f"{name} must be positive seconds or None, got {limit!r}.")
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
-def _check_caps(caps: dict[str, int]) -> None:
-    for name, cap in caps.items():
-        if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
-            raise ValueError(f"{name} must be an integer >= 1, got {cap!r}.")
+def _compute(
+    units: Iterable[Unit], wanted: set[str], time_limit: float | None, end: float | None
+) -> dict[str, tuple[Value, float]]:
+    """Values, or why there are none, and seconds of the units with a wanted feature, in order.
+
+    None can stop the others.
+    """
+    found: dict[str, tuple[Value, float]] = {}
+    for unit in units:
+        names = [name for name in unit.names if name in wanted]
+        if not names:
+            continue
+        start = time.perf_counter()
+        check = _make_check(start, time_limit, end)
+        values: Sequence[Value]
+        try:
+            check()
+            with _no_warnings():
+                values = unit.compute(check)
+        except NoValueError as reason:
+            values = [str(reason)] * len(unit.names)
+        except Exception as error:  # whatever a learner may raise on strange data
+            values = [f"{type(error).__name__}: {error}"] * len(unit.names)
+        seconds = (time.perf_counter() - start) / len(names)
+        for name, value in zip(unit.names, values, strict=True):
+            unusable = not isinstance(value, str) and not isfinite(value)
+            found[name] = f"the value is {value}." if unusable else value, seconds
+    return found
 
 
-def _cut(
-    columns: list[Column], target: Target, rows: int, most: int, streams: Streams
-) -> tuple[list[Column], Target]:
-    if len(columns) > most:
-        keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
-        columns = [columns[j] for j in sorted(keep)]
-    if len(target.values) <= rows:
-        return columns, target
-    chosen = subsample(target.values, rows, streams.generator("meta-features", 5))
-    return [column.take(chosen) for column in columns], target.take(chosen)
+def _make_check(start: float, time_limit: float | None, end: float | None) -> Check:
+    def check() -> None:
+        now = time.perf_counter()
+        if end is not None and now > end:
+            raise NoValueError("out of time: the total budget ran out.")
+        if time_limit is not None and now - start > time_limit:
+            raise NoValueError(f"out of time: the time limit of {time_limit:g} s passed.")
+
+    return check

@@ -6,6 +6,8 @@ al. (2000). A learner's scores are those of its pooled predictions in 3 stratifi
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Sequence
 from functools import partial
 from math import sqrt
 
@@ -13,18 +15,30 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import cohen_kappa_score, r2_score
 
-from automl_plugins.meta.features import information as cfs
 from automl_plugins.meta.features import learners
-from automl_plugins.meta.features.encoding import Encoded, encode, folds, subsample, varies
-from automl_plugins.meta.features.information import target_bins
-from automl_plugins.meta.features.learners import Labels, Learner
-from automl_plugins.meta.features.statistical import standardised
+from automl_plugins.meta.features.learners import (
+    Encoded,
+    Labels,
+    Learner,
+    Split,
+    divide,
+    encode,
+    stratified_order,
+)
+from automl_plugins.meta.features.measures import (
+    Check,
+    NoValueError,
+    Unit,
+    Value,
+    cut_target,
+    entropy,
+    standardise,
+)
 from automl_plugins.meta.features.table import Column, FloatArray, IntArray, Target, Task
-from automl_plugins.meta.features.units import Clock, Outcome, Unit
 from automl_plugins.streams import Streams
 
-FOLDS = 3
-_FEWEST_ROWS = 2 * FOLDS
+_FOLDS = 3
+_FEWEST_ROWS = 2 * _FOLDS
 _MANY_CLASSES = 10
 _FEWER_ROWS = 500
 
@@ -36,22 +50,36 @@ def _catalogue(task: Task) -> dict[tuple[str, ...], Learner]:
     simple: dict[str, Learner] = {"DecisionStump": learners.decision_stump}
     if task == "classification":
         simple["NaiveBayes"] = learners.naive_bayes
+        trees = {tuple(f"J48.{c}." for c in learners.CONFIDENCES): learners.pruned_trees}
     else:
         simple["LinearRegression"] = learners.linear_regression
+        trees = {tuple(f"CART.{a}." for a in learners.ALPHAS): learners.cost_complexity_trees}
     simple["kNN1N"] = learners.nearest_neighbour
-    found: dict[tuple[str, ...], Learner] = {(name,): simple[name] for name in simple}
-    if task == "classification":
-        found[tuple(f"J48.{c}." for c in learners.CONFIDENCES)] = learners.pruned_trees
-    else:
-        found[tuple(f"CART.{a}." for a in learners.ALPHAS)] = learners.cost_complexity_trees
-    found |= {(f"REPTreeDepth{d}",): learners.rep_tree(d) for d in (1, 2, 3)}
-    found |= {(f"RandomTreeDepth{d}",): learners.random_tree(d) for d in (1, 2, 3)}
-    return found | {(_CFS + name,): simple[name] for name in simple}
+    depths = (1, 2, 3)
+    return {
+        **{(name,): learner for name, learner in simple.items()},
+        **trees,
+        **{(f"REPTreeDepth{d}",): partial(learners.rep_tree, depth=d) for d in depths},
+        **{(f"RandomTreeDepth{d}",): partial(learners.random_tree, depth=d) for d in depths},
+        **{(_CFS + name,): learner for name, learner in simple.items()},
+    }
 
 
-def _named(prefix: str, task: Task) -> tuple[str, ...]:
-    metrics = CLASSIFICATION if task == "classification" else REGRESSION
-    return tuple(prefix + metric for metric in metrics)
+def landmark_units(
+    columns: list[Column], target: Target, max_rows: int, max_columns: int, streams: Streams
+) -> list[Unit]:
+    """A unit for each learner; see ``meta_features`` for the limits."""
+    metrics = ("AUC", "ErrRate", "Kappa")
+    if target.task == "regression":
+        metrics = ("R2", "RAE", "Spearman")
+    sample = _Sample(columns, target, max_rows, max_columns, streams)
+    return [
+        Unit(
+            tuple(prefix + metric for prefix in prefixes for metric in metrics),
+            partial(_landmark, sample, prefixes, learner),
+        )
+        for prefixes, learner in _catalogue(target.task).items()
+    ]
 
 
 def landmark_rows(most: int, n_classes: int) -> int:
@@ -64,132 +92,110 @@ def landmark_rows(most: int, n_classes: int) -> int:
     return min(most, max(_FEWER_ROWS, round(most * sqrt(_MANY_CLASSES / n_classes))))
 
 
-class NoLandmarkError(Exception):
-    """The data allow no landmarker; the message says why."""
+def subsample(y: Labels, size: int, rng: np.random.Generator) -> IntArray:
+    """At most ``size`` rows with the target's own distribution, in ascending order.
 
-
-class Sample:
-    """The rows and columns that every landmarker sees, encoded on first use.
-
-    ``max_rows`` is for ``landmark_rows``; of more columns that vary than ``max_columns`` some are
-    drawn at random.
+    Each class keeps its share to within one row, so a class with less than n / size rows may be
+    left out.
     """
+    n = len(y)
+    if n <= size:
+        return np.arange(n)
+    places = ((np.arange(size) + rng.random()) * (n / size)).astype(np.int64)
+    return np.sort(stratified_order(y, rng)[np.minimum(places, n - 1)])
+
+
+class _Sample:
+    """The rows and columns that every landmarker sees, encoded on first use."""
 
     def __init__(
         self,
         columns: list[Column],
         target: Target,
-        *,
         max_rows: int,
         max_columns: int,
         streams: Streams,
     ) -> None:
+        self.task = target.task
+        self.seed = streams.integer("meta-features", 3)
         self._columns, self._target = columns, target
         self._max_rows, self._max_columns = max_rows, max_columns
         self._streams = streams
-        self._prepared: tuple[Encoded, Labels, IntArray] | None = None
-        self._cfs: dict[int, list[int]] = {}
+        self._encoded: tuple[Encoded, Labels, IntArray] | None = None
+        self._selected: dict[int, list[int]] = {}
 
-    def prepared(self, clock: Clock) -> tuple[Encoded, Labels, IntArray]:
-        """Columns, target (m,) and fold (m,); NoLandmarkError where too few."""
-        if self._prepared is None:
-            self._prepared = self._prepare(clock)
-        return self._prepared
+    def encode(self, check: Check) -> tuple[Encoded, Labels, IntArray]:
+        """Columns, target (m,) and fold (m,).
 
-    def _prepare(self, clock: Clock) -> tuple[Encoded, Labels, IntArray]:
+        Raises:
+            NoValueError: If the data allow no landmarker.
+        """
+        if self._encoded is not None:
+            return self._encoded
         rng = partial(self._streams.generator, "meta-features")
         size = landmark_rows(self._max_rows, self._target.n_classes)
         rows = subsample(self._target.values, size, rng(0))
         y = self._target.take(rows).values
         if len(y) < _FEWEST_ROWS:
-            raise NoLandmarkError(f"{len(y)} rows, landmarkers need {_FEWEST_ROWS}.")
+            raise NoValueError(f"no landmarkers: {len(y)} rows, landmarkers need {_FEWEST_ROWS}.")
         if (y == y[0]).all():
-            raise NoLandmarkError("the target is constant.")
-        if self._target.task == "regression":
-            scaled = standardised(y.astype(np.float64))
+            raise NoValueError("no landmarkers: the target is constant.")
+        if self.task == "regression":
+            scaled = standardise(y.astype(np.float64))
             if scaled is None:
-                raise NoLandmarkError("the target is constant but for rounding.")
+                raise NoValueError("no landmarkers: the target is constant but for rounding.")
             y = scaled
         else:
             y = np.unique(y, return_inverse=True)[1]  # rare classes may be absent
-        clock.check()
-        varying = [c for c in (column.take(rows) for column in self._columns) if varies(c)]
+        check()
+        varying = [c for c in (column.take(rows) for column in self._columns) if c.varies]
+        if not varying:
+            raise NoValueError("no landmarkers: no column varies.")
         if len(varying) > self._max_columns:
             keep = rng(1).permutation(len(varying))[: self._max_columns]
             varying = [varying[j] for j in sorted(keep)]
-        clock.check()
-        encoded = encode(varying)
-        if encoded is None:
-            raise NoLandmarkError("no column varies.")
-        return encoded, y, folds(y, FOLDS, rng(2))
+        check()
+        self._encoded = encode(varying), y, divide(y, _FOLDS, rng(2))
+        return self._encoded
 
-    def selected(self, fold: int, train: Encoded, y: Labels, clock: Clock) -> list[int]:
+    def select(self, fold: int, train: Encoded, y: Labels, check: Check) -> list[int]:
         """The columns CFS selects on the training rows of a fold, computed once."""
-        if fold not in self._cfs:
-            classes = target_bins(Target(self._target.task, y))
-            self._cfs[fold] = cfs.select(train.codes, classes, clock=clock)
-        return self._cfs[fold]
-
-
-def units(sample: Sample | None, task: Task, seed: int) -> list[Unit]:
-    """One unit per learner."""
-    return [
-        Unit(
-            tuple(name for prefix in prefixes for name in _named(prefix, task)),
-            partial(_landmark, sample, prefixes, learner, task, seed),
-        )
-        for prefixes, learner in _catalogue(task).items()
-    ]
+        if fold not in self._selected:
+            classes = cut_target(Target(self.task, y))
+            self._selected[fold] = select_columns(train.codes, classes, check)
+        return self._selected[fold]
 
 
 def _landmark(
-    sample: Sample | None,
-    prefixes: tuple[str, ...],
-    learner: Learner,
-    task: Task,
-    seed: int,
-    clock: Clock,
-) -> Outcome:
-    assert sample is not None  # units without one are asked for their names only
-    try:
-        columns, y, fold = sample.prepared(clock)
-    except NoLandmarkError as reason:
-        return {name: f"no landmarkers: {reason}" for p in prefixes for name in _named(p, task)}
-    n_classes = int(y.max()) + 1 if task == "classification" else 0
-    pooled: list[FloatArray] = [
-        np.full((len(y), n_classes) if n_classes else len(y), np.nan) for _ in prefixes
-    ]
-    for k in range(FOLDS):
-        clock.check()
+    sample: _Sample, prefixes: tuple[str, ...], learner: Learner, check: Check
+) -> Sequence[Value]:
+    columns, y, fold = sample.encode(check)
+    n_classes = int(y.max()) + 1 if sample.task == "classification" else 0
+    shape = (len(y), n_classes) if n_classes else (len(y),)
+    pooled = [np.full(shape, np.nan) for _ in prefixes]
+    for k in range(_FOLDS):
+        check()
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         seen, unseen = columns.take(train), columns.take(test)
         if prefixes[0].startswith(_CFS):
-            chosen = sample.selected(k, seen, y[train], clock)
+            chosen = sample.select(k, seen, y[train], check)
             seen, unseen = seen.select(chosen), unseen.select(chosen)
-        for out, predicted in zip(
-            pooled, learner(seen, y[train], unseen, n_classes, seed), strict=True
-        ):
-            out[test] = predicted
-    found: dict[str, float | str] = {}
-    for prefix, predictions in zip(prefixes, pooled, strict=True):
-        clock.check()
+        predicted = learner(Split(seen, y[train], unseen, n_classes, sample.seed))
+        for out, variant in zip(pooled, predicted, strict=True):
+            out[test] = variant
+    found: list[Value] = []
+    for predictions in pooled:
+        check()
         if not np.isfinite(predictions).all():
-            found |= dict.fromkeys(_named(prefix, task), "some predictions are not finite.")
-            continue
-        scored = (
-            classification_scores(y.astype(np.int64), predictions)
-            if task == "classification"
-            else regression_scores(y.astype(np.float64), predictions)
-        )
-        found |= dict(zip(_named(prefix, task), scored, strict=True))
+            found += ["some predictions are not finite."] * 3
+        elif n_classes:
+            found += score_classes(y.astype(np.int64), predictions)
+        else:
+            found += score_numbers(y.astype(np.float64), predictions)
     return found
 
 
-CLASSIFICATION = ("AUC", "ErrRate", "Kappa")
-REGRESSION = ("R2", "RAE", "Spearman")
-
-
-def classification_scores(y: IntArray, scores: FloatArray) -> tuple[float, float, float]:
+def score_classes(y: IntArray, scores: FloatArray) -> tuple[float, float, float]:
     """AUC, error rate and Cohen's kappa of class scores (n, K); the largest is the prediction.
 
     The AUC is the mean over the classes, each against the rest, weighted by their frequency.
@@ -201,16 +207,75 @@ def classification_scores(y: IntArray, scores: FloatArray) -> tuple[float, float
     count, total = positives[present], sums[present]
     auc = (total - count * (count + 1.0) / 2.0) / (count * (n - count))
     predicted = scores.argmax(axis=1)
-    return (
-        float(np.average(auc, weights=count)),
-        float((predicted != y).mean()),
-        float(cohen_kappa_score(y, predicted)),
-    )
+    kappa = float(cohen_kappa_score(y, predicted))
+    return float(np.average(auc, weights=count)), float((predicted != y).mean()), kappa
 
 
-def regression_scores(y: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:
+def score_numbers(y: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:
     """R2, absolute error relative to that of the mean, Spearman's correlation (0 if constant)."""
     absolute = float(np.abs(y - predicted).mean() / np.abs(y - y.mean()).mean())
     varies = predicted.min() < predicted.max()
     rank = float(spearmanr(y, predicted).statistic) if varies else 0.0
     return float(r2_score(y, predicted)), absolute, rank
+
+
+_MOST_SELECTED = 50
+_STALE = 5
+_EPSILON = 1e-5  # a better set is better by more than this, as in Weka
+
+
+def select_columns(codes: IntArray, y: IntArray, check: Check) -> list[int]:
+    """Correlation-based feature selection (Hall 1999): columns that predict y, not each other.
+
+    The merit of a set S of k columns is, with U the symmetrical uncertainty::
+
+        M(S) = k mean U(f, y) / sqrt(k + k (k - 1) mean U(f, g)),    f != g in S
+
+    Best-first search forward from the empty set, which ends after 5 expansions in a row without a
+    better set, as in Weka's ``BestFirst -D 1 -N 5``. Weka's addition of locally predictive columns
+    is left out, and numbers come in bins of equal frequency instead of supervised ones.
+
+    Returns:
+        The columns of the best set found, ascending, of the codes (n, p) >= 0; never empty.
+    """
+    p = codes.shape[1]
+    entropies = np.array([entropy(column) for column in codes.T])
+
+    def uncertainties(b: IntArray) -> FloatArray:
+        """2 I(f; b) / (H(f) + H(b)) of all columns (p,), 0 for two constants."""
+        base = int(b.max()) + 1
+        joint = np.array([entropy(column * base + b) for column in codes.T])
+        total = entropies + entropy(b)
+        gain = np.maximum(0.0, total - joint)
+        return np.asarray(np.divide(2.0 * gain, total, out=np.zeros_like(total), where=total > 0))
+
+    with_class = uncertainties(y)
+    among: dict[int, FloatArray] = {}
+    best, best_merit = [int(np.argmax(with_class))], -1.0
+    # an entry: -merit, order of insertion, the set, sum of U(f, y), sum of U(f, g) over f != g
+    queue: list[tuple[float, int, tuple[int, ...], float, float]] = [(0.0, 0, (), 0.0, 0.0)]
+    seen: set[frozenset[int]] = set()
+    stale = 0
+    while queue and stale < _STALE:
+        check()
+        _, _, chosen, class_sum, pair_sum = heapq.heappop(queue)
+        stale += 1
+        if len(chosen) >= min(_MOST_SELECTED, p):
+            continue
+        for f in chosen:
+            if f not in among:
+                among[f] = uncertainties(codes[:, f])
+        class_sums = class_sum + with_class
+        pair_sums = pair_sum + 2.0 * sum((among[f] for f in chosen), np.zeros(p))
+        merits = class_sums / np.sqrt(len(chosen) + 1 + pair_sums)
+        for f in np.argsort(-merits, kind="stable").tolist():
+            entry = (*chosen, f)
+            key = frozenset(entry)
+            if f in chosen or key in seen:
+                continue
+            seen.add(key)
+            place = (entry, float(class_sums[f]), float(pair_sums[f]))
+            heapq.heappush(queue, (-merits[f], len(seen), *place))
+            if merits[f] > best_merit + _EPSILON:
+                best, best_merit, stale = sorted(entry), float(merits[f]), 0
+    return best

@@ -1,12 +1,11 @@
-"""The landmarkers' learners: scikit-learn's nearest equivalents of Weka's, and pruning of trees.
-
-Each takes training rows, their target, test rows and a seed, and returns one array of predictions
-per variant: class scores (m, K) for classification, K known beforehand, or numbers (m,).
-"""
+"""The learners of landmarkers: scikit-learn's nearest equivalents of Weka's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,129 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.neighbors import NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from automl_plugins.meta.features.encoding import Encoded, folds
-from automl_plugins.meta.features.table import FloatArray, IntArray
+from automl_plugins.meta.features.measures import cut_evenly
+from automl_plugins.meta.features.table import BoolArray, Column, FloatArray, IntArray
+
+_MOST_CATEGORIES = 32  # of one column
+_MOST_INDICATORS = 256  # of all columns together, roughly
+
+Block = npt.NDArray[np.float32]
+Labels = npt.NDArray[Any]  # class codes or numbers (n,)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """m rows of p columns, all of them varying.
+
+    Attributes:
+        blocks: One array (m, w_j) per column: a number scaled to [0, 1] with the median for
+            missing values (w = 1), or the indicators of a nominal column's most frequent
+            categories, divided by sqrt(2).
+        codes: Bins of the numbers, categories of the nominal columns (m, p); rare categories
+            share a code, and so do missing values.
+        nominal: Which columns are nominal (p,).
+    """
+
+    blocks: tuple[Block, ...]
+    codes: IntArray
+    nominal: BoolArray
+
+    @cached_property
+    def matrix(self) -> Block:
+        """All blocks side by side; its Euclidean distances are those of Weka's IBk.
+
+        A difference in category counts 1, as does the whole range of a number.
+        """
+        return np.ascontiguousarray(np.hstack(self.blocks))
+
+    def take(self, rows: IntArray) -> Encoded:
+        """The same columns at these rows."""
+        return Encoded(tuple(b[rows] for b in self.blocks), self.codes[rows], self.nominal)
+
+    def select(self, columns: list[int]) -> Encoded:
+        """The same rows of these columns."""
+        blocks = tuple(self.blocks[j] for j in columns)
+        return Encoded(blocks, self.codes[:, columns], self.nominal[columns])
+
+
+def encode(columns: list[Column]) -> Encoded:
+    """Encode columns, at least one and all varying, without a look at the target.
+
+    A missing category is a category. Of a nominal column the 32 most frequent categories keep
+    their own code and indicator, less if there are more than 8 such columns (256 indicators in
+    all); the others share a code and have no indicator.
+    """
+    nominal = np.array([column.nominal for column in columns])
+    most = max(2, min(_MOST_CATEGORIES, _MOST_INDICATORS // max(1, int(nominal.sum()))))
+    pairs = [
+        _encode_categories(column.values, most) if column.nominal else _encode_number(column)
+        for column in columns
+    ]
+    codes = np.column_stack([codes for _, codes in pairs])
+    return Encoded(tuple(block for block, _ in pairs), codes, nominal)
+
+
+def _encode_number(column: Column) -> tuple[Block, IntArray]:
+    missing = column.missing
+    x = column.values.astype(np.float64)
+    known = x[~missing]
+    low = float(known.min())
+    half = known.max() / 2 - low / 2  # the range itself may overflow
+    codes = np.empty(len(x), dtype=np.int64)
+    codes[~missing] = cut_evenly(known)
+    codes[missing] = int(codes[~missing].max()) + 1
+    x[missing] = float(np.median(known))
+    scaled = (x / 2 - low / 2) / half if half > 0 else np.zeros_like(x)
+    return scaled.astype(np.float32)[:, None], codes
+
+
+def _encode_categories(values: npt.NDArray[Any], most: int) -> tuple[Block, IntArray]:
+    distinct, first, inverse, counts = np.unique(
+        values, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((first, -counts))  # the most frequent, then the first to appear
+    codes = np.minimum(np.argsort(order)[inverse], most)
+    width = min(len(distinct), most)
+    return (codes[:, None] == np.arange(width)).astype(np.float32) / np.float32(sqrt(2.0)), codes
+
+
+def stratified_order(y: Labels, rng: np.random.Generator) -> IntArray:
+    """Row numbers (n,) sorted by the target, in random order where it ties."""
+    return np.lexsort((rng.random(len(y)), y))
+
+
+def divide(y: Labels, k: int, rng: np.random.Generator) -> IntArray:
+    """The fold in [0, k) of each row (n,), by classes or by the rank of a number.
+
+    Folds differ by at most one row in size, and by at most one row in each class.
+    """
+    fold = np.empty(len(y), dtype=np.int64)
+    fold[stratified_order(y, rng)] = np.arange(len(y)) % k
+    return fold
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a learner gets: training rows and their target, test rows, K (0: regression), seed."""
+
+    train: Encoded
+    y: Labels
+    test: Encoded
+    n_classes: int
+    seed: int
+
+
+Learner = Callable[[Split], tuple[FloatArray, ...]]
+"""Returns predictions for each of its variants: class scores (m, K) or numbers (m,)."""
 
 CONFIDENCES = {"00001": 1e-5, "0001": 1e-4, "001": 1e-3}
 ALPHAS = {"001": 1e-3, "01": 1e-2, "1": 1e-1}
 
-Labels = npt.NDArray[Any]  # class codes or numbers (n,)
-Learner = Callable[[Encoded, Labels, Encoded, int, int], tuple[FloatArray, ...]]
-"""(train, y, test, K or 0 for regression, seed) -> predictions of each variant."""
 
-
-def _tree(n_classes: int, seed: int, **options: Any) -> Any:
-    if n_classes:
-        return DecisionTreeClassifier(criterion="entropy", random_state=seed, **options)
-    return DecisionTreeRegressor(random_state=seed, **options)
+def _make_tree(split: Split, **options: Any) -> Any:
+    if split.n_classes:
+        return DecisionTreeClassifier(criterion="entropy", random_state=split.seed, **options)
+    return DecisionTreeRegressor(random_state=split.seed, **options)
 
 
 def _node_values(model: Any, n_classes: int) -> FloatArray:
@@ -44,125 +151,100 @@ def _node_values(model: Any, n_classes: int) -> FloatArray:
     return scores
 
 
-def _grown(options: Callable[[Encoded], dict[str, Any]]) -> Learner:
-    def learner(
-        train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-    ) -> tuple[FloatArray, ...]:
-        model = _tree(n_classes, seed, **options(train)).fit(train.matrix, y)
-        return (_node_values(model, n_classes)[model.apply(test.matrix)],)
-
-    return learner
+def decision_stump(split: Split) -> tuple[FloatArray, ...]:
+    """Weka's DecisionStump: one split by information gain (variance for regression)."""
+    return _predict_by(_make_tree(split, max_depth=1), split)
 
 
-decision_stump = _grown(lambda train: {"max_depth": 1})
-"""Weka's DecisionStump: one split by information gain (variance for regression)."""
-
-
-def random_tree(depth: int) -> Learner:
+def random_tree(split: Split, depth: int) -> tuple[FloatArray, ...]:
     """Weka's RandomTree: the best split among log2(p) + 1 random columns, not pruned."""
-    return _grown(
-        lambda train: {
-            "max_depth": depth,
-            "max_features": int(np.log2(train.matrix.shape[1])) + 1,
-        }
+    p = split.train.matrix.shape[1]
+    tree = _make_tree(split, max_depth=depth, max_features=int(np.log2(p)) + 1)
+    return _predict_by(tree, split)
+
+
+def _predict_by(tree: Any, split: Split) -> tuple[FloatArray, ...]:
+    tree.fit(split.train.matrix, split.y)
+    return (_node_values(tree, split.n_classes)[tree.apply(split.test.matrix)],)
+
+
+def rep_tree(split: Split, depth: int) -> tuple[FloatArray, ...]:
+    """Weka's REPTree: grown on two thirds, pruned by the errors on the rest, then refilled."""
+    X, y, n_classes = split.train.matrix, split.y, split.n_classes
+    held = divide(y, 3, np.random.default_rng(split.seed)) == 0
+    if held.all() or not held.any():
+        held = np.arange(len(y)) == 0
+    model = _make_tree(split, max_depth=depth, min_samples_leaf=2).fit(X[~held], y[~held])
+    values = _node_values(model, n_classes)
+    reached = model.decision_path(X[held]).T.tocsr()  # (nodes, held rows)
+    grown = model.tree_.n_node_samples.astype(np.float64)
+    count = np.asarray(reached.sum(axis=1)).reshape(-1)
+    if n_classes:
+        sums = reached @ np.eye(n_classes)[y[held]]
+        cost = count - sums[np.arange(len(sums)), values.argmax(axis=1)]
+        refilled = (values * grown[:, None] + sums) / (grown + count)[:, None]
+    else:
+        sums = reached @ y[held]
+        cost = reached @ (y[held] ** 2) - 2.0 * values * sums + count * values**2
+        refilled = (values * grown + sums) / (grown + count)
+    return (refilled[prune(model.tree_, cost)[model.apply(split.test.matrix)]],)
+
+
+def pruned_trees(split: Split) -> tuple[FloatArray, ...]:
+    """Weka's J48 at each confidence: a full entropy tree, then error-based pruning.
+
+    Splits are binary and by information gain (C4.5 has the gain ratio and many-way splits). The
+    pruning is C4.5's without subtree raising.
+    """
+    model = _make_tree(split, min_samples_leaf=2).fit(split.train.matrix, split.y)
+    values, leaves = _node_values(model, split.n_classes), model.apply(split.test.matrix)
+    n = model.tree_.n_node_samples.astype(np.float64)
+    errors = np.clip(np.round(n * (1.0 - model.tree_.value[:, 0, :].max(axis=1))), 0.0, n)
+    return tuple(
+        values[prune(model.tree_, errors + extra_errors(n, errors, c), tolerance=0.1)[leaves]]
+        for c in CONFIDENCES.values()
     )
 
 
-def rep_tree(depth: int) -> Learner:
-    """Weka's REPTree: grown on two thirds, pruned by the errors on the rest, then refilled."""
-
-    def learner(
-        train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-    ) -> tuple[FloatArray, ...]:
-        held = folds(y, 3, np.random.default_rng(seed)) == 0
-        if held.all() or not held.any():
-            held = np.arange(len(y)) == 0
-        model = _tree(n_classes, seed, max_depth=depth, min_samples_leaf=2)
-        model.fit(train.matrix[~held], y[~held])
-        values = _node_values(model, n_classes)
-        reached = model.decision_path(train.matrix[held]).T.tocsr()  # (nodes, held rows)
-        grown = model.tree_.n_node_samples.astype(np.float64)
-        count = np.asarray(reached.sum(axis=1)).reshape(-1)
-        if n_classes:
-            sums = reached @ np.eye(n_classes)[y[held]]
-            cost = count - sums[np.arange(len(sums)), values.argmax(axis=1)]
-            refilled = (values * grown[:, None] + sums) / (grown + count)[:, None]
-        else:
-            sums = reached @ y[held]
-            cost = reached @ (y[held] ** 2) - 2.0 * values * sums + count * values**2
-            refilled = (values * grown + sums) / (grown + count)
-        return (refilled[ends(model.tree_, cost)[model.apply(test.matrix)]],)
-
-    return learner
-
-
-def pruned_trees(
-    train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-) -> tuple[FloatArray, ...]:
-    """Weka's J48, one variant per confidence: a full entropy tree, then error-based pruning.
-
-    Splits are binary and by information gain (C4.5 has the gain ratio and many-way splits).
-    """
-    model = _tree(n_classes, seed, min_samples_leaf=2).fit(train.matrix, y)
-    values, leaves = _node_values(model, n_classes), model.apply(test.matrix)
-    return tuple(values[confidence_ends(model.tree_, c)[leaves]] for c in CONFIDENCES.values())
-
-
-def cost_complexity_trees(
-    train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-) -> tuple[FloatArray, ...]:
+def cost_complexity_trees(split: Split) -> tuple[FloatArray, ...]:
     """Regression's counterpart of J48: CART with pruning at three alphas (in target variances)."""
-    spread = float(np.var(y))
-    found = []
-    for alpha in ALPHAS.values():
-        model = DecisionTreeRegressor(
-            min_samples_leaf=2, ccp_alpha=alpha * spread, random_state=seed
-        )
-        found.append(model.fit(train.matrix, y).predict(test.matrix))
-    return tuple(found)
+    spread = float(np.var(split.y))
+    trees = [_make_tree(split, min_samples_leaf=2, ccp_alpha=a * spread) for a in ALPHAS.values()]
+    return tuple(t.fit(split.train.matrix, split.y).predict(split.test.matrix) for t in trees)
 
 
-def naive_bayes(
-    train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-) -> tuple[FloatArray, ...]:
+def naive_bayes(split: Split) -> tuple[FloatArray, ...]:
     """Weka's NaiveBayes: normal densities for numbers, add-one frequencies for categories."""
-    del seed
-    classes, local = np.unique(y, return_inverse=True)
+    train, test = split.train, split.test
+    classes, local = np.unique(split.y, return_inverse=True)
     prior = np.log(np.bincount(local) / len(local))
     joint = np.tile(prior, (len(test.codes), 1))
-    if train.numbers.shape[1]:
-        gaussian = GaussianNB().fit(train.numbers, local)
-        joint += gaussian.predict_joint_log_proba(test.numbers) - prior
-    if train.categories.shape[1]:
-        width = np.maximum(train.categories.max(axis=0), test.categories.max(axis=0)) + 1
-        frequencies = CategoricalNB(min_categories=width).fit(train.categories, local)
-        joint += frequencies.predict_joint_log_proba(test.categories) - prior
-    scores = np.zeros((len(joint), n_classes))
+    columns = np.flatnonzero(~train.nominal).tolist()
+    if columns:
+        numbers, asked = (rows.select(columns).matrix.astype(np.float64) for rows in (train, test))
+        joint += GaussianNB().fit(numbers, local).predict_joint_log_proba(asked) - prior
+    if train.nominal.any():
+        codes, asked_codes = train.codes[:, train.nominal], test.codes[:, train.nominal]
+        width = np.maximum(codes.max(axis=0), asked_codes.max(axis=0)) + 1
+        frequencies = CategoricalNB(min_categories=width).fit(codes, local)
+        joint += frequencies.predict_joint_log_proba(asked_codes) - prior
+    scores = np.zeros((len(joint), split.n_classes))
     likelihood = np.exp(joint - joint.max(axis=1, keepdims=True))
     scores[:, classes] = likelihood / likelihood.sum(axis=1, keepdims=True)
     return (scores,)
 
 
-def linear_regression(
-    train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-) -> tuple[FloatArray, ...]:
+def linear_regression(split: Split) -> tuple[FloatArray, ...]:
     """Regression's counterpart of naive Bayes: ridge regression, penalty 1 on [0, 1] columns."""
-    del n_classes, seed
-    model = Ridge(alpha=1.0).fit(train.matrix.astype(np.float64), y)
-    return (np.asarray(model.predict(test.matrix.astype(np.float64)), dtype=np.float64),)
+    model = Ridge(alpha=1.0).fit(split.train.matrix.astype(np.float64), split.y)
+    return (np.asarray(model.predict(split.test.matrix.astype(np.float64)), dtype=np.float64),)
 
 
-def nearest_neighbour(
-    train: Encoded, y: Labels, test: Encoded, n_classes: int, seed: int
-) -> tuple[FloatArray, ...]:
+def nearest_neighbour(split: Split) -> tuple[FloatArray, ...]:
     """Weka's IBk with k = 1."""
-    del seed
-    nearest: IntArray = (
-        NearestNeighbors(n_neighbors=1, algorithm="brute")
-        .fit(train.matrix)
-        .kneighbors(test.matrix, return_distance=False)[:, 0]
-    )
-    return (np.eye(n_classes)[y[nearest]] if n_classes else y[nearest].astype(np.float64),)
+    neighbours = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(split.train.matrix)
+    y = split.y[neighbours.kneighbors(split.test.matrix, return_distance=False)[:, 0]]
+    return (np.eye(split.n_classes)[y] if split.n_classes else y.astype(np.float64),)
 
 
 def extra_errors(n: FloatArray, e: FloatArray, confidence: float) -> FloatArray:
@@ -181,7 +263,7 @@ def extra_errors(n: FloatArray, e: FloatArray, confidence: float) -> FloatArray:
     return np.where(e < 1.0, none + e * (many - none), many)
 
 
-def ends(tree: Any, leaf_cost: npt.ArrayLike, *, tolerance: float = 0.0) -> IntArray:
+def prune(tree: Any, leaf_cost: npt.ArrayLike, *, tolerance: float = 0.0) -> IntArray:
     """Where the path to each node (m,) of a fitted ``tree_`` ends once it is pruned, bottom-up.
 
     A subtree becomes a leaf if that costs (``leaf_cost``) at most ``tolerance`` more than it does.
@@ -190,24 +272,15 @@ def ends(tree: Any, leaf_cost: npt.ArrayLike, *, tolerance: float = 0.0) -> IntA
     own = np.asarray(leaf_cost, dtype=np.float64)
     cost = own.copy()
     cut = left < 0
-    for node in range(len(cost) - 1, -1, -1):
-        if left[node] < 0:
-            continue
+    inner = np.flatnonzero(~cut).tolist()
+    for node in reversed(inner):
         below = cost[left[node]] + cost[right[node]]
         if own[node] <= below + tolerance:
             cut[node] = True
         else:
             cost[node] = below
     end = np.arange(len(cost))
-    for node in np.flatnonzero(left >= 0).tolist():
+    for node in inner:
         if cut[end[node]]:
             end[left[node]] = end[right[node]] = end[node]
     return end
-
-
-def confidence_ends(tree: Any, confidence: float) -> IntArray:
-    """``ends`` of C4.5's error-based pruning of a classifier, without subtree raising."""
-    n = tree.n_node_samples.astype(np.float64)
-    errors = n * (1.0 - tree.value[:, 0, :].max(axis=1))
-    errors = np.clip(np.round(errors), 0.0, n)
-    return ends(tree, errors + extra_errors(n, errors, confidence), tolerance=0.1)

@@ -14,26 +14,20 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One input column.
+    """An input column: numbers (n,), or codes (n,) that count categories by first appearance."""
 
-    Attributes:
-        name: Its name in the frame, or its number as a string.
-        nominal: Whether the values are categories.
-        values: Numbers (n,) or codes (n,), which count the categories by their first appearance.
-    """
-
-    name: str
     nominal: bool
     values: FloatArray | IntArray
 
     @property
-    def missing(self) -> npt.NDArray[np.bool_]:
+    def missing(self) -> BoolArray:
         """Which values are missing (n,)."""
         return self.values < 0 if self.nominal else np.isnan(self.values)
 
@@ -42,9 +36,15 @@ class Column:
         """The values that are not missing (m,)."""
         return self.values[~self.missing]
 
+    @property
+    def varies(self) -> bool:
+        """Whether two values differ; in a nominal column "missing" is a value."""
+        values = self.values if self.nominal else self.known
+        return len(values) > 0 and bool(values.min() < values.max())
+
     def take(self, rows: IntArray) -> Column:
         """The same column at these rows."""
-        return Column(self.name, self.nominal, self.values[rows])
+        return Column(self.nominal, self.values[rows])
 
 
 def read_table(X: Any, nominal: Sequence[Any] | npt.NDArray[Any] | None = None) -> list[Column]:
@@ -65,10 +65,10 @@ def read_table(X: Any, nominal: Sequence[Any] | npt.NDArray[Any] | None = None) 
         raise ValueError("X has no columns: meta-features need at least one.")
     if len(raw[0]) == 0:
         raise ValueError("X has no rows: meta-features need at least one.")
-    mask = None if nominal is None else _nominal_mask(nominal, names)
+    kinds = [None] * len(names) if nominal is None else _nominal_mask(nominal, names)
     return [
-        _read_column(str(name), column, None if mask is None else bool(mask[j]))
-        for j, (name, column) in enumerate(zip(names, raw, strict=True))
+        _read_column(str(name), column, kind)
+        for name, column, kind in zip(names, raw, kinds, strict=True)
     ]
 
 
@@ -88,17 +88,17 @@ def _columns_of(X: Any) -> tuple[list[Any], list[Any]]:
             f"X must be a frame or an array (n, p), got {array.ndim} dimension(s): "
             "use X.reshape(-1, 1) for a single column, and rows of equal length."
         )
-    return list(range(array.shape[1])), [array[:, j] for j in range(array.shape[1])]
+    return list(range(array.shape[1])), list(array.T)
 
 
-def _nominal_mask(nominal: Sequence[Any] | npt.NDArray[Any], names: list[Any]) -> Any:
+def _nominal_mask(nominal: Sequence[Any] | npt.NDArray[Any], names: list[Any]) -> list[bool]:
     if isinstance(nominal, str):
         raise TypeError(f"nominal must be a list of columns or a mask, got {nominal!r}.")
     asked = list(nominal)
     if asked and all(isinstance(item, bool | np.bool_) for item in asked):
         if len(asked) != len(names):
             raise ValueError(f"nominal is a mask of {len(asked)}, but X has {len(names)} columns.")
-        return asked
+        return [bool(item) for item in asked]
     mask = [False] * len(names)
     for item in asked:
         if item in names:
@@ -114,96 +114,80 @@ def _nominal_mask(nominal: Sequence[Any] | npt.NDArray[Any], names: list[Any]) -
 
 
 def _read_column(name: str, column: Any, nominal: bool | None) -> Column:
-    kind = getattr(column.dtype, "kind", "O")
-    if str(column.dtype).lower().startswith(("category", "categorical", "enum")):
-        kind = "O"
-        detected = True
-    else:
-        detected = kind in "bUST"
+    kind = "O" if _is_categorical(column) else getattr(column.dtype, "kind", "O")
     if kind == "c":
         raise TypeError(f"column {name!r} holds complex numbers: pass their parts as two columns.")
-    if kind in "mM":
-        array = np.asarray(column, dtype="datetime64[ns]" if kind == "M" else "timedelta64[ns]")
-        values = array.astype("int64").astype(np.float64)
-        values[np.isnat(array)] = np.nan
-    elif kind in "iuf":
-        convert: Callable[..., Any] | None = getattr(column, "to_numpy", None)
-        if convert is not None and not isinstance(column.dtype, np.dtype):
-            values = np.array(convert(dtype=np.float64, na_value=np.nan))
-        else:
-            values = np.array(column, dtype=np.float64)
-    else:
-        return _read_objects(name, column, detected, nominal)
-    values[np.isinf(values)] = np.nan
-    if nominal:
-        missing = np.isnan(values)
-        codes = np.full(len(values), -1, dtype=np.int64)
-        codes[~missing] = first_appearance_codes(values[~missing])
-        return Column(name, True, codes)
-    return Column(name, False, values)
-
-
-def _read_objects(name: str, column: Any, detected: bool, nominal: bool | None) -> Column:
-    if detected and nominal is not False:
-        return _read_categories(name, column)
-    objects = np.asarray(column, dtype=object)
-    missing = missing_objects(objects)
-    known = objects[~missing]
-    if nominal is None:
-        nominal = not (len(known) and only_numbers(known))
+    if kind in "mMiuf":
+        values = _read_numbers(column, kind)
+        return Column(True, _codes(values, np.isnan(values))) if nominal else Column(False, values)
+    if nominal is None and (kind in "bUST" or _is_categorical(column)):
+        nominal = True
     if not nominal:
-        try:
-            values = np.full(len(objects), np.nan)
-            values[~missing] = known.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"column {name!r} is not in nominal, but not all of its values are numbers: "
-                "add it to nominal, or leave nominal=None to detect such columns."
-            ) from None
-        values[np.isinf(values)] = np.nan
-        return Column(name, False, values)
-    return _read_categories(name, column)
-
-
-def _read_categories(name: str, column: Any) -> Column:
-    try:
-        if hasattr(column, "factorize"):  # the same, faster
-            return Column(name, True, np.asarray(column.factorize()[0], dtype=np.int64))
         objects = np.asarray(column, dtype=object)
         missing = missing_objects(objects)
-        codes = np.full(len(objects), -1, dtype=np.int64)
-        codes[~missing] = first_appearance_codes(objects[~missing])
+        known = objects[~missing]
+        if nominal is False or (len(known) and _only_numbers(known)):
+            values = np.full(len(objects), np.nan)
+            try:
+                values[~missing] = known.astype(np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"column {name!r} is not in nominal, but not all of its values are numbers: "
+                    "add it to nominal, or leave nominal=None to detect such columns."
+                ) from None
+            values[np.isinf(values)] = np.nan
+            return Column(False, values)
+    try:
+        if hasattr(column, "factorize"):  # the same, faster
+            return Column(True, np.asarray(column.factorize()[0], dtype=np.int64))
+        objects = np.asarray(column, dtype=object)
+        return Column(True, _codes(objects, missing_objects(objects)))
     except TypeError:
         raise TypeError(
             f"column {name!r} holds values without a hash: turn them into strings or numbers."
         ) from None
-    return Column(name, True, codes)
 
 
-def missing_objects(column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _is_categorical(column: Any) -> bool:
+    name = str(getattr(column, "dtype", "")).lower()
+    return name.startswith(("category", "categorical", "enum"))
+
+
+def _read_numbers(column: Any, kind: str) -> FloatArray:
+    if kind in "mM":
+        times = np.asarray(column, dtype="datetime64[ns]" if kind == "M" else "timedelta64[ns]")
+        return np.where(np.isnat(times), np.nan, times.astype("int64").astype(np.float64))
+    convert: Callable[..., Any] | None = getattr(column, "to_numpy", None)
+    if convert is not None and not isinstance(column.dtype, np.dtype):
+        values = np.array(convert(dtype=np.float64, na_value=np.nan))
+    else:
+        values = np.array(column, dtype=np.float64)
+    values[np.isinf(values)] = np.nan
+    return values
+
+
+def missing_objects(column: npt.NDArray[Any]) -> BoolArray:
     """Which objects (n,) are None, NaN, or a frame library's missing value."""
     types = set(map(type, column))
-    if any(t.__name__ in _MISSING_TYPES for t in types):
-        lacking = {t for t in types if t.__name__ in _MISSING_TYPES}
-        return np.array(
-            [type(v) in lacking or (isinstance(v, float | np.floating) and v != v) for v in column]
-        )
-    if any(issubclass(t, float | np.floating) for t in types):
-        return np.array([isinstance(v, float | np.floating) and v != v for v in column])
-    return np.zeros(len(column), dtype=np.bool_)
+    lacking = {t for t in types if t.__name__ in _MISSING_TYPES}
+    floats = {t for t in types if issubclass(t, float | np.floating)}
+    return np.array(
+        [type(v) in lacking or (type(v) in floats and v != v) for v in column], dtype=np.bool_
+    )
 
 
-def only_numbers(known: npt.NDArray[Any]) -> bool:
+def _only_numbers(known: npt.NDArray[Any]) -> bool:
     """Whether all objects (n,) are numbers; bools are none."""
     types = set(map(type, known))
     return all(issubclass(t, int | float | np.number) and t is not bool for t in types)
 
 
-def first_appearance_codes(values: npt.NDArray[Any]) -> IntArray:
-    """Codes (n,) of values (n,) without missing ones, counted by first appearance."""
+def _codes(values: npt.NDArray[Any], missing: BoolArray) -> IntArray:
+    """Codes (n,) of values (n,), counted by first appearance; -1 where missing."""
     index: dict[Any, int] = {}
-    codes = [index.setdefault(value, len(index)) for value in values.tolist()]
-    return np.array(codes, dtype=np.int64)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[~missing] = [index.setdefault(value, len(index)) for value in values[~missing].tolist()]
+    return codes
 
 
 Task = Literal["classification", "regression"]
@@ -251,21 +235,18 @@ def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     if len(array) != n_rows:
         raise ValueError(f"X has {n_rows} rows but y has {len(array)}.")
     objects = array.astype(object)
-    missing = int(missing_objects(objects).sum())
-    if missing:
-        raise ValueError(f"y has {missing} missing value(s): drop these rows of X and y.")
-    numbers = _numbers(objects)
+    missing = missing_objects(objects)
+    if missing.any():
+        raise ValueError(f"y has {missing.sum()} missing value(s): drop these rows of X and y.")
+    numbers = objects.astype(np.float64) if _only_numbers(objects) else None
     if numbers is not None and np.isinf(numbers).any():
         raise ValueError("y has infinite values: drop these rows of X and y.")
     if task == "auto":
-        named = (
-            str(getattr(y, "dtype", "")).lower().startswith(("category", "categorical", "enum"))
-        )
-        number = not named and numbers is not None and _continuous(numbers)
+        number = numbers is not None and not _is_categorical(y) and _is_continuous(numbers)
         task = "regression" if number else "classification"
     if task == "classification":
         try:
-            return Target("classification", first_appearance_codes(objects))
+            return Target("classification", _codes(objects, missing))
         except TypeError:
             raise TypeError("y holds labels without a hash: use strings or numbers.") from None
     if numbers is None:
@@ -273,11 +254,7 @@ def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     return Target("regression", numbers)
 
 
-def _numbers(objects: npt.NDArray[Any]) -> FloatArray | None:
-    return objects.astype(np.float64) if only_numbers(objects) else None
-
-
-def _continuous(numbers: FloatArray) -> bool:
+def _is_continuous(numbers: FloatArray) -> bool:
     if (numbers != np.round(numbers)).any():
         return True
     distinct = len(np.unique(numbers))
