@@ -28,9 +28,9 @@ from hyperopt import (
 )
 
 from automl_plugins.proposers.explanation import ArmFacts, Explanation
-from automl_plugins.records.columns import Columns
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
+    Columns,
     Status,
     Trial,
     as_number,

@@ -18,8 +18,15 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.addresses import check_exists, did_you_mean
-from automl_plugins.records.columns import Columns
-from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable, unix_time
+from automl_plugins.records.trial import (
+    Columns,
+    Status,
+    Trial,
+    as_number,
+    as_seconds,
+    sortable,
+    unix_time,
+)
 
 from . import _private
 

@@ -23,7 +23,7 @@ from smac import RunHistory
 from smac.runhistory import TrialKey, TrialValue
 
 from automl_plugins.records.history import History
-from automl_plugins.records.outliers import HUGE
+from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status, Trial, sortable
 
 from .trials import read_trial

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.records.outliers import HUGE, tame
+from automl_plugins.records.scores import HUGE, tame
 from automl_plugins.records.trial import Status, count_statuses
 
 FloatArray = npt.NDArray[np.float64]

@@ -14,8 +14,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
-from automl_plugins.records.outliers import tame
-from automl_plugins.records.scores import by_task
+from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.union import union_space

@@ -29,8 +29,7 @@ from automl_plugins.proposers.pending import taken
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.records.history import History
-from automl_plugins.records.outliers import tame
-from automl_plugins.records.scores import by_task
+from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from automl_plugins.records.history import History
-from automl_plugins.records.outliers import tame
+from automl_plugins.records.scores import tame
 from automl_plugins.records.trial import Status
 from automl_plugins.surrogates.base import standardise
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.records.columns import Columns
-from automl_plugins.records.trial import Status, count_statuses, known_seconds
+from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -102,6 +101,8 @@ class History:
         """Build a history from array-likes; columns not given are unknown, rows COMPLETE."""
         vectors = np.asarray(vectors, dtype=np.float64)
         n = len(vectors)
+        constraints = np.empty((n, 0)) if constraints is None else constraints
+        missing = np.zeros(vectors.shape) if missing is None else missing
 
         def column(values: Any, default: float) -> FloatArray:
             return np.full(n, default) if values is None else np.asarray(values, dtype=np.float64)
@@ -113,16 +114,10 @@ class History:
             seconds=column(seconds, np.nan),
             status=column(status, Status.COMPLETE).astype(np.int64),
             budget=column(budget, np.nan),
-            constraints=(
-                np.empty((n, 0))
-                if constraints is None
-                else np.asarray(constraints, dtype=np.float64)
+            constraints=np.asarray(
+                np.empty((n, 0)) if constraints is None else constraints, float
             ),
-            missing=(
-                np.zeros(vectors.shape, dtype=bool)
-                if missing is None
-                else np.asarray(missing, dtype=bool)
-            ),
+            missing=np.asarray(np.zeros(vectors.shape) if missing is None else missing, bool),
         )
 
     @classmethod
@@ -169,10 +164,7 @@ class History:
 
     def first(self, n: int) -> History:
         """The history of the first ``n`` rows."""
-        prefix = object.__new__(History)  # a prefix of what was validated needs no validation
-        for name in self.__dataclass_fields__:
-            object.__setattr__(prefix, name, getattr(self, name)[:n])
-        return prefix
+        return self.rows(slice(n))
 
     def before(self, k: int) -> History:
         """What number ``k`` goes by: all rows but running ones of its own or a higher number.
@@ -183,9 +175,9 @@ class History:
         keep = (self.status != Status.RUNNING) | (self.number < k)
         return self if keep.all() else self.rows(keep)
 
-    def rows(self, keep: npt.NDArray[np.bool_]) -> History:
-        """The history of the rows in the mask ``keep`` (n,)."""
-        part = object.__new__(History)  # its order is that of what was validated
+    def rows(self, keep: npt.NDArray[np.bool_] | slice) -> History:
+        """The history of the rows in the mask (n,) or slice ``keep``."""
+        part = object.__new__(History)  # a part of what was validated needs no validation
         for name in self.__dataclass_fields__:
             object.__setattr__(part, name, getattr(self, name)[keep])
         return part

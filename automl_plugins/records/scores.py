@@ -1,4 +1,4 @@
-"""Losses of different tasks made comparable. All functions minimise; NaN is a failed run.
+"""Losses made comparable, between tasks and beside outliers. NaN is a failed run.
 
 A failed run is worth as much as the worst complete one of its task: it tells where not to go.
 Where all complete ones are equal, it is worse by one unit.
@@ -20,15 +20,13 @@ def standardised(losses: FloatArray) -> FloatArray:
 
     Equal losses become 0.
     """
-    known = losses[~np.isnan(losses)]
-    if not len(known):
-        return np.ones(len(losses))
-    filled = np.where(np.isnan(losses), known.max(), losses)
-    spread = float(known.std())
+    failed = np.isnan(losses)
+    known = losses[~failed]
+    spread = float(known.std()) if len(known) else 0.0
     # Equal losses may differ in the last bit of their mean.
-    if spread <= 1e-12 * max(float(np.abs(known).max()), 1e-300):
-        return np.asarray(np.isnan(losses), dtype=np.float64)
-    return np.asarray((filled - known.mean()) / spread)
+    if spread <= 1e-12 * float(np.abs(known).max(initial=1e-300)):
+        return np.asarray(failed, dtype=np.float64)
+    return np.asarray((np.where(failed, known.max(), losses) - known.mean()) / spread)
 
 
 def regret(losses: FloatArray) -> FloatArray:
@@ -36,13 +34,12 @@ def regret(losses: FloatArray) -> FloatArray:
 
     Equal losses become 0.
     """
-    known = losses[~np.isnan(losses)]
-    if not len(known):
-        return np.ones(len(losses))
-    low, high = float(known.min()), float(known.max())
+    failed = np.isnan(losses)
+    low = float(losses[~failed].min(initial=np.inf))
+    high = float(losses[~failed].max(initial=-np.inf))
     if high <= low:
-        return np.asarray(np.isnan(losses), dtype=np.float64)
-    return rescale(np.where(np.isnan(losses), high, losses), low, high)
+        return np.asarray(failed, dtype=np.float64)
+    return rescale(np.where(failed, high, losses), low, high)
 
 
 def rescale(values: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
@@ -63,3 +60,46 @@ def by_task(
     for rows in np.split(order, starts[1:]) if len(order) else ():
         scaled[rows] = scale(losses[rows])
     return scaled
+
+
+HUGE = 1e150  # its square, and sums of many such, are finite
+_FAR = 1e4  # spreads from the middle half: others keep their digits, in 32-bit floats too
+_RESOLVED = 1e12  # of two spreads: in sums with the larger one the smaller one has no digits
+
+
+def tame(losses: FloatArray) -> FloatArray:
+    """Losses (n,) with far outliers moved near the others; NaN stays.
+
+    The spread is the larger distance from the median to a quartile of the distinct losses. Losses
+    farther than 10^4 spreads beyond the quartiles are spaced evenly, in their order, from one to
+    two spreads beyond the farthest of the others, which stay as they are: beside anything farther
+    they would have no digits left in a mean, a difference or a regression tree. Where there is no
+    spread, losses beyond +-1e150 are alike.
+    """
+    known = losses[~np.isnan(losses)]
+    distinct = np.unique(known)
+    sizes = np.clip(distinct, -HUGE, HUGE)
+    if len(sizes) < 3:
+        return np.clip(losses, -HUGE, HUGE)
+    last = len(sizes) - 1
+    low, middle, high = sizes[[last // 4, last // 2, last - last // 4]].tolist()
+    spreads = sorted(gap for gap in (middle - low, high - middle) if gap > 0)
+    spread = max(spreads, default=0.0)
+    if spread > _RESOLVED * min(spreads, default=0.0):  # one of the quartiles is an outlier
+        spread = min(spreads, default=0.0)
+        low, high = max(low, middle - spread), min(high, middle + spread)
+    reach = _FAR * spread
+    above, below = sizes > high + reach, sizes < low - reach
+    if spread == 0.0 or not (above | below).any():
+        return np.clip(losses, -HUGE, HUGE)
+    near = sizes[~(above | below)]
+    sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
+    sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
+    out = losses.copy()
+    out[~np.isnan(losses)] = sizes[np.searchsorted(distinct, known)]
+    return out
+
+
+def _even(n: int) -> FloatArray:
+    """Even steps (n,) from 0 to 1, both left out."""
+    return np.arange(1, n + 1) / (n + 1.0)

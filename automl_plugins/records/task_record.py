@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.records.search import Search
 from automl_plugins.records.trial import (
     Status,
     Trial,
@@ -171,13 +170,6 @@ class TaskRecord:
         )
 
     @classmethod
-    def from_search(cls, search: Search, *, framework: str = "") -> TaskRecord:
-        """The finished trials of a search; its table is the task."""
-        return cls.of(
-            search.table, search.trials, space=search.space, framework=framework, seed=search.seed
-        )
-
-    @classmethod
     def from_frame(
         cls,
         frame: pd.DataFrame,
@@ -206,18 +198,12 @@ class TaskRecord:
             ValueError: For a column that the frame does not have.
         """
         measured = [loss] if seconds is None else [loss, seconds]
-        if parameters is None:
-            parameters = [c for c in frame.columns if c not in measured]
-        if absent := [c for c in [*parameters, *measured] if c not in frame.columns]:
-            raise ValueError(
-                f"The frame has no column {', '.join(map(repr, absent))}; it has"
-                f" {', '.join(map(str, frame.columns))}."
-            )
-        present = frame[list(parameters)].notna().to_numpy()
-        columns = [frame[c].tolist() for c in parameters]
+        names = parameter_columns(frame, parameters, measured)
+        present = frame[names].notna().to_numpy()
+        columns = [frame[c].tolist() for c in names]
         rows = zip(*columns, strict=True) if columns else [()] * len(frame)
         configurations = [
-            {str(c): v for c, v, p in zip(parameters, row, there, strict=True) if p}
+            {str(c): v for c, v, p in zip(names, row, there, strict=True) if p}
             for row, there in zip(rows, present, strict=True)
         ]
         sign = -1.0 if maximize else 1.0
@@ -229,3 +215,21 @@ class TaskRecord:
             space=space,
             meta_features=dict(meta_features or {}),
         )
+
+
+def parameter_columns(
+    frame: pd.DataFrame, parameters: Sequence[str] | None, measured: Sequence[str]
+) -> list[str]:
+    """Columns of the hyperparameters: those named, or all that are not ``measured``.
+
+    Raises:
+        ValueError: For a column that the frame does not have.
+    """
+    if parameters is None:
+        parameters = [c for c in frame.columns if c not in measured]
+    if absent := [c for c in [*parameters, *measured] if c not in frame.columns]:
+        raise ValueError(
+            f"The frame has no column {', '.join(map(repr, absent))}; it has"
+            f" {', '.join(map(str, frame.columns))}."
+        )
+    return list(parameters)

@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     )
     from automl_plugins.records.search import RecordedTrial, Search, search_frame
 
-    from .methods import Record, proposing
     from .runs import read_runs, replay
-    from .simulation import regret
+    from .simulation import Record, proposing, regret
     from .table import Answer, Table
 
 import_when_used(
     __name__,
     {
-        "methods": ["Record", "proposing"],
         "automl_plugins.frameworks": [
             "Method",
             "Optimizer",
@@ -36,7 +34,7 @@ import_when_used(
         ],
         "runs": ["read_runs", "replay"],
         "automl_plugins.records.search": ["RecordedTrial", "Search", "search_frame"],
-        "simulation": ["regret"],
+        "simulation": ["Record", "proposing", "regret"],
         "table": ["Answer", "Table"],
     },
 )

@@ -1,11 +1,10 @@
-"""Tables from data frames and from searches: the search space inferred from what was recorded."""
+"""The values of a data frame of runs, and the search space that they span."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,6 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
-from automl_plugins.frameworks import searches_of
-from automl_plugins.records.search import Search
-from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
@@ -34,23 +30,15 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
-_NONE = "\0None"  # no value of a hyperparameter
 _MOST_INTEGERS = 2**53  # beyond, floats are all whole
 
 
-@dataclass(frozen=True)
-class InferredSpace:
-    """What recorded configurations say about their search space.
-
-    Attributes:
-        space: The search space.
-        cells: Values (n) by name, ``ABSENT`` where there is none.
-        notes: What was assumed, one sentence each.
-    """
+class InferredSpace(NamedTuple):
+    """What recorded configurations say about their search space."""
 
     space: ConfigurationSpace
-    cells: Mapping[str, list[Any]]
-    notes: tuple[str, ...]
+    cells: Mapping[str, list[Any]]  # values (n) by name, ``ABSENT`` where there is none
+    notes: tuple[str, ...]  # what was assumed, one sentence each
 
 
 def infer_space(
@@ -102,29 +90,20 @@ def infer_space(
     )
     for rule in rules:
         space.add(_condition(space, rule))
-    notes = [_log_note(n, known[n]) for n in sorted(wanted)] if isinstance(log, str) else []
+    notes = [
+        f"{name} is taken to be on a log scale: its values span {min(known[name]):g} to"
+        f" {max(known[name]):g}. Another choice: log=[...]."
+        for name in (sorted(wanted) if isinstance(log, str) else ())
+    ]
     explained = {rule.child for rule in rules}
     notes += [
-        _gap_note(name, len(values) - len(known[name]), len(values))
+        f"{name} is empty in {len(values) - len(known[name])} of {len(values)} rows, which no"
+        " other column explains: it is searched as if it were always active. If empty means the"
+        " value None, write a text there and name it, as in none='none'."
         for name, values in cells.items()
         if len(known[name]) < len(values) and name not in explained
     ]
     return InferredSpace(space, cells, tuple(notes))
-
-
-def _log_note(name: str, values: Sequence[Any]) -> str:
-    return (
-        f"{name} is taken to be on a log scale: its values span {min(values):g} to"
-        f" {max(values):g}. Another choice: log=[...]."
-    )
-
-
-def _gap_note(name: str, n_gaps: int, n: int) -> str:
-    return (
-        f"{name} is empty in {n_gaps} of {n} rows, which no other column explains: it is searched"
-        " as if it were always active. If empty means the value None, write a text there and name"
-        " it, as in none='none'."
-    )
 
 
 # --- cells ----------------------------------------------------------------------------------
@@ -139,30 +118,27 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
     Raises:
         ValueError: If ``none`` stands nowhere.
     """
-    cells = {str(c): [_cell(value) for value in frame[c].tolist()] for c in frame}
+    cells = {
+        str(c): [
+            ABSENT if kind_of(value) in ("none", "missing") else plain(value)
+            for value in frame[c].tolist()
+        ]
+        for c in frame
+    }
     if none is None:
         return cells
-    marked = [n for n, values in cells.items() if any(_is_text(v, none) for v in values)]
+    texts = {n: [v for v in values if isinstance(v, str)] for n, values in cells.items()}
+    marked = [name for name, found in texts.items() if none in found]
     if not marked:
         raise ValueError(
             f"none={none!r} stands in no cell. pandas takes some texts, 'None' among them, for"
             " missing: read the file with keep_default_na=False, na_values=['']."
         )
-    return cells | {name: _without_marker(cells[name], none) for name in marked}
-
-
-def _cell(value: Any) -> Any:
-    return ABSENT if kind_of(value) in ("none", "missing") else plain(value)
-
-
-def _is_text(value: Any, text: str) -> bool:
-    return isinstance(value, str) and value == text
-
-
-def _without_marker(cells: list[Any], none: str) -> list[Any]:
-    values = [None if _is_text(v, none) else v for v in cells]
-    meant = [read(v) if isinstance(v, str) else v for v in values]
-    return values if any(isinstance(v, str) for v in meant) else meant
+    for name in marked:
+        values = [None if isinstance(v, str) and v == none else v for v in cells[name]]
+        meant = [read(v) if isinstance(v, str) else v for v in values]
+        cells[name] = values if any(isinstance(v, str) for v in meant) else meant
+    return cells
 
 
 def _kind(column: pd.Series[Any], cells: list[Any]) -> str:
@@ -245,133 +221,3 @@ def _condition(space: ConfigurationSpace, rule: Rule) -> Any:
         known = choices_of(space[rule.parent]) or []
         return as_condition(space, rule, [known[int(i)] for i in rule.values])
     return as_condition(space, rule, [int(rule.values[0])])
-
-
-# --- arguments of Table ---------------------------------------------------------------------
-
-
-def table_arguments(
-    frame: pd.DataFrame,
-    *,
-    loss: str,
-    parameters: Sequence[str] | None,
-    space: ConfigurationSpace | None,
-    seconds: str | None,
-    curves: Mapping[float, str],
-    curve_seconds: Mapping[float, str],
-    maximize: bool,
-    log: Iterable[str] | Literal["auto"],
-    grid: tuple[str, ...],
-    repeats: str | None,
-    none: str | None = None,
-) -> dict[str, Any]:
-    """Arguments of ``Table`` after its name, see ``Table.from_frame``."""
-    if repeats not in (None, "mean"):
-        raise ValueError(f"repeats must be None or 'mean', got {repeats!r}.")
-    if curve_seconds and set(curve_seconds) != set(curves):
-        raise ValueError("curve_seconds must name the same steps as curves.")
-    measured = [loss, *([seconds] if seconds else []), *curves.values(), *curve_seconds.values()]
-    if parameters is None:
-        parameters = [c for c in frame.columns if c not in measured]
-    names = list(parameters)
-    if absent := [c for c in [*names, *measured] if c not in frame.columns]:
-        raise ValueError(
-            f"The frame has no column {', '.join(map(repr, absent))}; it has"
-            f" {', '.join(map(str, frame.columns))}."
-        )
-    if frame[names].duplicated().any() and repeats == "mean":
-        groups = frame.groupby(names, dropna=False, sort=False, observed=True)
-        frame = groups[measured].mean().reset_index()
-    notes: tuple[str, ...] = ()
-    if space is None:
-        inferred = infer_space(frame[names], log=log, grid=grid, none=none)
-        space, cells, notes = inferred.space, inferred.cells, inferred.notes
-    else:
-        cells = cells_of(frame[names], none)
-    sign = -1.0 if maximize else 1.0
-    steps = sorted(curves)
-    spent = [curve_seconds[s] for s in steps] if curve_seconds else None
-    return {
-        "space": space,
-        "configs": _configs(cells, space),
-        "losses": sign * frame[loss].to_numpy(dtype=np.float64),
-        "seconds": None if seconds is None else frame[seconds].to_numpy(dtype=np.float64),
-        "curves": sign * frame[[curves[s] for s in steps]].to_numpy(np.float64) if steps else None,
-        "steps": steps,
-        "curve_seconds": None if spent is None else frame[spent].to_numpy(np.float64),
-        "notes": notes,
-    }
-
-
-def _configs(cells: Mapping[str, list[Any]], space: ConfigurationSpace) -> list[dict[str, Any]]:
-    if foreign := sorted(set(cells) - set(space)):
-        raise ValueError(
-            f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name the"
-            " parameters= or leave these columns out."
-        )
-    return [
-        {n: v for n, v in zip(cells, row, strict=True) if v is not ABSENT}
-        for row in zip(*cells.values(), strict=True)
-    ]
-
-
-def arguments_of_searches(
-    studies: Any, *, space: ConfigurationSpace | None, repeats: str | None
-) -> dict[str, Any]:
-    """Arguments of ``Table`` after its name, see ``Table.from_studies``."""
-    import pandas as pd
-
-    searches = _searches(studies)
-    trials = [
-        t
-        for search in searches
-        for t in search.trials
-        if t.status != Status.PRUNED and t.step is None
-    ]
-    # A trial that failed half-way through its suggestions is no configuration.
-    asked = {frozenset(t.config) for t in trials if t.status == Status.COMPLETE}
-    trials = [t for t in trials if frozenset(t.config) in asked]
-    if not trials:
-        raise ValueError("There is no complete trial to build a table from.")
-    # A frame has one thing for a value that is absent and for the value None.
-    marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
-    frame = pd.DataFrame(marked, dtype=object).infer_objects()
-    has_none = any(v is None for t in trials for v in t.config.values())
-    names = [str(c) for c in frame.columns]
-    frame["_loss"], frame["_seconds"] = [t.loss for t in trials], [t.seconds for t in trials]
-    steps = _common_steps(trials)
-    for step in steps:
-        frame[f"_at {step}"] = [t.curve.get(step, math.nan) for t in trials]
-    if space is None:
-        space = next((s.space for s in searches if s.space is not None), None)
-    return table_arguments(
-        frame,
-        loss="_loss",
-        parameters=names,
-        space=space,
-        seconds=None if frame["_seconds"].isna().any() else "_seconds",
-        curves={step: f"_at {step}" for step in steps},
-        curve_seconds={},
-        maximize=False,
-        log="auto",
-        grid=(),
-        repeats=repeats,
-        none=_NONE if has_none else None,
-    )
-
-
-def _searches(studies: Any) -> list[Search]:
-    if isinstance(studies, Search) or not isinstance(studies, list | tuple):
-        studies = [studies]
-    labels = {"table": "", "method": "", "seed": 0}
-    return [
-        search
-        for study in studies
-        for search in ([study] if isinstance(study, Search) else searches_of(study, **labels))
-    ]
-
-
-def _common_steps(trials: Sequence[Trial]) -> list[float]:
-    """Steps that every complete trial reported."""
-    complete = [set(t.curve) for t in trials if t.status == Status.COMPLETE]
-    return sorted(set.intersection(*complete)) if complete else []

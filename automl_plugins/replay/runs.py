@@ -10,6 +10,7 @@ import os
 import sys
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,8 @@ import numpy as np
 from automl_plugins._optional import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS
+from automl_plugins.replay.simulation import as_method
 
-from .methods import as_method
 from .simulation import Budget, Evaluation, Simulation, regret
 from .table import Table
 
@@ -111,25 +112,23 @@ def replay(
     """
     for library in ("pandas", "tqdm"):
         require(library, needed_by="automl_plugins.replay", extra="evidence")
+    import pandas as pd
+
     tables = [table] if isinstance(table, Table) else list(table)
     seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(s) for s in seed]
     methods = _methods(optimizer)
     _check(tables, seeds, budget, unit, n_workers)
     in_seconds = unit == "seconds"
-    limit = (
-        Budget(max_trials, float(budget), n_workers, overhead)
-        if in_seconds
-        else Budget(int(budget), math.inf, n_workers, overhead)
-    )
+    n_trials, seconds = (max_trials, float(budget)) if in_seconds else (int(budget), math.inf)
+    limit = Budget(n_trials, seconds, n_workers, overhead)
     jobs = [
         _Job(t, label, method, s, limit, in_seconds)
         for s in seeds
         for t in tables
         for label, method in methods.items()
     ]
-    wanted = [job.key for job in jobs]
     settings = {
-        "budget": limit.seconds if in_seconds else limit.n_trials,
+        "budget": seconds if in_seconds else n_trials,
         "unit": unit,
         "n_workers": n_workers,
         "overhead": overhead,
@@ -139,41 +138,40 @@ def replay(
     journal = None if path is None else Journal(path, settings)
     open_jobs = [job for job in jobs if journal is None or job.key not in journal.done]
     frames: dict[Key, pd.DataFrame] = {}
-    for key, frame in _bar(_run_all(open_jobs, n_jobs), len(open_jobs), progress):
+    for key, frame in _report_progress(_run_all(open_jobs, n_jobs), len(open_jobs), progress):
         if journal is None:
             frames[key] = frame
         else:
             journal.write(key, frame)
-    runs = _collect(wanted, frames, journal)
-    runs.attrs["notes"] = _notes(tables)
+    if journal is not None and journal.done:
+        by_search: Any = read_runs(journal.path).groupby(["table", "method", "seed"], sort=False)
+        frames = dict(iter(by_search))
+    # In the order in which they were asked for, whoever finished first.
+    chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
+    empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
+    runs = pd.concat(chosen, ignore_index=True) if chosen else empty
+    assumed: dict[str, list[str]] = {}
+    for t in tables:
+        for note in t.notes:
+            assumed.setdefault(note, []).append(t.name)
+    runs.attrs["notes"] = []
+    for note, names in assumed.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        runs.attrs["notes"].append(f"Table {', '.join(names[:3])}{more}: {note}")
     return runs
-
-
-def _notes(tables: Sequence[Table]) -> list[str]:
-    """What was assumed when the tables were built, each sentence once."""
-    found: dict[str, list[str]] = {}
-    for table in tables:
-        for note in table.notes:
-            found.setdefault(note, []).append(table.name)
-    return [f"Table {_some(names)}: {note}" for note, names in found.items()]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _methods(optimizer: Any) -> dict[str, Method]:
     if isinstance(optimizer, Mapping):
         return {str(label): as_method(thing) for label, thing in optimizer.items()}
-    things = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
+    things = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
     methods = [as_method(thing) for thing in things]
-    labels = [method.name for method in methods]
-    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+    labels = Counter(method.name for method in methods)
+    if twice := sorted(label for label, n in labels.items() if n > 1):
         raise ValueError(
             f"Two methods are called {', '.join(twice)}: pass a dictionary of names and methods."
         )
-    return dict(zip(labels, methods, strict=True))
+    return {method.name: method for method in methods}
 
 
 def _check(
@@ -189,7 +187,7 @@ def _check(
     if not tables or not seeds:
         raise ValueError("replay needs at least one table and one seed.")
     for what, values in (("table", [t.name for t in tables]), ("seed", list(map(str, seeds)))):
-        if twice := sorted({v for v in values if values.count(v) > 1}):
+        if twice := sorted(value for value, n in Counter(values).items() if n > 1):
             raise ValueError(f"The {what} {', '.join(twice)} occurs twice.")
     if unit == "seconds" and (bare := [t.name for t in tables if t.seconds is None]):
         raise ValueError(
@@ -208,34 +206,22 @@ def _run_all(jobs: list[_Job], n_jobs: int) -> Iterator[tuple[Key, pd.DataFrame]
     yield from pool(delayed(_run)(job) for job in jobs)
 
 
-def _bar(
+def _report_progress(
     results: Iterator[tuple[Key, pd.DataFrame]], total: int, progress: Progress
-) -> Iterable[tuple[Key, pd.DataFrame]]:
-    from tqdm.auto import tqdm
-
-    if progress == "lines":
-        return _with_lines(results, total)
-
-    hidden = None if progress is None else not progress  # None: hidden unless on a terminal
-    bar: Iterable[tuple[Key, pd.DataFrame]] = tqdm(
-        results, total=total, unit="search", disable=hidden
-    )
-    return bar
-
-
-def _with_lines(
-    results: Iterator[tuple[Key, pd.DataFrame]], total: int
 ) -> Iterator[tuple[Key, pd.DataFrame]]:
-    def say(n: int, now: float) -> None:
-        print(f"{n} of {total} searches, {now - start:.0f} s", file=sys.stderr, flush=True)
+    if progress != "lines":
+        from tqdm.auto import tqdm
 
+        hidden = None if progress is None else not progress  # None: hidden unless on a terminal
+        yield from tqdm(results, total=total, unit="search", disable=hidden)
+        return
     start = last = time.monotonic()
-    say(0, start)
+    print(f"0 of {total} searches, 0 s", file=sys.stderr, flush=True)
     for n, result in enumerate(results, start=1):
         yield result
         now = time.monotonic()
         if now - last >= _EVERY or n == total:
-            say(n, now)
+            print(f"{n} of {total} searches, {now - start:.0f} s", file=sys.stderr, flush=True)
             last = now
 
 
@@ -284,7 +270,7 @@ def _frame(job: _Job, evaluations: Sequence[Evaluation]) -> pd.DataFrame:
         "best": np.fmin.accumulate(final) if len(final) else final,
         "status": [str(e.outcome.status) for e in evaluations],
         "regret": regret(final, best=table.best, worst=table.worst),
-        "step": np.array([_step(e) for e in evaluations], dtype=float),
+        "step": np.array([e.proposal.step for e in evaluations], dtype=float),
         "row": np.array([e.answer.row for e in evaluations], dtype=np.int64),
         "distance": np.array([e.answer.distance for e in evaluations], dtype=float),
     }
@@ -293,32 +279,6 @@ def _frame(job: _Job, evaluations: Sequence[Evaluation]) -> pd.DataFrame:
         columns["overhead"] = np.array([e.overhead for e in evaluations], dtype=float)
         names.append("overhead")
     return pd.DataFrame(columns, columns=names)
-
-
-def _step(evaluation: Evaluation) -> float:
-    step = evaluation.proposal.step
-    return math.nan if step is None else step
-
-
-def _collect(
-    wanted: Sequence[Key], frames: Mapping[Key, pd.DataFrame], journal: Journal | None
-) -> pd.DataFrame:
-    """The wanted runs in the order in which they were asked for, whoever finished first."""
-    import pandas as pd
-
-    if journal is not None:
-        stored = journal.read()
-        if stored is None:
-            return pd.DataFrame(columns=list(REPLAY_COLUMNS))
-        keys = zip(stored["table"], stored["method"], stored["seed"].astype(int), strict=True)
-        rows: dict[Key, list[int]] = {}
-        for i, key in enumerate(keys):
-            rows.setdefault(key, []).append(i)
-        frames = {key: stored.iloc[rows[key]] for key in wanted if key in rows}
-    chosen = [frames[key] for key in wanted if key in frames and len(frames[key])]
-    if not chosen:
-        return pd.DataFrame(columns=list(REPLAY_COLUMNS))
-    return pd.concat(chosen, ignore_index=True)
 
 
 # --- the file of finished runs ---------------------------------------------------------------
@@ -401,12 +361,6 @@ class Journal:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
-
-    def read(self) -> pd.DataFrame | None:
-        """All runs written so far, None when there is none."""
-        if not self.done:
-            return None
-        return read_runs(self.path)
 
 
 def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:

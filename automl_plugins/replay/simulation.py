@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
+import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.frameworks import Optimizer, Outcome, Proposal, Prunes
+from automl_plugins.frameworks import (
+    Method,
+    Optimizer,
+    Outcome,
+    Problem,
+    Proposal,
+    Prunes,
+    adapter_of,
+    method_of,
+)
+from automl_plugins.proposers.proposal import SurrogateFailure
+from automl_plugins.records.history import History
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.values import as_configuration, values_of
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
 
 from .table import Answer, Table
+
+if TYPE_CHECKING:
+    from automl_plugins.proposers.proposal import Proposer
+
+_logger = logging.getLogger(__name__)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -61,11 +85,9 @@ class _Running:
     answer: Answer
     started: float
     moments: list[tuple[float, float, float]]  # simulated time, step (NaN = the end), loss
-    overhead: float = 0.0
-    last: float = math.nan  # last report
+    overhead: float
 
 
-@dataclass
 class Simulation:
     """A running search.
 
@@ -73,18 +95,20 @@ class Simulation:
         table: What answers.
         optimizer: What asks.
         budget: When it is over.
+
+    Attributes:
+        evaluations: Those that have finished, in that order.
+        clock: Simulated seconds since the start.
+        started: Number of evaluations, finished or not.
     """
 
-    table: Table
-    optimizer: Optimizer
-    budget: Budget
-    evaluations: list[Evaluation] = field(default_factory=list)
-    clock: float = 0.0
-
-    def __post_init__(self) -> None:
+    def __init__(self, table: Table, optimizer: Optimizer, budget: Budget) -> None:
+        self.table, self.optimizer, self.budget = table, optimizer, budget
+        self.evaluations: list[Evaluation] = []
+        self.clock = 0.0
+        self.started = 0
         self._queue: list[tuple[float, int, _Running]] = []
-        self.started = 0  # evaluations, finished or not
-        self._watches = self.table.curves is not None and isinstance(self.optimizer, Prunes)
+        self._watches = table.curves is not None and isinstance(optimizer, Prunes)
 
     def run(self) -> list[Evaluation]:
         """Evaluations in the order in which they finished.
@@ -125,11 +149,19 @@ class Simulation:
     ) -> list[tuple[float, float, float]]:
         table = self.table
         if proposal.step is not None:
-            column = self._column(proposal.step)
+            if not table.steps or proposal.step < table.steps[0]:
+                raise ValueError(
+                    f"A proposal for step {proposal.step}, but table {table.name!r} has the steps"
+                    f" {table.steps}."
+                )
+            # The last recorded step that is not beyond it.
+            column = int(np.searchsorted(table.steps, proposal.step, side="right")) - 1
             assert table.curves is not None
             seconds = self._seconds_at(row, column)
             return [(started + seconds, math.nan, float(table.curves[row, column]))]
-        end = (started + self._seconds(row), math.nan, float(table.losses[row]))
+        # Without seconds all cost the same, in a unit of their own.
+        spent = 1.0 if table.seconds is None else float(np.nan_to_num(table.seconds[row]))
+        end = (started + spent, math.nan, float(table.losses[row]))
         if not self._watches:
             return [end]
         assert table.curves is not None
@@ -141,26 +173,10 @@ class Simulation:
                 moments.append((now, step, float(table.curves[row, column])))
         return [*moments, end]
 
-    def _column(self, step: float) -> int:
-        """The last recorded step that is not beyond ``step``."""
-        if not self.table.steps or step < self.table.steps[0]:
-            raise ValueError(
-                f"A proposal for step {step}, but table {self.table.name!r} has the steps"
-                f" {self.table.steps}."
-            )
-        return int(np.searchsorted(self.table.steps, step, side="right")) - 1
-
-    def _seconds(self, row: int) -> float:
-        if self.table.seconds is None:
-            return 1.0  # equal costs, in a unit of their own
-        seconds = float(self.table.seconds[row])
-        return 0.0 if math.isnan(seconds) else seconds
-
     def _seconds_at(self, row: int, column: int) -> float:
         if self.table.curve_seconds is None:
             return self.table.steps[column] / self.table.steps[-1]
-        seconds = float(self.table.curve_seconds[row, column])
-        return 0.0 if math.isnan(seconds) else seconds
+        return float(np.nan_to_num(self.table.curve_seconds[row, column]))
 
     def _advance(self, order: int, running: _Running) -> None:
         _, step, loss = running.moments.pop(0)
@@ -170,7 +186,6 @@ class Simulation:
             self._finish(running, status, math.nan if failed else loss)
             return
         assert isinstance(self.optimizer, Prunes)
-        running.last = loss
         with _stopwatch() as spent:
             stop = self.optimizer.report(running.proposal, step, loss)
         running.overhead += spent[0]
@@ -224,3 +239,161 @@ def regret(
         raise ValueError(f"best must not exceed worst, got {low} and {high}.")
     known = np.where(np.isfinite(values), values, high)
     return rescale(np.minimum.accumulate(known), low, high)
+
+
+class Record(NamedTuple):
+    """A finished evaluation, as a plain callable sees it.
+
+    Example::
+
+        def cheapest_first(space, records, rng):
+            print(min((record.loss for record in records), default=None))
+            return dict(space.sample_configuration())
+
+
+        replay(cheapest_first, table, budget=3)
+    """
+
+    config: Mapping[str, Any]
+    loss: float  # NaN for a failed one
+    seconds: float
+    status: Status
+
+
+ProposerFactory = Callable[[Problem], "Proposer"]
+Propose = Callable[
+    [ConfigurationSpace, Sequence[Record], np.random.Generator], Mapping[str, Any] | None
+]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A function that starts a search, as a method."""
+
+    name: str
+    start: Callable[[Problem], Optimizer]
+
+
+class _Asking:
+    """Search by a plain callable."""
+
+    def __init__(self, propose: Propose, problem: Problem) -> None:
+        self._propose, self._space = propose, problem.space
+        self._rng = np.random.default_rng(problem.seed)
+        self._records: list[Record] = []
+
+    def ask(self) -> Proposal | None:
+        config = self._propose(self._space, self._records, self._rng)
+        return None if config is None else Proposal(dict(config))
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        record = Record(proposal.config, outcome.loss, outcome.seconds, outcome.status)
+        self._records.append(record)
+
+
+def _copy(optimizer: Optimizer, problem: Problem) -> Optimizer:
+    return copy.deepcopy(optimizer)
+
+
+def as_method(thing: Any) -> Method:
+    """What ``replay`` takes, as a method.
+
+    Args:
+        thing: A method (``optimizer(...)`` of an adapter), a sampler, algo or facade that an
+            adapter knows, an object with ``ask`` and ``tell``, or a callable
+            ``propose(space, records, rng)`` that returns a configuration.
+
+    Raises:
+        TypeError: For anything else.
+    """
+    if not isinstance(thing, type):
+        if isinstance(thing, Method):
+            return thing
+        if adapter_of(thing) is None and isinstance(thing, Optimizer):
+            return _Named(type(thing).__name__, partial(_copy, thing))
+        if adapter_of(thing) is None and callable(thing):
+            name = getattr(thing, "__name__", type(thing).__name__)
+            return _Named(name, partial(_Asking, thing))
+    return method_of(thing)
+
+
+# --- proposers of the core -------------------------------------------------------------------
+
+
+def proposing(name: str, proposer: ProposerFactory) -> Method:
+    """A proposer of the core to be replayed.
+
+    Streams come from the seed of each search, and evaluations are numbered as they are asked.
+    Where a model fails, a random configuration is tried instead, with one warning.
+
+    A proposer that transfers must not know the runs of the table it is tried on. A problem does
+    not tell its table's name, so replay such methods table by table, each with a method of its
+    own: ``replay(proposing("TST", partial(make, task=table.name)), table, ...)``.
+
+    Args:
+        name: Label in the results.
+        proposer: Makes the proposer of a search from its ``Problem``. To be replayed in several
+            processes it must pickle: a function of a module, or a ``functools.partial`` of one.
+
+    Raises:
+        TypeError: If ``proposer`` cannot be called.
+    """
+    if not callable(proposer):
+        raise TypeError(
+            f"proposer must be a function of the problem that returns a proposer, such as"
+            f" lambda problem: gbqr(); got {proposer!r}."
+        )
+    return _Named(name, partial(ProposerSearch, proposer))
+
+
+class ProposerSearch:
+    """A running search by a proposer.
+
+    Args:
+        make: Makes the proposer.
+        problem: What is searched.
+
+    Attributes:
+        proposer: What is asked.
+    """
+
+    def __init__(self, make: ProposerFactory, problem: Problem) -> None:
+        self.proposer = make(problem)
+        self._space, self._streams = VectorSpace(problem.space), Streams(problem.seed)
+        self._asked = 0
+        self._running: dict[int, FloatArray] = {}  # vectors by number
+        self._finished: list[tuple[int, FloatArray, Proposal, Outcome]] = []
+        self._failed = False
+
+    def ask(self) -> Proposal:
+        """The next configuration; its token is its number."""
+        k = self._asked
+        try:
+            vector = self.proposer.propose(self._space, self.history(), self._streams, k).vector
+        except SurrogateFailure as failure:
+            if not self._failed:
+                self._failed = True
+                _logger.warning(f"{failure} Random configurations are tried instead.")
+            vector = self._space.sample(1, self._streams.generator("fallback", k))[0]
+        self._asked += 1
+        self._running[k] = vector
+        return Proposal(values_of(as_configuration(self._space.space, vector)), token=k)
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Take the result of an earlier proposal."""
+        vector = self._running.pop(proposal.token)
+        self._finished.append((proposal.token, vector, proposal, outcome))
+
+    def history(self) -> History:
+        """What was told, in that order, then what is running."""
+        done, unknown = [row[3] for row in self._finished], [np.nan] * len(self._running)
+        steps = [proposal.step for _, _, proposal, _ in self._finished]
+        vectors = [row[1] for row in self._finished] + list(self._running.values())
+        return History.of(
+            np.array(vectors).reshape(len(vectors), self._space.d),
+            [outcome.loss for outcome in done] + unknown,
+            number=[row[0] for row in self._finished] + list(self._running),
+            seconds=[outcome.seconds for outcome in done] + unknown,
+            status=[outcome.status for outcome in done] + [Status.RUNNING] * len(unknown),
+            budget=[np.nan if step is None else step for step in steps] + unknown,
+        )

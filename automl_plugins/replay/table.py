@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,16 +15,21 @@ import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
+from automl_plugins.frameworks import searches_of
+from automl_plugins.records.search import Search
+from automl_plugins.records.task_record import parameter_columns
+from automl_plugins.records.trial import Status
+from automl_plugins.replay.frames import cells_of, infer_space
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
-
-from .frames import arguments_of_searches, table_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
+
+_NONE = "\0None"  # no value of a hyperparameter
 
 
 @dataclass(frozen=True)
@@ -95,9 +101,7 @@ class Table:
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self._values = [self._clean(row, config) for row, config in enumerate(configs)]
         self._measure(losses, seconds)
-        self.steps, self.curves, self.curve_seconds = _learning_curves(
-            self.name, len(self.losses), self.seconds, curves, steps, curve_seconds
-        )
+        self._measure_curves(curves, steps, curve_seconds)
         self._rows = self._index()
 
     # --- how it is built ----------------------------------------------------------------------
@@ -144,21 +148,45 @@ class Table:
         Raises:
             ValueError: For unknown columns, or what ``Table`` refuses.
         """
-        arguments = table_arguments(
-            frame,
-            loss=loss,
-            parameters=parameters,
-            space=space,
-            seconds=seconds,
-            curves=curves or {},
-            curve_seconds=curve_seconds or {},
-            maximize=maximize,
-            log=log,
-            grid=tuple(grid),
-            repeats=repeats,
-            none=none,
+        if repeats not in (None, "mean"):
+            raise ValueError(f"repeats must be None or 'mean', got {repeats!r}.")
+        curves, curve_seconds = curves or {}, curve_seconds or {}
+        if curve_seconds and set(curve_seconds) != set(curves):
+            raise ValueError("curve_seconds must name the same steps as curves.")
+        measured = [loss, *([seconds] if seconds else [])]
+        measured += [*curves.values(), *curve_seconds.values()]
+        names = parameter_columns(frame, parameters, measured)
+        if frame[names].duplicated().any() and repeats == "mean":
+            groups = frame.groupby(names, dropna=False, sort=False, observed=True)
+            frame = groups[measured].mean().reset_index()
+        notes: tuple[str, ...] = ()
+        if space is None:
+            space, cells, notes = infer_space(frame[names], log=log, grid=grid, none=none)
+        else:
+            cells = cells_of(frame[names], none)
+        if foreign := sorted(set(cells) - set(space)):
+            raise ValueError(
+                f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name"
+                " the parameters= or leave these columns out."
+            )
+        rows = zip(*cells.values(), strict=True)
+        sign = -1.0 if maximize else 1.0
+        steps = sorted(curves)
+
+        def numbers(columns: str | list[str]) -> FloatArray:
+            return frame[columns].to_numpy(dtype=np.float64)
+
+        return cls(
+            name,
+            space,
+            [dict(zip(cells, row, strict=True)) for row in rows],
+            sign * numbers(loss),
+            seconds=None if seconds is None else numbers(seconds),
+            curves=sign * numbers([curves[s] for s in steps]) if steps else None,
+            steps=steps,
+            curve_seconds=numbers([curve_seconds[s] for s in steps]) if curve_seconds else None,
+            notes=notes,
         )
-        return cls(name, **arguments)
 
     @classmethod
     def from_studies(
@@ -182,7 +210,45 @@ class Table:
         Raises:
             ValueError: If there is no complete trial, or for what ``Table`` refuses.
         """
-        return cls(name, **arguments_of_searches(studies, space=space, repeats=repeats))
+        import pandas as pd
+
+        if isinstance(studies, Search) or not isinstance(studies, list | tuple):
+            studies = [studies]
+        labels = {"table": "", "method": "", "seed": 0}
+        searches = [
+            search
+            for study in studies
+            for search in ([study] if isinstance(study, Search) else searches_of(study, **labels))
+        ]
+        trials = [t for search in searches for t in search.trials]
+        trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]
+        complete = [t for t in trials if t.status == Status.COMPLETE]
+        if not complete:
+            raise ValueError("There is no complete trial to build a table from.")
+        # A trial that failed half-way through its suggestions is no configuration.
+        asked = {frozenset(t.config) for t in complete}
+        trials = [t for t in trials if frozenset(t.config) in asked]
+        # A frame has one thing for a value that is absent and for the value None.
+        marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
+        frame = pd.DataFrame(marked, dtype=object).infer_objects()
+        names = [str(c) for c in frame.columns]
+        frame["_loss"], frame["_seconds"] = [t.loss for t in trials], [t.seconds for t in trials]
+        steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
+        for step in steps:
+            frame[f"_at {step}"] = [t.curve.get(step, math.nan) for t in trials]
+        if space is None:
+            space = next((s.space for s in searches if s.space is not None), None)
+        return cls.from_frame(
+            frame,
+            name=name,
+            loss="_loss",
+            parameters=names,
+            space=space,
+            seconds=None if frame["_seconds"].isna().any() else "_seconds",
+            curves={step: f"_at {step}" for step in steps},
+            repeats=repeats,
+            none=_NONE if any(v is None for t in trials for v in t.config.values()) else None,
+        )
 
     def with_losses(
         self, name: str, losses: npt.ArrayLike, *, seconds: npt.ArrayLike | None = None
@@ -205,13 +271,58 @@ class Table:
 
     def _measure(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
         n = len(self._values)
-        self.losses = _column(self.name, "losses", losses, n)
+        self.losses = np.array(losses, dtype=np.float64)
+        if self.losses.shape != (n,):
+            raise ValueError(
+                f"Table {self.name!r}: losses has shape {self.losses.shape} for {n}"
+                " configurations."
+            )
         self.seconds = None
         if seconds is not None:
             filled = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
-            self.seconds = _durations(self.name, "seconds", filled)
+            self.seconds = self._check_seconds("seconds", filled)
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
+
+    def _check_seconds(self, what: str, values: FloatArray) -> FloatArray:
+        """A copy of seconds of any shape, NaN where unknown."""
+        wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
+        if len(wrong):
+            row, value = int(wrong[0][0]), values[tuple(wrong[0])]
+            raise ValueError(
+                f"Table {self.name!r}: {what} must be finite and >= 0, row {row} has {value}."
+            )
+        return np.array(values)
+
+    def _measure_curves(
+        self,
+        curves: npt.ArrayLike | None,
+        steps: Sequence[float],
+        curve_seconds: npt.ArrayLike | None,
+    ) -> None:
+        self.steps = tuple(float(s) for s in steps)
+        self.curves: FloatArray | None = None
+        self.curve_seconds: FloatArray | None = None
+        if curves is None:
+            if self.steps or curve_seconds is not None:
+                raise ValueError(f"Table {self.name!r} has steps or curve_seconds but no curves.")
+            return
+        self.curves = np.array(curves, dtype=np.float64)
+        shape = (len(self), len(self.steps))
+        if self.curves.shape != shape or not self.steps:
+            raise ValueError(
+                f"Table {self.name!r}: curves has shape {self.curves.shape} for {shape[0]} runs"
+                f" and {shape[1]} steps."
+            )
+        if any(b <= a for a, b in pairwise(self.steps)):
+            raise ValueError(f"Table {self.name!r}: steps must ascend, got {self.steps}.")
+        if curve_seconds is not None:
+            spent = np.array(curve_seconds, dtype=np.float64)
+            self.curve_seconds = self._check_seconds("curve_seconds", spent)
+            if spent.shape != shape:
+                raise ValueError(f"Table {self.name!r}: curve_seconds has shape {spent.shape}.")
+        elif self.seconds is not None:
+            self.curve_seconds = self.seconds[:, None] * np.array(self.steps) / self.steps[-1]
 
     def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
         known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
@@ -352,14 +463,11 @@ class Table:
         )
         numbers = self._vectors.numbers(vectors)
         numbers[np.isnan(numbers)] = 0.0
-        codes = [0.5 * (vectors[:, [i]] == choices) for i, choices in self._categories]
+        codes = [
+            0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
+            for i in np.flatnonzero(self._vectors.categorical)
+        ]
         return np.hstack([np.zeros((len(configs), 1)), numbers, *codes])
-
-    @cached_property
-    def _categories(self) -> list[tuple[int, FloatArray]]:
-        """Columns of the categorical hyperparameters, and their entries."""
-        columns = np.flatnonzero(self._vectors.categorical).tolist()
-        return [(i, np.arange(self._vectors.n_values[i])) for i in columns]
 
     @cached_property
     def _points(self) -> FloatArray:
@@ -369,74 +477,3 @@ class Table:
 def _key(values: Sequence[Any]) -> tuple[Any, ...]:
     """Values with whether each is a truth value, which would be equal to a number."""
     return (*values, *(isinstance(value, bool | np.bool_) for value in values))
-
-
-# --- what was measured -----------------------------------------------------------------------
-
-
-def _column(table: str, what: str, values: npt.ArrayLike, n: int) -> FloatArray:
-    """A number for each of n configurations; errors name the table and ``what`` it is.
-
-    Raises:
-        ValueError: For another shape.
-    """
-    numbers = np.array(values, dtype=np.float64)
-    if numbers.shape != (n,):
-        raise ValueError(
-            f"Table {table!r}: {what} has shape {numbers.shape} for {n} configurations."
-        )
-    return numbers
-
-
-def _durations(table: str, what: str, values: FloatArray) -> FloatArray:
-    """Seconds of any shape, NaN where unknown.
-
-    Raises:
-        ValueError: For negative or infinite ones.
-    """
-    wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
-    if len(wrong):
-        place = tuple(int(i) for i in wrong[0])
-        raise ValueError(
-            f"Table {table!r}: {what} must be finite and >= 0, row {place[0]} has {values[place]}."
-        )
-    return np.array(values)
-
-
-def _learning_curves(
-    table: str,
-    n: int,
-    seconds: FloatArray | None,
-    curves: npt.ArrayLike | None,
-    steps: Sequence[float],
-    curve_seconds: npt.ArrayLike | None,
-) -> tuple[tuple[float, ...], FloatArray | None, FloatArray | None]:
-    """Steps (s,), losses (n, s) and seconds (n, s) of the curves of n runs.
-
-    Without ``curve_seconds`` the ``seconds`` (n,) of a run are spread evenly over its steps.
-
-    Raises:
-        ValueError: For shapes that do not fit, steps that do not ascend, or negative seconds.
-    """
-    if curves is None:
-        if len(steps) or curve_seconds is not None:
-            raise ValueError(f"Table {table!r} has steps or curve_seconds but no curves.")
-        return (), None, None
-    ascending = tuple(float(s) for s in steps)
-    losses = np.array(curves, dtype=np.float64)
-    shape = (n, len(ascending))
-    if losses.shape != shape or not ascending:
-        raise ValueError(
-            f"Table {table!r}: curves has shape {losses.shape} for {shape[0]} runs and"
-            f" {shape[1]} steps."
-        )
-    if any(b <= a for a, b in pairwise(ascending)):
-        raise ValueError(f"Table {table!r}: steps must ascend, got {ascending}.")
-    spent = None
-    if curve_seconds is not None:
-        spent = _durations(table, "curve_seconds", np.array(curve_seconds, dtype=np.float64))
-        if spent.shape != shape:
-            raise ValueError(f"Table {table!r}: curve_seconds has shape {spent.shape}.")
-    elif seconds is not None:
-        spent = seconds[:, None] * np.array(ascending) / ascending[-1]
-    return ascending, losses, spent

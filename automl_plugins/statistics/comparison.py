@@ -11,21 +11,16 @@ import numpy as np
 from automl_plugins._arguments import one_of
 from automl_plugins._optional import require
 from automl_plugins.formats import format_number, join_names
-from automl_plugins.statistics.ranks import average_ranks, distance_to_minimum
-from automl_plugins.statistics.reading import Label, searches_frame
 from automl_plugins.statistics.results import BudgetComparison, Comparison
-from automl_plugins.statistics.runs import UNITS, Unit
-from automl_plugins.statistics.scores import (
-    SHORT_RUNS,
-    Scores,
-    ShortRuns,
-    tidy_scores,
-    wide_scores,
-)
+from automl_plugins.statistics.runs import UNITS, Label, Unit, searches_frame
+from automl_plugins.statistics.scores import SHORT_RUNS, ShortRuns, tidy_scores, wide_scores
 from automl_plugins.statistics.significance import (
     ZERO_METHODS,
+    FloatArray,
     ZeroMethod,
+    average_ranks,
     differences,
+    distance_to_minimum,
     finner,
     iman_davenport,
     wilcoxon_pairs,
@@ -88,31 +83,52 @@ def compare(
     one_of("zero_method", zero_method, ZERO_METHODS)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}.")
-    frame, notes = _frame(data, label)
+    require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        frame, notes = searches_frame(data, label)
+    elif label is not None:
+        raise ValueError("label names the objects of a sequence; a frame has names already.")
+    else:
+        frame, notes = data, tuple(map(str, data.attrs.get("notes", ())))
     wide = not {"table", "method"} <= set(frame.columns)
-    if wide and (budgets is not None or unit != "trials"):
-        raise ValueError("A frame of tasks x methods has no budgets: leave out budgets and unit.")
-    if higher_is_better and not wide:
-        raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
-    scores = (
-        wide_scores(frame)
-        if wide
-        else tidy_scores(frame, budgets=budgets, unit=unit, short_runs=short_runs)
-    )
-    methods = _check_methods(scores, control)
+    matrices: dict[Any, pd.DataFrame]
+    if wide:
+        if budgets is not None or unit != "trials":
+            raise ValueError(
+                "A frame of tasks x methods has no budgets: leave out budgets and unit."
+            )
+        matrices = {}
+        matrices[None], score_notes = wide_scores(frame)
+        distance = "(max - score)" if higher_is_better else "(score - min)"
+        adtm_note = (
+            f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the"
+            " finite scores of the compared methods; 0 where they are equal."
+        )
+    else:
+        if higher_is_better:
+            raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
+        matrices, score_notes = tidy_scores(frame, budgets, unit, short_runs)
+        adtm_note = "ADTM: mean of the scores over the tasks."
+    methods = tuple(next(iter(matrices.values())).columns)
+    if len(methods) < 2:
+        raise ValueError(f"compare needs two methods, got {join_names(methods) or 'none'}.")
+    if control is not None and control not in methods:
+        raise ValueError(f"control {control!r} is none of the methods: {join_names(methods)}.")
     results = tuple(
         _compare_at(
             budget,
             matrix,
-            normalised=scores.normalised,
+            distance=distance_to_minimum if wide else np.asarray,
             control=control,
-            higher_is_better=higher_is_better,
+            sign=-1.0 if higher_is_better else 1.0,
             zero_method=zero_method,
             alpha=alpha,
         )
-        for budget, matrix in scores.matrices.items()
+        for budget, matrix in matrices.items()
     )
-    notes = (*notes, *scores.notes, _adtm_note(scores, higher_is_better))
+    notes = (*notes, *score_notes, adtm_note)
     if len(methods) == 2:
         notes += ("Friedman's test needs three methods; two have Wilcoxon's alone.",)
     for result in results:
@@ -130,46 +146,22 @@ def compare(
     )
 
 
-def _frame(
-    data: Any, label: Callable[[Any], Label] | None
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
-    import pandas as pd
-
-    if not isinstance(data, pd.DataFrame):
-        return searches_frame(data, label)
-    if label is not None:
-        raise ValueError("label names the objects of a sequence; a frame has names already.")
-    return data, tuple(map(str, data.attrs.get("notes", ())))
-
-
-def _check_methods(scores: Scores, control: Hashable | None) -> tuple[Hashable, ...]:
-    methods = tuple(next(iter(scores.matrices.values())).columns)
-    if len(methods) < 2:
-        raise ValueError(f"compare needs two methods, got {join_names(methods) or 'none'}.")
-    if control is not None and control not in methods:
-        raise ValueError(f"control {control!r} is none of the methods: {join_names(methods)}.")
-    return methods
-
-
 def _compare_at(
     budget: float | None,
     scores: pd.DataFrame,
     *,
-    normalised: bool,
+    distance: Callable[[FloatArray], FloatArray],
     control: Hashable | None,
-    higher_is_better: bool,
+    sign: float,
     zero_method: ZeroMethod,
     alpha: float,
 ) -> BudgetComparison:
     import pandas as pd
 
-    sign = -1.0 if higher_is_better else 1.0
     losses = sign * scores.to_numpy(dtype=np.float64)
     n_tasks, n_methods = losses.shape
     ranks = average_ranks(losses)
     order = sorted(range(n_methods), key=lambda i: (ranks[i], str(scores.columns[i])))
-    distance = losses if normalised else distance_to_minimum(losses)
     pairs = list(combinations(order, 2))
     if control is not None:
         names: list[Hashable] = list(scores.columns)
@@ -194,23 +186,16 @@ def _compare_at(
         "p_finner": adjusted,
         "different": adjusted <= alpha,
     }
+    ordered = scores.columns[order]
     return BudgetComparison(
         budget=budget,
         scores=scores,
-        ranks=pd.Series(ranks[order], index=scores.columns[order], name="rank"),
-        adtm=pd.Series(distance.mean(axis=0)[order], index=scores.columns[order], name="adtm"),
+        ranks=pd.Series(ranks[order], index=ordered, name="rank"),
+        adtm=pd.Series(
+            distance(losses).mean(axis=0)[order], index=scores.columns[order], name="adtm"
+        ),
         iman_davenport=iman_davenport(losses) if n_tasks >= 2 and n_methods >= 3 else None,
         pairs=pd.DataFrame(table),
-    )
-
-
-def _adtm_note(scores: Scores, higher_is_better: bool) -> str:
-    if scores.normalised:
-        return "ADTM: mean of the scores over the tasks."
-    distance = "(max - score)" if higher_is_better else "(score - min)"
-    return (
-        f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the finite"
-        " scores of the compared methods; 0 where they are equal."
     )
 
 

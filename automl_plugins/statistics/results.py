@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,8 @@ from automl_plugins.formats import (
     join_names,
     one_line,
 )
-from automl_plugins.statistics.ranks import cliques
 from automl_plugins.statistics.runs import Unit
-from automl_plugins.statistics.significance import OmnibusTest, ZeroMethod
+from automl_plugins.statistics.significance import OmnibusTest, ZeroMethod, cliques
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,42 +175,27 @@ def _blocks(comparison: Comparison, result: BudgetComparison, form: Format) -> I
     size = f"{n_methods} methods on {n_tasks} {'task' if n_tasks == 1 else 'tasks'}"
     at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
     yield form.heading(form.escape(size + at))
-    yield _table(
+    means = zip(result.ranks.index, result.ranks, result.adtm, strict=True)
+    yield form.tabulate(
         ("Method", "Rank", "ADTM (%)"),
-        [
-            (str(name), f"{rank:.3f}", f"{100 * distance:.2f}")
-            for name, rank, distance in zip(
-                result.ranks.index, result.ranks, result.adtm, strict=True
-            )
-        ],
-        form,
+        [(str(name), f"{rank:.3f}", f"{100 * adtm:.2f}") for name, rank, adtm in means],
+        ["left", "right", "right"],
+        needed_by="automl_plugins.statistics",
     )
-    if result.iman_davenport is not None:
-        yield form.escape(_omnibus_line(result.iman_davenport))
-    yield form.escape(one_line(_pairs_line(comparison)))
-    yield _pair_table(result, form)
-
-
-def _omnibus_line(test: OmnibusTest) -> str:
-    return (
-        f"Iman-Davenport: F({test.df[0]}, {test.df[1]}) = {test.F:.4g},"
-        f" p {_equals(test.F_p)}; Friedman: chi-squared({test.df[0]}) = {test.chi2:.5g},"
-        f" p {_equals(test.chi2_p)}."
-    )
-
-
-def _pairs_line(comparison: Comparison) -> str:
+    if (test := result.iman_davenport) is not None:
+        yield form.escape(
+            f"Iman-Davenport: F({test.df[0]}, {test.df[1]}) = {test.F:.4g},"
+            f" p {_equals(test.F_p)}; Friedman: chi-squared({test.df[0]}) = {test.chi2:.5g},"
+            f" p {_equals(test.chi2_p)}."
+        )
     what = "all pairs"
     if comparison.control is not None:
         what = f"{comparison.control} against each other method"
-    return (
+    sentence = (
         f"Wilcoxon's signed-rank test, p adjusted by Finner over {what}; different: adjusted p at"
         f" most {comparison.alpha:g}. W/T/L: tasks won, tied and lost by A."
     )
-
-
-def _pair_table(result: BudgetComparison, form: Format) -> str:
-    headers = ("A", "B", "W/T/L", "Median A - B", "p", "p (Finner)", "Different")
+    yield form.escape(one_line(sentence))
     rows = [
         (
             str(row["method_a"]),
@@ -224,14 +208,12 @@ def _pair_table(result: BudgetComparison, form: Format) -> str:
         )
         for row in result.pairs.to_dict("records")
     ]
-    return _table(headers, rows, form)
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], form: Format) -> str:
-    """A table whose columns of names are left and whose columns of numbers are right."""
-    n_names = sum(header in ("Method", "A", "B") for header in headers)
-    align = ["left"] * n_names + ["right"] * (len(headers) - n_names)
-    return form.tabulate(headers, rows, align, needed_by="automl_plugins.statistics")
+    yield form.tabulate(
+        ("A", "B", "W/T/L", "Median A - B", "p", "p (Finner)", "Different"),
+        rows,
+        ["left", "left", *["right"] * 5],
+        needed_by="automl_plugins.statistics",
+    )
 
 
 def _format_p(p: float) -> str:

@@ -1,4 +1,4 @@
-"""Runs of searches as arrays, sorted so that budgets and means need no loop over runs.
+"""Searches as arrays, sorted so that budgets and means need no loop over runs.
 
 Notation of this module::
 
@@ -11,25 +11,31 @@ Notation of this module::
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.formats import format_number, join_names
+from automl_plugins.frameworks import searches_of
 from automl_plugins.records.scores import rescale
+from automl_plugins.records.search import Search, search_frame
 from automl_plugins.records.trial import Status
-from automl_plugins.statistics.ranks import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
 Unit = Literal["trials", "seconds"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
-IntArray = npt.NDArray[np.int64]
 Labels = tuple[Hashable, ...]
+Label = tuple[Any, ...]  # (task, method) or (task, method, seed)
+Notes = tuple[str, ...]
 
 _KEYS = ("table", "method", "seed", "trial")
 _VALUES = ("regret", "best", "loss")
@@ -59,7 +65,7 @@ class Runs:
     first: IntArray
     spent: FloatArray
     regret: FloatArray
-    notes: tuple[str, ...]
+    notes: Notes
 
     def __len__(self) -> int:
         return len(self.first)
@@ -86,22 +92,16 @@ class Runs:
         return np.take_along_axis(values, np.maximum.accumulate(filled, axis=1), axis=1)
 
     def mean_over_seeds(self, values: FloatArray, use: BoolArray) -> FloatArray:
-        """Means (T, M, G) of values (r, G) over the runs in use (r,); NaN where there is none.
-
-        Values are sorted before they are added, so that the order of the seeds cannot part
-        methods that tie.
-        """
+        """Means (T, M, G) of values (r, G) over the runs in use (r,); NaN where there is none."""
         shape = len(self.tables), len(self.methods), values.shape[1]
-        values, cell = values[use], (self.table * shape[1] + self.method)[use]
-        cells = np.broadcast_to(cell[:, None], values.shape)
-        values = np.take_along_axis(values, np.lexsort((values, cells), axis=0), axis=0)
-        size = np.bincount(cell, minlength=shape[0] * shape[1])
-        full = np.flatnonzero(size)
-        mean = np.full((len(size), shape[2]), np.nan)
-        if len(full):
-            first = np.cumsum(size[full]) - size[full]
-            mean[full] = np.add.reduceat(values, first, axis=0) / size[full, None]
-        return mean.reshape(shape)
+        cell = (self.table * shape[1] + self.method)[use]  # ascending
+        place = np.arange(len(cell)) - np.searchsorted(cell, cell)
+        cube = np.full((shape[0] * shape[1], max(place, default=0) + 1, shape[2]), np.nan)
+        cube[cell, place] = values[use]
+        # Sorted, so that the order of the seeds cannot part methods that tie.
+        total = np.nansum(np.sort(cube, axis=1), axis=1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((total / (~np.isnan(cube)).sum(axis=1)).reshape(shape))
 
 
 def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
@@ -114,9 +114,17 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
         ValueError: If a column is missing or not numeric, a label or trial is missing, a trial
             occurs twice, or the trials do not count or the seconds do not ascend.
     """
+    import pandas as pd
+
     value = _check_columns(frame, unit)
-    codes, labels = _codes(frame)
-    trial = frame["trial"].to_numpy(dtype=np.float64, na_value=np.nan)
+    codes, labels = [], []
+    for name in _KEYS[:3]:
+        code, unique = pd.factorize(frame[name])
+        if empty := (code < 0).sum():
+            raise ValueError(f"The column {name} is empty in {empty} rows.")
+        codes.append(code)
+        labels.append(tuple(unique))
+    trial = _numbers(frame, "trial")
     if not (trial >= 1).all():
         raise ValueError("The column trial must count finished evaluations from 1.")
     shape = [len(names) for names in labels]
@@ -124,12 +132,18 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
     order = np.lexsort((trial, run))
     rows, run, trial = frame.iloc[order], run[order], trial[order]
     new = np.diff(run, prepend=-1) != 0
-    first = np.flatnonzero(new)
-    _check_unique(rows, (np.diff(trial, prepend=np.nan) == 0) & ~new)
+    twice = (np.diff(trial, prepend=np.nan) == 0) & ~new
+    if twice.any():
+        cases = [_place(row) for row in rows[twice].head(3).to_dict("records")]
+        raise ValueError(
+            f"{twice.sum()} rows repeat a trial of the same table, method and seed; first:"
+            f" {'; '.join(cases)}. Give repeated searches seeds of their own."
+        )
     if value == "regret":
         regret, notes = _recorded_regret(rows)
     else:
         regret, notes = _scaled_regret(rows, run, codes[0][order], labels[0])
+    first = np.flatnonzero(new)
     table, method, seed = np.unravel_index(run[first], shape)
     return Runs(
         tables=labels[0],
@@ -162,27 +176,8 @@ def _check_columns(frame: pd.DataFrame, unit: Unit) -> str:
     return values[0]
 
 
-def _codes(frame: pd.DataFrame) -> tuple[list[IntArray], list[Labels]]:
-    """Numbers of tables, methods and seeds in the order in which they first occur."""
-    import pandas as pd
-
-    codes, labels = [], []
-    for name in _KEYS[:3]:
-        code, unique = pd.factorize(frame[name])
-        if (code < 0).any():
-            raise ValueError(f"The column {name} is empty in {(code < 0).sum()} rows.")
-        codes.append(np.asarray(code, dtype=np.int64))
-        labels.append(tuple(unique))
-    return codes, labels
-
-
-def _check_unique(rows: pd.DataFrame, twice: BoolArray) -> None:
-    if twice.any():
-        cases = [_place(row) for row in rows[twice].head(3).to_dict("records")]
-        raise ValueError(
-            f"{twice.sum()} rows repeat a trial of the same table, method and seed; first:"
-            f" {'; '.join(cases)}. Give repeated searches seeds of their own."
-        )
+def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:
+    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _place(row: dict[Hashable, Any]) -> str:
@@ -190,11 +185,10 @@ def _place(row: dict[Hashable, Any]) -> str:
 
 
 def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
-    seconds = rows["seconds"].to_numpy(dtype=np.float64, na_value=np.nan)
-    if (unknown := np.isnan(seconds)).any():
-        counts = rows["table"].groupby(rows["table"], sort=False).size()
-        gaps = rows["table"][unknown].groupby(rows["table"], sort=False).size()
-        cases = sorted(f"{table} (in {n} of {counts[table]} rows)" for table, n in gaps.items())
+    seconds = _numbers(rows, "seconds")
+    gaps = rows["seconds"].isna().groupby(rows["table"]).agg(["sum", "size"])
+    if len(gaps := gaps[gaps["sum"] > 0]):
+        cases = sorted(f"{table} (in {n} of {of} rows)" for table, n, of in gaps.itertuples())
         raise ValueError(f"A budget in seconds, but no seconds on table {', '.join(cases)}.")
     back = (np.diff(seconds, prepend=-np.inf) < 0) & ~new
     if back.any():
@@ -203,21 +197,28 @@ def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
     return seconds
 
 
-def _recorded_regret(rows: pd.DataFrame) -> tuple[FloatArray, tuple[str, ...]]:
-    regret = rows["regret"].to_numpy(dtype=np.float64, na_value=np.nan)
-    if np.isinf(regret).any():
-        raise ValueError(f"The column regret is infinite in {np.isinf(regret).sum()} rows.")
+def _recorded_regret(rows: pd.DataFrame) -> tuple[FloatArray, Notes]:
+    regret = _numbers(rows, "regret")
+    if n := np.isinf(regret).sum():
+        raise ValueError(f"The column regret is infinite in {n} rows.")
     note = "Scores: the column regret at the budget, 1 before the first result; mean over seeds."
     return regret, (note, *_missing_note(rows, np.isnan(regret), "regret"))
 
 
 def _scaled_regret(
     rows: pd.DataFrame, run: IntArray, table: IntArray, tables: Labels
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Regret after each row, from its loss and the numbers of its run and table (n,)."""
+) -> tuple[FloatArray, Notes]:
+    """Regret after each row, from its loss and the numbers of its run and table (n,).
+
+    Where the frame has one of the columns loss and best only, it stands for both.
+    """
     import pandas as pd
 
-    losses, found = _finite_losses(rows)
+    columns = [_numbers(rows, name) for name in ("loss", "best") if name in rows]
+    if "status" in rows and "loss" in rows:
+        columns[0] = np.where(_complete(rows), columns[0], np.nan)
+    finite = [np.where(np.isfinite(column), column, np.nan) for column in columns]
+    losses, found = finite[0], finite[-1]
     best = np.asarray(pd.Series(found).groupby(run).cummin(), dtype=np.float64)
     start = np.flatnonzero(np.diff(table, prepend=-1))
     low = np.fmin.reduceat(best, start)
@@ -234,19 +235,6 @@ def _scaled_regret(
         if names := sorted((tables[i] for i in np.flatnonzero(odd)), key=str):
             notes.append(f"{what}, on: {join_names(names)}.")
     return rescale(best, low[table], high[table]), tuple(notes)
-
-
-def _finite_losses(rows: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
-    """Losses (n,) and best losses so far (n,), NaN where not complete or not finite.
-
-    Where the frame has one of the columns only, it stands for both.
-    """
-    names = [name for name in ("loss", "best") if name in rows]
-    columns = [rows[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in names]
-    if "status" in rows and names[0] == "loss":
-        columns[0] = np.where(_complete(rows), columns[0], np.nan)
-    finite = [np.where(np.isfinite(column), column, np.nan) for column in columns]
-    return finite[0], finite[-1]
 
 
 def _complete(rows: pd.DataFrame) -> BoolArray:
@@ -267,3 +255,75 @@ def _missing_note(rows: pd.DataFrame, missing: BoolArray, what: str) -> list[str
         f"{format_number(missing.sum())} of {len(rows)} evaluations have no {what} ({cases}): they"
         " count against the budget and improve nothing."
     ]
+
+
+# --- the objects of frameworks ---------------------------------------------------------------
+
+
+def searches_frame(
+    data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None = None
+) -> tuple[pd.DataFrame, Notes]:
+    """A tidy frame of searches and the objects of frameworks, see ``compare``, with notes.
+
+    Without a label the searches keep those that the framework knows. Searches that get the same
+    task and method but no seed are numbered in their order.
+
+    Raises:
+        ValueError: For a label that is no such tuple, two searches with the same labels, or none
+            with a finished trial.
+        TypeError: If an object belongs to no framework that is known.
+    """
+    searches, notes = _label_searches(data, label)
+    places = [join_names((s.table, s.method, f"seed {s.seed}")) for s in searches]
+    if twice := [place for place, count in Counter(places).items() if count > 1]:
+        raise ValueError(
+            f"Several searches have the same task, method and seed: {'; '.join(twice[:3])}. Name"
+            " them by label=... or by a mapping {(task, method, seed): search}."
+        )
+    about: dict[str, list[str]] = {}
+    for search, place in zip(searches, places, strict=True):
+        for sentence in search.left_out:
+            about.setdefault(sentence, []).append(place)
+    notes += [f"{'; '.join(where)}: {sentence}" for sentence, where in about.items()]
+    if empty := [place for s, place in zip(searches, places, strict=True) if not s.trials]:
+        notes.append(f"Left out, since they have no finished trial: {'; '.join(empty)}.")
+    if len(empty) == len(searches):
+        raise ValueError("There are no searches with finished trials.")
+    return search_frame(s for s in searches if s.trials), tuple(notes)
+
+
+def _label_searches(
+    data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
+) -> tuple[list[Search], list[str]]:
+    named: list[tuple[Label, Any]]
+    if isinstance(data, Mapping):
+        if label is not None:
+            raise ValueError("label names the objects of a sequence; a mapping has names already.")
+        named = list(data.items())
+    else:
+        things = data if isinstance(data, Iterable) else [data]
+        named = [(label(thing) if label else (), thing) for thing in things]
+    has_labels = label is not None or isinstance(data, Mapping)
+    searches: list[Search] = []
+    unseeded: dict[Label, list[int]] = {}
+    for name, thing in named:
+        if has_labels and not (isinstance(name, tuple) and len(name) in (2, 3)):
+            raise ValueError(f"A label is (task, method) or (task, method, seed), got {name!r}.")
+        labels = dict(zip(("table", "method", "seed"), name, strict=False))
+        if isinstance(thing, Search):
+            found = [replace(thing, **labels)]
+        else:
+            found = searches_of(thing, **{"table": None, "method": None, "seed": None, **labels})
+        if len(labels) == 2:
+            positions = range(len(searches), len(searches) + len(found))
+            unseeded.setdefault(name, []).extend(positions)
+        searches += found
+    numbered = []
+    for (task, method), members in unseeded.items():
+        if len({searches[i].seed for i in members}) < len(members):
+            for seed, i in enumerate(members):
+                searches[i] = replace(searches[i], seed=seed)
+            numbered.append(f"{method} on {task} ({len(members)})")
+    if not numbered:
+        return searches, []
+    return searches, [f"Without seeds, so numbered in the order given: {join_names(numbered)}."]

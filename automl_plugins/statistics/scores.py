@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from automl_plugins.formats import format_number, join_names
-from automl_plugins.statistics.ranks import BoolArray
-from automl_plugins.statistics.runs import Runs, Unit, runs_of
+from automl_plugins.statistics.runs import BoolArray, Notes, Runs, Unit, runs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,24 +17,8 @@ ShortRuns = Literal["carry", "leave_out", "raise"]
 SHORT_RUNS: tuple[ShortRuns, ...] = get_args(ShortRuns)
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """What is compared, at one budget or several.
-
-    Attributes:
-        matrices: A complete tasks x methods frame by budget; the one of a wide frame has the
-            budget None.
-        normalised: Whether the scores are regrets already, whose mean is the ADTM.
-        notes: What was left out and why, and how the scores came about.
-    """
-
-    matrices: dict[float | None, pd.DataFrame]
-    normalised: bool
-    notes: tuple[str, ...]
-
-
-def wide_scores(frame: pd.DataFrame) -> Scores:
-    """Scores of a frame with a row for each task and a column for each method.
+def wide_scores(frame: pd.DataFrame) -> tuple[pd.DataFrame, Notes]:
+    """The complete tasks of a frame with a row for each task and a column for each method.
 
     Raises:
         ValueError: If a task or method occurs twice, a column is not numeric, or no task has a
@@ -58,18 +40,13 @@ def wide_scores(frame: pd.DataFrame) -> Scores:
             " numbers for each method and the tasks as its index; a tidy one has the columns"
             " table, method, seed and trial."
         )
-    complete, notes = _complete_tasks(frame.astype(np.float64), "value")
-    return Scores({None: complete}, normalised=False, notes=notes)
+    return _complete_tasks(frame.astype(np.float64), "value")
 
 
 def tidy_scores(
-    frame: pd.DataFrame,
-    *,
-    budgets: float | Iterable[float] | None = None,
-    unit: Unit = "trials",
-    short_runs: ShortRuns = "carry",
-) -> Scores:
-    """Regrets of searches at budgets, means over the seeds; see ``compare``.
+    frame: pd.DataFrame, budgets: float | Iterable[float] | None, unit: Unit, short_runs: ShortRuns
+) -> tuple[dict[float, pd.DataFrame], Notes]:
+    """Regrets of searches, tasks x methods, by budget, means over the seeds; see ``compare``.
 
     Raises:
         ValueError: For illegal arguments, a frame that ``runs_of`` refuses, no task with runs of
@@ -89,9 +66,11 @@ def tidy_scores(
     if budgets is None:
         budgets, note = _common_budget(runs, kept, unit)
         notes = (*notes, note)
-    points = _check_budgets(budgets)
+    points = sorted({float(b) for b in (budgets if isinstance(budgets, Iterable) else [budgets])})
+    if not points or not all(0 < value < np.inf for value in points):
+        raise ValueError(f"budgets must be positive and finite, got {budgets!r}.")
     regrets = runs.regret_at(np.array(points))
-    matrices: dict[float | None, pd.DataFrame] = {}
+    matrices: dict[float, pd.DataFrame] = {}
     for budget, regret in zip(points, regrets.T, strict=True):
         where = f"At {format_number(budget)} {unit}: "
         use, short_notes = _long_enough(runs, kept, budget, short_runs, where)
@@ -102,21 +81,15 @@ def tidy_scores(
         notes = (*notes, *short_notes, *gap_notes)
         if (use & early).any():
             notes = (*notes, f"{where}no result yet, so regret 1: {_count(runs, use & early)}.")
-    return Scores(matrices, normalised=True, notes=notes)
+    return matrices, notes
 
 
 def _complete_tasks(
     matrix: pd.DataFrame, what: str, where: str = ""
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> tuple[pd.DataFrame, Notes]:
     """The tasks without a NaN, and a sentence for each set of methods that others lack.
 
-    Args:
-        matrix: Tasks x methods, NaN = missing.
-        what: What is missing in a cell, in the singular.
-        where: Start of the sentences, such as the budget.
-
-    Raises:
-        ValueError: If no task is left; it names the methods with the most gaps.
+    ``what`` is missing in a cell; ``where`` begins the sentences.
     """
     gaps = matrix.isna()
     incomplete = gaps.any(axis=1)
@@ -129,17 +102,15 @@ def _complete_tasks(
     for task, row in zip(matrix.index[incomplete], gaps[incomplete].to_numpy(), strict=True):
         affected.setdefault(tuple(matrix.columns[row]), []).append(task)
     # Sorted, so that the notes of shuffled rows are the same.
-    notes = tuple(
-        sorted(
-            f"{where}Left out, since there is no {what} of"
-            f" {join_names(sorted(methods, key=str))}: {join_names(sorted(tasks, key=str))}."
-            for methods, tasks in affected.items()
-        )
+    notes = sorted(
+        f"{where}Left out, since there is no {what} of"
+        f" {join_names(sorted(methods, key=str))}: {join_names(sorted(tasks, key=str))}."
+        for methods, tasks in affected.items()
     )
-    return matrix[~incomplete], notes
+    return matrix[~incomplete], tuple(notes)
 
 
-def _seed_notes(runs: Runs, kept: BoolArray) -> tuple[str, ...]:
+def _seed_notes(runs: Runs, kept: BoolArray) -> Notes:
     """A sentence if methods do not have the same seeds on the same task."""
     pairs = np.stack([runs.table[kept], runs.seed[kept]])
     (table, _), count = np.unique(pairs, axis=1, return_counts=True)
@@ -173,16 +144,9 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
     )
 
 
-def _check_budgets(budgets: float | Iterable[float]) -> list[float]:
-    values = sorted({float(b) for b in (budgets if isinstance(budgets, Iterable) else [budgets])})
-    if not values or not all(0 < value < np.inf for value in values):
-        raise ValueError(f"budgets must be positive and finite, got {budgets!r}.")
-    return values
-
-
 def _long_enough(
     runs: Runs, kept: BoolArray, budget: float, short_runs: ShortRuns, where: str
-) -> tuple[BoolArray, tuple[str, ...]]:
+) -> tuple[BoolArray, Notes]:
     """Runs (r,) that count at a budget, and what is to be said of those that end before it."""
     short = kept & (runs.length < budget)
     if not short.any():

@@ -18,8 +18,7 @@ from scipy.stats import rankdata
 
 from automl_plugins._arguments import one_of
 from automl_plugins.formats import join_names
-from automl_plugins.statistics.ranks import FloatArray
-from automl_plugins.statistics.runs import UNITS, Unit, runs_of
+from automl_plugins.statistics.runs import UNITS, FloatArray, Unit, runs_of
 from automl_plugins.visualization._drawing import (
     MAX_POINTS,
     graph_objects,

@@ -22,7 +22,7 @@ from automl_plugins import recipes
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.meta import MemoryMismatch, MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposer
-from automl_plugins.replay.methods import proposing
+from automl_plugins.replay.simulation import proposing
 
 METHODS: dict[str, Callable[..., Proposer]] = {
     "tst": recipes.tst,
@@ -89,6 +89,7 @@ def of_replay(make: Callable[[], Proposer]) -> Points:
     points = []
     for _ in range(N):
         proposal = search.ask()
+        assert proposal is not None
         x, y = (float(proposal.config[name]) for name in ("x", "y"))
         search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss(x, y), 0.0, 1.0))
         points.append((x, y))

@@ -18,7 +18,7 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
 from automl_plugins.records.history import History
-from automl_plugins.records.outliers import tame
+from automl_plugins.records.scores import tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace

@@ -9,7 +9,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.frameworks import TrialStatus
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.records.search import RecordedTrial, Search
+from automl_plugins.records.search import RecordedTrial
 from automl_plugins.records.trial import Status
 
 
@@ -59,14 +59,14 @@ def test_wrong_columns_are_named(columns: dict[str, np.ndarray], told: str) -> N
         TaskRecord("glass", [{}, {}], **given)  # type: ignore[arg-type]
 
 
-def test_a_search_becomes_a_record() -> None:
+def test_trials_become_a_record() -> None:
     trials = [
         RecordedTrial({"x": 0.1}, TrialStatus.COMPLETE, 1.5, seconds=2.0),
         RecordedTrial({"x": 0.2}, TrialStatus.PRUNED, 1.0, curve={1.0: 2.0, 4.0: 1.0}),
         RecordedTrial({"x": 0.3}, TrialStatus.FAILED, np.nan),
         RecordedTrial({"x": 0.4}, TrialStatus.COMPLETE, 0.5, step=3.0),
     ]
-    record = TaskRecord.from_search(Search("wine", "tpe", 7, trials), framework="optuna")
+    record = TaskRecord.of("wine", trials, framework="optuna", seed=7)
     assert record.name == "wine" and record.seed == 7 and record.framework == "optuna"
     np.testing.assert_array_equal(record.losses, [1.5, 1.0, np.nan, 0.5])
     np.testing.assert_array_equal(record.budget, [np.nan, 4.0, np.nan, 3.0])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from automl_plugins.records.columns import Columns
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
+    Columns,
     Status,
     Trial,
     as_number,

@@ -24,7 +24,7 @@ from automl_plugins.recipes import ei_per_second, gbqr
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, proposing, replay
-from automl_plugins.replay.methods import ProposerSearch
+from automl_plugins.replay.simulation import ProposerSearch
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
@@ -84,7 +84,7 @@ def timed_of(problem: Problem) -> Proposer:
 
 
 def started(proposer: Scripted, seed: int = 3) -> ProposerSearch:
-    return proposing("m", lambda problem: proposer).start(Problem(a_space(), seed))
+    return ProposerSearch(lambda problem: proposer, Problem(a_space(), seed))
 
 
 def test_it_is_told_all_in_the_order_in_which_it_ended() -> None:
@@ -127,7 +127,7 @@ def test_a_model_that_fails_is_replaced_by_lot_and_warned_of_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     search, again = started(Scripted((1, 3))), started(Scripted((1, 3)))
-    with caplog.at_level(logging.WARNING, logger="automl_plugins.replay.methods"):
+    with caplog.at_level(logging.WARNING, logger="automl_plugins.replay.simulation"):
         asked = [search.ask() for _ in range(5)]
     assert [r.message for r in caplog.records] == [
         "no model. Random configurations are tried instead."

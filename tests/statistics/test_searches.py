@@ -14,7 +14,7 @@ from effort import count_calls
 
 from automl_plugins.records.search import Search, search_frame
 from automl_plugins.records.trial import Status, Trial
-from automl_plugins.statistics import Comparison, compare, reading
+from automl_plugins.statistics import Comparison, compare, runs
 
 NAN = math.nan
 
@@ -485,7 +485,7 @@ STUDIES = [Study(f"{s.table}/{s.method}", [t.loss for t in s.trials]) for s in S
 
 
 def test_studies_are_read_by_their_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "searches_of", searches_of)
+    monkeypatch.setattr(runs, "searches_of", searches_of)
     expected = compare(SEARCHES)
     assert_same(compare(STUDIES), expected)
     keys = [(s.table, s.method) for s in SEARCHES]
@@ -494,7 +494,7 @@ def test_studies_are_read_by_their_adapters(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_studies_get_the_labels_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "searches_of", searches_of)
+    monkeypatch.setattr(runs, "searches_of", searches_of)
     comparison = compare(STUDIES, label=lambda study: (study.name[:2], f"my {study.name[3:]}", 3))
     assert comparison.methods == ("my A", "my B")
     assert list(comparison.budgets[0].scores.index) == ["t0", "t1"]
