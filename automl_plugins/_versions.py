@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
+from types import ModuleType
 
 _PACKAGE = "automl_plugins"
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*>=\s*([\w.]+)(?:\s*;\s*extra\s*==\s*['\"](\w+)['\"])?")
@@ -67,3 +69,24 @@ def is_older(installed: str, bound: str) -> bool:
     longest = max(map(len, numbers))
     have, need = (n + [0] * (longest - len(n)) for n in numbers)
     return have < need or (have == need and _BEFORE_RELEASE.match(ours[2]) is not None)
+
+
+def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
+    """The module, or the name of the extra of this package that brings it.
+
+    Raises:
+        ModuleNotFoundError: If it is not installed. The errors of one that is installed but
+            broken are passed on as they are.
+        OutdatedError: If it is older than the extra asks for.
+    """
+    refuse_outdated(module, needed_by=needed_by)
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise ModuleNotFoundError(
+            f"{needed_by} needs {module} for this, which is not installed: "
+            f"pip install automl_plugins[{extra}]",
+            name=module,
+        ) from None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ._optional import require
+from automl_plugins._versions import require
 
 _LATEX = {
     "\\": r"\textbackslash{}",

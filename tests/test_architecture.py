@@ -107,7 +107,7 @@ def test_arrows_go_down() -> None:
 
 def test_the_rule_for_rooms() -> None:
     assert module_of("automl_plugins.meta.MetaStore") not in (None, "automl_plugins.meta.__init__")
-    assert room_of("automl_plugins.meta.store.schema") == "meta"
+    assert room_of("automl_plugins.meta.store.rows") == "meta"
     assert room_of("automl_plugins.streams") == GROUND
     assert set(layers()) >= {*BELOW, "adapters"}
     assert max(layers(), key=layers().__getitem__) in ("adapters", "__main__")

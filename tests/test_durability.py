@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import write_records
-from automl_plugins.meta.store import MetaStore, schema, writing
+from automl_plugins.meta.store import MetaStore, rows
 from automl_plugins.meta.store import connection as opening
 from automl_plugins.replay.runs import Journal
 
@@ -134,7 +134,7 @@ class Listening:
 
 def test_writers_of_an_artifact_take_turns_on_postgresql() -> None:
     connection = Listening()
-    assert writing.save_artifact(connection, "iris", "model", "1", b"x")  # type: ignore[arg-type]
+    assert rows.save_artifact(connection, "iris", "model", "1", b"x")  # type: ignore[arg-type]
     assert connection.said[0].endswith("FOR UPDATE")
     assert len(connection.said) == 3
 
@@ -145,7 +145,7 @@ def test_makers_of_the_tables_take_turns_on_postgresql(monkeypatch: pytest.Monke
 
     def version(asking: Listening) -> int:
         order.append(f"version after {len(asking.said)}")
-        return schema.VERSION
+        return opening.VERSION
 
     monkeypatch.setattr(opening, "_version", version)
     opening._bring_up_to_date(connection)  # type: ignore[arg-type]

@@ -12,8 +12,13 @@ import optuna
 import pytest
 
 from automl_plugins import _versions, frameworks
-from automl_plugins._optional import require
-from automl_plugins._versions import OutdatedError, is_older, lower_bounds, refuse_outdated
+from automl_plugins._versions import (
+    OutdatedError,
+    is_older,
+    lower_bounds,
+    refuse_outdated,
+    require,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 

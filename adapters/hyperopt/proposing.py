@@ -20,7 +20,7 @@ from hyperopt import Domain, Trials
 from automl_plugins import recipes
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.task_memory import TaskMemory, task_memory
+from automl_plugins.meta.memories import TaskMemory, task_memory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure

@@ -19,8 +19,7 @@ from optuna.study import Study
 
 from automl_plugins.addresses import check_exists
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import Memory, TaskMemory
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values

@@ -10,7 +10,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 
 from automl_plugins import recipes
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.pending import ask
 from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer

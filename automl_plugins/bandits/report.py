@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._optional import require
+from automl_plugins._versions import require
 from automl_plugins.formats import MARKDOWN, one_line
 from automl_plugins.records.trial import Status
 

@@ -7,10 +7,12 @@ dropped, and ``Coverage`` says how much of that there was.
 from __future__ import annotations
 
 import math
+import numbers
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Any, Final, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from ConfigSpace.hyperparameters import (
     FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
+    OrdinalHyperparameter,
 )
 
 from automl_plugins.spaces.ranges import Steps, scale_of
@@ -37,8 +40,6 @@ from automl_plugins.spaces.values import (
     to_vector,
 )
 from automl_plugins.spaces.vector_space import VectorSpace
-
-from .known_meanings import DataSize, in_unit, meaning, unit_of
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -386,3 +387,99 @@ def _sum_up(
     for covered in coverage:
         total.update(counts(covered))
     return dict(total.most_common())
+
+
+Unit = Literal["count", "fraction"]
+
+_COUNTED: Final = {
+    "max_features": "n_features",
+    "max_samples": "n_rows",
+    "min_samples_leaf": "n_rows",
+    "min_samples_split": "n_rows",
+}
+
+
+class DataSize(NamedTuple):
+    """Rows and columns of the data of a task; None where they are not known."""
+
+    n_rows: int | None = None
+    n_features: int | None = None
+
+
+def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
+    """What a numeric hyperparameter counts in, by the end of its name; None if neither or either.
+
+    "rf.max_features", "rf:max_features" and "rf__max_features" are "max_features".
+    """
+    if _last_part(hyperparameter.name) not in _COUNTED:
+        return None
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        known = hyperparameter.sequence
+        if not all(isinstance(value, numbers.Real) for value in known):
+            return None
+        whole = all(isinstance(value, numbers.Integral) for value in known)
+    elif isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
+        known = (hyperparameter.lower, hyperparameter.upper)
+        whole = isinstance(hyperparameter, IntegerHyperparameter)
+    else:
+        return None
+    if whole or min(known) >= 1.0:
+        return "count"
+    return "fraction" if max(known) <= 1.0 else None
+
+
+def meaning(name: str, value: Any, size: DataSize) -> float:
+    """The number that a text or None stands for; NaN where it stands for none.
+
+    ``max_features``: all for None, sqrt(p) for "sqrt" and "auto", log2(p) for "log2", at least
+    one, as a fraction. ``gamma``: 1 / p for "auto", and for "scale", as on standardised columns.
+    ``max_depth``: 20 for None, deep enough not to matter, not so deep as to stick out.
+    """
+    p = size.n_features
+    match _last_part(name), value:
+        case "max_features", None:
+            return 1.0
+        case "max_features", "auto" | "sqrt" if p:
+            return max(1.0, math.sqrt(p)) / p
+        case "max_features", "log2" if p:
+            return max(1.0, math.log2(p)) / p
+        case "gamma", "auto" | "scale" if p:
+            return 1.0 / p
+        case "max_depth", None:
+            return 20.0
+    return math.nan
+
+
+def in_unit(
+    name: str, values: Sequence[Any], known: FloatArray, unit: Unit, size: DataSize
+) -> tuple[FloatArray, BoolArray]:
+    """Recorded numbers of a hyperparameter in the unit of the search space.
+
+    As in scikit-learn a whole number is a count and a float up to 1 a fraction. A float above 1
+    is a count again: data frames turn a column of counts with gaps into floats. 1.0 is what the
+    other floats of the column are, and what the space has where there are none.
+
+    Args:
+        name: Its name.
+        values: What was recorded (n).
+        known: The same as numbers (n), NaN where there is none; of a text it is a fraction.
+        unit: The unit of the space.
+        size: Sizes of the data.
+
+    Returns:
+        The numbers (n), NaN where the sizes that it takes are not known, and a mask (n,) of those
+        that were recorded in the other unit.
+    """
+    is_whole = np.array([isinstance(value, numbers.Integral) for value in values], dtype=bool)
+    is_float = np.array([isinstance(value, numbers.Real) for value in values]) & ~is_whole
+    floats = known[is_float]
+    one_counts = (floats > 1.0).any() or (unit == "count" and not (floats < 1.0).any())
+    is_count = is_whole | (is_float & ((known > 1.0) | ((known == 1.0) & one_counts)))
+    other = ~np.isnan(known) & (is_count if unit == "fraction" else ~is_count)
+    total = getattr(size, _COUNTED[_last_part(name)]) or math.nan
+    converted = known / total if unit == "fraction" else known * total
+    return np.where(other, converted, known), other
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"\.|:|__", name)[-1]

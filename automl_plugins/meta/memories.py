@@ -1,27 +1,35 @@
-"""What counts as a memory: datasets, stores and where they are, records, names of bundled ones."""
+"""What counts as a memory, and how a search looks at it: aligned, the task itself left out."""
 
 from __future__ import annotations
 
+import copy
+import logging
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
+from automl_plugins import _arguments
 from automl_plugins.addresses import check_exists
-from automl_plugins.meta.alignment import nothing_left
-from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.alignment import MemoryMismatch, notes, nothing_left
+from automl_plugins.meta.dataset import FloatArray, MetaDataset
 from automl_plugins.meta.files import read_records
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import ABSENT, reader
+from automl_plugins.spaces.vector_space import VectorSpace
 
 if TYPE_CHECKING:
     from .store import MetaStore
+
+_logger = logging.getLogger(__name__)
 
 
 class Store(Protocol):
@@ -34,6 +42,9 @@ class Store(Protocol):
 
 #: A memory: aligned or not, in a database, its path or address, or the name of a bundled one.
 Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
+Known = MetaDataset | list[TaskRecord]
+
+# --- what it holds --------------------------------------------------------------------------
 
 
 def open_memory(
@@ -46,10 +57,7 @@ def open_memory(
         MemoryMismatch: If it has no runs, shares no hyperparameter with the space, or no run of
             it lies there.
     """
-    if isinstance(exclude, str):
-        raise TypeError(
-            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
-        )
+    _check_names(exclude)
     known = read_memory(memory)
     if isinstance(known, MetaDataset):
         dataset = known.without(*exclude).aligned(space)
@@ -61,7 +69,14 @@ def open_memory(
     return dataset
 
 
-def read_memory(memory: Memory | None) -> MetaDataset | list[TaskRecord]:
+def _check_names(exclude: Collection[str]) -> None:
+    if isinstance(exclude, str):
+        raise TypeError(
+            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
+        )
+
+
+def read_memory(memory: Memory | None) -> Known:
     """What a memory holds, in the space or spaces that it was recorded in.
 
     Raises:
@@ -99,25 +114,15 @@ def open_store(address: str | os.PathLike[str]) -> MetaStore:
     return MetaStore(address)
 
 
-def store_of(memory: object) -> MetaStore | None:
-    """The memory, if it is a store that keeps what was computed of its tasks."""
-    return cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
-
-
-def take_conditions(
-    space: ConfigurationSpace, known: MetaDataset | Sequence[TaskRecord]
-) -> ConfigurationSpace:
+def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpace:
     """A space without conditions, with those that a memory has for hyperparameters of it.
 
     Only conditions on the values of one parent are taken over.
     """
-    if isinstance(known, MetaDataset):
-        source = known.space
-    else:
-        try:
-            source = union_space(known)
-        except ValueError:  # recorded without a space
-            return space
+    try:
+        source = known.space if isinstance(known, MetaDataset) else union_space(known)
+    except ValueError:  # recorded without a space
+        return space
     for name in space:
         conditions = source.parent_conditions_of[name] if name in source else []
         if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):
@@ -133,13 +138,197 @@ def take_conditions(
     return space
 
 
-Learner = Literal[
-    "lightgbm", "random_forest", "extra_trees", "svm", "logistic_regression", "mlp", "knn"
-]
-Metric = Literal["error", "balanced_error", "auc_error"]
+# --- what a search sees of it -----------------------------------------------------------------
 
-LEARNERS: tuple[Learner, ...] = get_args(Learner)
-METRICS: tuple[Metric, ...] = get_args(Metric)
+
+@runtime_checkable
+class AlignedMemory(Protocol):
+    """What transfer needs of a memory."""
+
+    def on(self, space: VectorSpace) -> MetaDataset:
+        """The earlier tasks in the vectors of ``space``.
+
+        Raises:
+            MemoryMismatch: If the space can use none of their runs.
+        """
+        ...
+
+    @property
+    def store(self) -> MetaStore | None:
+        """Where what was computed of the tasks is kept; None keeps it in this process only."""
+        ...
+
+
+class TaskMemory:
+    """Earlier tasks for a search on one task.
+
+    Tasks of which nothing can be learnt are left out with a warning: those with fewer than two
+    complete runs, with losses that are all alike, or with the same runs as another one.
+
+    Args:
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks; or the
+            name of a bundled memory.
+        task: Name of the task that is searched: its own runs in the memory are left out, which is
+            logged.
+        exclude: Names of further tasks to leave out, such as variants of the same data.
+        growing: Whether the search space is discovered by the trials, so that one of which the
+            memory knows nothing may become one that fits.
+        logger: Takes the notes on what is left out or changed.
+
+    Raises:
+        TypeError: For what is no memory.
+        ValueError: For a name or path of none.
+        MemoryMismatch: For a memory without other tasks, or nothing to learn from.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        task: str | None = None,
+        exclude: Collection[str] = (),
+        growing: bool = False,
+        logger: logging.Logger = _logger,
+    ) -> None:
+        _check_names(exclude)
+        #: Keeps what was computed of the tasks, if the memory is a store.
+        self.store = cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
+        self.known = _informative(read_memory(memory), logger)
+        self.task = task
+        self.exclude = frozenset(exclude) | ({task} if task is not None else frozenset())
+        self.growing = growing
+        self._logger = logger
+        if task in self.names:
+            logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
+        if not set(self.names) - self.exclude:
+            raise MemoryMismatch(self._only_itself())
+        self._last: tuple[VectorSpace, MetaDataset | str] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all tasks of the memory."""
+        return _names(self.known)
+
+    def without(self, names: Collection[str]) -> Self:
+        """The same memory with further tasks left out, all of them if need be."""
+        other = copy.copy(self)
+        other.exclude, other._last = self.exclude | set(names), None
+        return other
+
+    def on(self, space: VectorSpace) -> MetaDataset:
+        """The earlier tasks in the vectors of ``space``, the same object for the same space.
+
+        Raises:
+            MemoryMismatch: If no task is left, none shares a hyperparameter with the space, or no
+                run lies in it.
+        """
+        last = self._last  # read once: threads share the memory
+        if last is None or last[0] is not space:
+            self._last = last = (space, self._align(space))
+        if isinstance(last[1], str):
+            raise MemoryMismatch(last[1], final=not self.growing)
+        return last[1]
+
+    def _align(self, space: VectorSpace) -> MetaDataset | str:
+        """The tasks, or why there are none."""
+        if not set(self.names) - self.exclude:
+            return self._only_itself()
+        try:
+            dataset = open_memory(self.known, space.space, exclude=self.exclude)
+        except ValueError as error:
+            return str(error)
+        for note in notes(dataset.coverage):
+            self._logger.info(note)
+        return dataset
+
+    def _only_itself(self) -> str:
+        return (
+            f"The memory has no task but {', '.join(self.names)}, the task itself: nothing to"
+            " learn from. Record other tasks, or use a sampler without a memory."
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # nothing in it ever changes but a cache
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}
+
+    def __repr__(self) -> str:
+        return f"TaskMemory({len(self.names)} tasks)"
+
+
+def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> AlignedMemory:
+    """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that."""
+    if isinstance(memory, AlignedMemory):
+        return memory
+    return TaskMemory(memory, task=task)
+
+
+def _names(known: Known) -> tuple[str, ...]:
+    tasks = known.tasks if isinstance(known, MetaDataset) else known
+    return tuple(dict.fromkeys(task.name for task in tasks))
+
+
+def _informative(known: Known, logger: logging.Logger) -> Known:
+    """The tasks that something can be learnt from; a warning says why others are left out."""
+    reasons, n = _uninformative(known), len(_names(known))
+    told = [f"{name}: {why}" for name, why in reasons.items()]
+    if len(reasons) == n:
+        raise MemoryMismatch(
+            "There are no sources to learn from."
+            f"{''.join(f' {text}.' for text in told[:5])} Pass finished searches of other tasks,"
+            " each with several trials that differ in their loss, or a memory of them."
+        )
+    if not reasons:
+        return known
+    more = f"; and {len(told) - 10} more" if len(told) > 10 else ""
+    logger.warning(f"{len(told)} of {n} sources left out. {'; '.join(told[:10])}{more}.")
+    if isinstance(known, MetaDataset):
+        return known.without(*reasons)
+    return [record for record in known if record.name not in reasons]
+
+
+def _uninformative(known: Known) -> dict[str, str]:
+    """Why nothing can be learnt from a task, by its name."""
+    losses: dict[str, list[FloatArray]] = {}
+    contents: dict[str, list[Any]] = {}
+    if isinstance(known, MetaDataset):
+        for task, rows in zip(known.tasks, known.rows, strict=True):
+            losses[task.name] = [known.complete_losses[rows]]
+            contents[task.name] = [known.vectors[rows].tobytes()]
+    else:
+        for record in known:
+            full = (record.status == Status.COMPLETE) & np.isnan(record.budget)
+            losses.setdefault(record.name, []).append(np.where(full, record.losses, np.nan))
+            contents.setdefault(record.name, []).append(repr(record.configurations))
+    found: dict[str, str] = {}
+    seen: dict[Any, str] = {}
+    for name, parts in losses.items():
+        values = np.concatenate(parts)
+        finite = values[np.isfinite(values)]
+        content = (values.tobytes(), tuple(contents[name]))
+        if len(finite) < 2:
+            found[name] = f"{len(finite)} complete trials in full"
+        elif finite.min() == finite.max():
+            found[name] = f"all its losses are {finite[0]:g}"
+        elif content in seen:
+            found[name] = f"the same runs as {seen[content]}"
+        seen.setdefault(content, name)
+    return found
+
+
+# --- those of the package ---------------------------------------------------------------------
+
+LEARNERS = (
+    "lightgbm",
+    "random_forest",
+    "extra_trees",
+    "svm",
+    "logistic_regression",
+    "mlp",
+    "knn",
+)
+METRICS = ("error", "balanced_error", "auc_error")
 
 
 @cache
@@ -164,10 +353,8 @@ def bundled(learner: str, *, metric: str = "balanced_error") -> MetaDataset:
     Raises:
         ValueError: For another learner or metric.
     """
-    if learner not in LEARNERS:
-        raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, got {learner!r}.")
-    if metric not in METRICS:
-        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
+    _arguments.one_of("learner", learner, LEARNERS)
+    _arguments.one_of("metric", metric, METRICS)
     with as_file(files("automl_plugins") / "data" / f"{learner}.json.xz") as path:
         records = read_records(path)
     memory = MetaDataset.from_records(r for r in records if r.tags["metric"] == metric)

@@ -10,9 +10,16 @@ from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.meta.files import (
+    check_name,
+    digest,
+    encode,
+    plain_meta_features,
+    plain_space,
+    plain_tags,
+)
 from automl_plugins.records.task_record import TaskRecord
 
-from .encoding import check_name, digest, encode, plain_meta_features, plain_space, plain_tags
 from .memories import open_store
 
 logger = logging.getLogger("automl_plugins.meta.recorder")

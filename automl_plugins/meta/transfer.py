@@ -1,31 +1,56 @@
-"""Two-stage transfer on a memory, in whatever search space it is asked for."""
+"""Surrogates with a memory, in whatever search space they are asked for."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.surrogates.blended import Blended
 from automl_plugins.surrogates.processes import Kernel
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
 
 if TYPE_CHECKING:
     from automl_plugins.meta.dataset import MetaDataset
-    from automl_plugins.meta.store import MetaStore
-    from automl_plugins.meta.task_memory import AlignedMemory
+    from automl_plugins.meta.memories import AlignedMemory
+    from automl_plugins.meta.meta_learner import MetaLearner
     from automl_plugins.spaces.vector_space import VectorSpace
 
-_logger = logging.getLogger("automl_plugins.meta.transfer")
+_logger = logging.getLogger(__name__)
 
-_ARTIFACT = "two_stage_sources"
+_KEPT = 5_000  # predictions that are remembered
+Learnt = TypeVar("Learnt")
 
 
-class TransferTemplate:
+class _Template(ABC, Generic[Learnt]):
+    """Makes surrogates with what was learnt from a memory, once for each space."""
+
+    def __init__(self, memory: AlignedMemory) -> None:
+        self.memory = memory
+        self._last: tuple[VectorSpace, Learnt] | None = None
+
+    @abstractmethod
+    def _learn(self, space: VectorSpace) -> Learnt: ...
+
+    def _learnt(self, space: VectorSpace) -> Learnt:
+        last = self._last  # read once: threads share the template
+        if last is None or last[0] is not space:
+            self._last = last = (space, self._learn(space))
+        return last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}
+
+
+class TransferTemplate(_Template[Sources]):
     """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
     Processes of earlier tasks are kept in this process, and in the store that the memory comes
@@ -42,18 +67,12 @@ class TransferTemplate:
     """
 
     def __init__(
-        self,
-        memory: AlignedMemory,
-        *,
-        paper: bool = False,
-        max_rows: int = 300,
-        **options: Any,
+        self, memory: AlignedMemory, *, paper: bool = False, max_rows: int = 300, **options: Any
     ) -> None:
+        super().__init__(memory)
         make = TwoStageTransfer.paper if paper else TwoStageTransfer
         self._surrogate = make(max_rows=max_rows, **options)
         self._surrogate.check_arguments()
-        self.memory = memory
-        self._last: tuple[VectorSpace, Sources] | None = None
 
     def for_space(self, space: VectorSpace) -> TwoStageTransfer:
         """An unfitted surrogate for features of ``space``.
@@ -61,12 +80,9 @@ class TransferTemplate:
         Raises:
             ValueError: If the space can use no run of the memory.
         """
-        last = self._last  # read once: threads share the template
-        if last is None or last[0] is not space:
-            sources = self._sources(self.memory.on(space))
-            self._last = last = (space, sources)
-        options = self._surrogate.get_params(deep=False)
-        return TwoStageTransfer(**(options | {"sources": last[1]}))
+        made = copy.copy(self._surrogate)
+        made.sources = self._learnt(space)
+        return made
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
         """The best complete run of each earlier task (n, d), n <= S, distinct.
@@ -85,39 +101,27 @@ class TransferTemplate:
         _, first = np.unique(space.keys(vectors), return_index=True)
         return vectors[np.sort(first)]
 
-    def _sources(self, dataset: MetaDataset) -> Sources:
+    def _learn(self, space: VectorSpace) -> Sources:
+        dataset, store = self.memory.on(space), self.memory.store
         kernel, max_rows = self._surrogate.kernel, self._surrogate.max_rows
-        store = self.memory.store
         if store is None:
             return Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
-        version = _version(dataset, kernel, max_rows)
-        first = dataset.tasks[0].name
-        kept = _kept(store, first, version)
-        if kept is not None:
-            return kept
-        sources = Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
-        _keep(store, first, sources, version)
-        return sources
+        from automl_plugins.meta.store import StoreError
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last": None}
+        place = dataset.tasks[0].name, "two_stage_sources"
+        version = _version(dataset, kernel, max_rows)
+        kept = store.load_artifact(*place, version=version)
+        if kept is not None:
+            return Sources.from_arrays(kept)
+        sources = Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
+        try:
+            store.save_artifact(*place, sources.arrays(), version=version)
+        except StoreError as error:  # it can be computed again
+            _logger.info(f"The first stage of TST could not be kept in {store}: {error}")
+        return sources
 
     def __repr__(self) -> str:
         return f"TwoStageTransfer({self.memory!r})"
-
-
-def _kept(store: MetaStore, task: str, version: str) -> Sources | None:
-    arrays: Mapping[str, Any] | None = store.load_artifact(task, _ARTIFACT, version=version)
-    return None if arrays is None else Sources.from_arrays(arrays)
-
-
-def _keep(store: MetaStore, task: str, sources: Sources, version: str) -> None:
-    from automl_plugins.meta.store import StoreError  # the memory imports surrogates
-
-    try:
-        store.save_artifact(task, _ARTIFACT, sources.arrays(), version=version)
-    except StoreError as error:  # it can be computed again
-        _logger.info(f"The first stage of TST could not be kept in {store}: {error}")
 
 
 def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
@@ -130,3 +134,96 @@ def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
     for column in (dataset.task, dataset.vectors, dataset.losses, dataset.status):
         digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()
+
+
+class LearnedLosses:
+    """What a fitted meta-learner predicts for one task; shared by copies.
+
+    A search asks for the same configurations again, most of all in a finite space, and 500 trees
+    take their time: predictions are remembered.
+
+    Args:
+        learner: The fitted meta-learner.
+        meta_features: Those of the task; None predicts the mean over the known tasks.
+    """
+
+    def __init__(self, learner: MetaLearner, meta_features: Mapping[str, float] | None) -> None:
+        self.learner = learner
+        self.meta_features = meta_features
+        self._known: dict[bytes, float] = {}
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Predicted losses (m,) of features ``X`` (m, f), in standard deviations of a task."""
+        keys = [row.tobytes() for row in np.ascontiguousarray(X)]
+        known = self._known  # threads share it: it is replaced, never emptied
+        new = [i for i, key in enumerate(keys) if key not in known]
+        predicted = np.array([known.get(key, np.nan) for key in keys])
+        if new:
+            predicted[new] = self.learner.predict_features(X[new], self.meta_features)
+        if len(known) + len(new) > _KEPT:
+            self._known = known = {}
+        known.update((keys[i], float(predicted[i])) for i in new)
+        return predicted
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_known": {}}
+
+
+class BlendedTemplate(_Template[LearnedLosses]):
+    """Makes ``Blended`` surrogates; the meta-learner is fitted once for each space.
+
+    Args:
+        memory: The earlier tasks.
+        surrogate: The voter that learns from the search itself, see ``Blended``.
+        meta_features: Those of the new task; None, or none that a task of the memory has, ranks
+            by the mean over the tasks, and meta-features are not looked at.
+        learner: Settings of the meta-learner; None takes its defaults.
+        **options: Further arguments of ``Blended``.
+
+    Raises:
+        ValueError: For illegal arguments.
+    """
+
+    def __init__(
+        self,
+        memory: AlignedMemory,
+        surrogate: Any = None,
+        *,
+        meta_features: Mapping[str, float] | None = None,
+        learner: MetaLearner | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(memory)
+        self.meta_features = dict(meta_features or {})
+        self.learner = learner
+        self._surrogate = Blended(None, surrogate, **options)
+        self._surrogate.check_arguments()
+
+    def for_space(self, space: VectorSpace) -> Blended:
+        """An unfitted surrogate for features of ``space``.
+
+        Raises:
+            ValueError: If the space can use no run of the memory.
+        """
+        made = copy.copy(self._surrogate)
+        made.earlier = self._learnt(space)
+        return made
+
+    def _learn(self, space: VectorSpace) -> LearnedLosses:
+        from automl_plugins.meta.meta_learner import MetaLearner
+
+        dataset = self.memory.on(space)
+        told = {name: v for name, v in self.meta_features.items() if np.isfinite(v)}
+        if not set(told) & set(dataset.meta_feature_names()):
+            told = {}
+            # Trees that see configurations only predict the mean over the tasks, in one pass.
+            tasks = tuple(replace(task, meta_features={}) for task in dataset.tasks)
+            dataset = replace(dataset, tasks=tasks)
+        learner = MetaLearner() if self.learner is None else self.learner.clone()
+        return LearnedLosses(learner.fit(dataset), told or None)
+
+    def __repr__(self) -> str:
+        return f"Blended({self.memory!r})"

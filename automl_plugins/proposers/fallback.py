@@ -7,7 +7,7 @@ import logging
 import numpy as np
 
 from automl_plugins.meta.alignment import MemoryMismatch
-from automl_plugins.meta.task_memory import AlignedMemory
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status

@@ -22,8 +22,7 @@ from automl_plugins.meta.factorization import (
     complementary,
     of_nearest,
 )
-from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.task_memory import AlignedMemory, task_memory
+from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import TaskFeatures, distances
 from automl_plugins.proposers.pending import taken
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure

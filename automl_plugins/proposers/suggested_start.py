@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import InitialDesign, diverse
-from automl_plugins.meta.task_memory import AlignedMemory
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.proposers.maximizer import repeats
 from automl_plugins.proposers.pending import taken
 from automl_plugins.proposers.proposal import Proposal, Proposer

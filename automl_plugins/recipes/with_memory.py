@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
-from automl_plugins.meta.blending import BlendedTemplate
 from automl_plugins.meta.factorization import MatrixFactorization
-from automl_plugins.meta.memories import Memory
-from automl_plugins.meta.task_memory import AlignedMemory, task_memory
+from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import describe_task
-from automl_plugins.meta.transfer import TransferTemplate
+from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.pipelines import PipelineProposer, Start
 from automl_plugins.proposers.suggested_start import SuggestedStart

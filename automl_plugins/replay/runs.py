@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._optional import require
+from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS
 from automl_plugins.replay.simulation import as_method

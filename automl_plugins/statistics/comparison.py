@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from automl_plugins._arguments import one_of
-from automl_plugins._optional import require
+from automl_plugins._versions import require
 from automl_plugins.formats import format_number, join_names
 from automl_plugins.statistics.results import BudgetComparison, Comparison
 from automl_plugins.statistics.runs import UNITS, Label, Unit, searches_frame

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._optional import require
+from automl_plugins._versions import require
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -20,7 +20,7 @@ from recorded_tables import MEMORIES, memory_of, oboe, read_features
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.replay import Method, Table, proposing, replay

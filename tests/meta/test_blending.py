@@ -11,8 +11,8 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
-from automl_plugins.meta.blending import BlendedTemplate, LearnedLosses
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.transfer import BlendedTemplate, LearnedLosses
 from automl_plugins.spaces.vector_space import VectorSpace
 
 RNG = np.random.default_rng(2)
@@ -121,7 +121,7 @@ def test_predictions_are_remembered_and_equal() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("automl_plugins.meta.blending._KEPT", 10)
+    monkeypatch.setattr("automl_plugins.meta.transfer._KEPT", 10)
     earlier = template().for_space(SPACE).earlier
     assert isinstance(earlier, LearnedLosses)
     expected = earlier.learner.predict_features(GRID, None)

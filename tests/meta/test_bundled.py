@@ -67,7 +67,7 @@ def test_they_are_small() -> None:
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(ValueError, match="learner must be one of lightgbm, random_forest"):
+    with pytest.raises(ValueError, match="learner must be one of 'lightgbm', 'random_forest'"):
         bundled("xgboost")
-    with pytest.raises(ValueError, match="metric must be one of error, balanced_error"):
+    with pytest.raises(ValueError, match="metric must be one of 'error', 'balanced_error'"):
         bundled("svm", metric="rmse")

@@ -222,10 +222,10 @@ def test_dataset_is_that_of_the_records(store: MetaStore) -> None:
 def test_many_searches_are_read_in_parts(
     store: MetaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from automl_plugins.meta.store import reading
+    from automl_plugins.meta.store import rows
 
-    monkeypatch.setattr(reading, "_ROWS", 7)
-    monkeypatch.setattr(reading, "_SEARCHES", 2)
+    monkeypatch.setattr(rows, "_MOST_ROWS", 7)
+    monkeypatch.setattr(rows, "_MOST_SEARCHES", 2)
     sizes = [1, 9, 2, 2, 2, 6, 1]
     for i, n in enumerate(sizes):
         for j in range(n):
@@ -319,18 +319,18 @@ def test_bad_input_changes_nothing(store: MetaStore, case: str) -> None:
 def test_a_transaction_happens_in_full_or_not_at_all(
     store: MetaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from automl_plugins.meta.store import writing
+    from automl_plugins.meta.store import rows
 
     store.add(record())
     before = contents(store)
-    insert = writing._insert
+    insert = rows._insert
 
     def cut(connection: Any, table: sa.Table) -> sa.Insert:
         if table.name == "meta_runs":
             raise KeyboardInterrupt
         return insert(connection, table)
 
-    monkeypatch.setattr(writing, "_insert", cut)
+    monkeypatch.setattr(rows, "_insert", cut)
     with pytest.raises(KeyboardInterrupt):
         store.add(record("wine", space=space(9)))
     monkeypatch.undo()

@@ -12,7 +12,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace, Float
 
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
-from automl_plugins.meta.task_memory import AlignedMemory, TaskMemory, task_memory
+from automl_plugins.meta.memories import AlignedMemory, TaskMemory, task_memory
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -40,7 +40,7 @@ def names(memory: AlignedMemory) -> tuple[str, ...]:
 def test_the_task_and_its_variants_are_left_out_which_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.task_memory"):
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
         memory = TaskMemory(ABC, task="b", exclude={"c", "never seen"})
     assert names(memory) == ("a",)
     assert memory.names == ("a", "b", "c")
@@ -48,7 +48,7 @@ def test_the_task_and_its_variants_are_left_out_which_is_logged(
         "Task 'b' is in the memory; its own runs there are left out."
     ]
     caplog.clear()
-    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.task_memory"):
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
         assert names(TaskMemory(ABC, task="new")) == ("a", "b", "c")
     assert not caplog.records
 

@@ -12,7 +12,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord, transfer
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.transfer import TransferTemplate
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import Sources, TwoStageTransfer

@@ -11,7 +11,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import ModelSettings
 from automl_plugins.proposers.pending import ask, foresee, taken

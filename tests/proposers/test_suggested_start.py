@@ -10,7 +10,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.meta import MetaDataset, TaskRecord, diverse
-from automl_plugins.meta.task_memory import TaskMemory
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.proposers.suggested_start import SuggestedStart
 from automl_plugins.records.history import History

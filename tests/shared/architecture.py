@@ -114,7 +114,7 @@ def room_of(module: str) -> str:
     parts = module.split(".")
     if len(parts) > 2:
         return parts[1]
-    return parts[1] if parts[1] in ("frameworks", "__main__", "_store_commands") else GROUND
+    return parts[1] if parts[1] in ("frameworks", "__main__") else GROUND
 
 
 def arrows() -> dict[str, set[str]]:

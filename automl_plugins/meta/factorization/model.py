@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._optional import require
+from automl_plugins._versions import require
 from automl_plugins.meta.factorization.likelihood import Kernel, Parameters, variance
 from automl_plugins.meta.factorization.posterior import ScalePrior, Scaling, ScalingName, scales
 from automl_plugins.meta.factorization.training import pipeline_means, principal_components

@@ -7,11 +7,11 @@ from automl_plugins._lazy import import_when_used
 if TYPE_CHECKING:
     from .connection import StoreError
     from .metastore import MetaStore
-    from .reading import SearchInfo
+    from .rows import SearchInfo
 
 import_when_used(
     __name__,
-    {"connection": ["StoreError"], "metastore": ["MetaStore"], "reading": ["SearchInfo"]},
+    {"connection": ["StoreError"], "metastore": ["MetaStore"], "rows": ["SearchInfo"]},
 )
 
 __all__ = ["MetaStore", "SearchInfo", "StoreError"]

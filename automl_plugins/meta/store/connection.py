@@ -1,4 +1,4 @@
-"""The database of a store: recognised, made, brought up to date, and used by two verbs.
+"""The database of a store: its tables; recognised, made, brought up to date, and used.
 
 ``Database.read`` and ``Database.write`` run a function in one transaction.
 """
@@ -17,17 +17,29 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+)
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from automl_plugins.addresses import as_database, is_sqlite
 
-from . import schema
-
 T = TypeVar("T")
 
+VERSION = 1
 _ATTEMPTS = 6
 _LOCK = 0x6D657461  # of PostgreSQL's advisory locks, while tables are made
 _DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadlocks
@@ -43,6 +55,90 @@ class StoreError(RuntimeError):
         except StoreError as error:
             print(error)
     """
+
+
+# --- its tables -----------------------------------------------------------------------------
+
+# A run belongs to a search, a search to a task. Deleting one deletes all that belongs to it.
+metadata = MetaData()
+
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _id() -> Column[int]:
+    return Column("id", _Id, primary_key=True)
+
+
+def _parent(name: str, table: str) -> Column[int]:
+    return Column(name, _Id, ForeignKey(f"{table}.id", ondelete="CASCADE"), nullable=False)
+
+
+def _text(name: str, *, unique: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=False, unique=unique)
+
+
+schema = Table("meta_schema", metadata, Column("version", Integer, nullable=False))
+
+tasks = Table(
+    "meta_tasks",
+    metadata,
+    _id(),
+    _text("name", unique=True),
+    _text("meta_features"),  # JSON: name -> number or null
+    _text("tags"),  # JSON: name -> text
+    sqlite_autoincrement=True,
+)
+
+spaces = Table(
+    "meta_spaces",
+    metadata,
+    _id(),
+    _text("digest", unique=True),
+    _text("space"),  # JSON: ConfigSpace's serialised form
+    sqlite_autoincrement=True,
+)
+
+searches = Table(
+    "meta_searches",
+    metadata,
+    _id(),
+    _parent("task_id", "meta_tasks"),
+    _text("name"),
+    Column("space_id", _Id, ForeignKey("meta_spaces.id"), index=True),
+    _text("framework"),
+    Column("seed", Text),  # an integer of any size
+    UniqueConstraint("task_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+runs = Table(
+    "meta_runs",
+    metadata,
+    _id(),
+    _parent("search_id", "meta_searches"),
+    _text("key"),
+    _text("configuration"),  # JSON: name -> value
+    Column("loss", Double),
+    Column("seconds", Double),
+    Column("status", SmallInteger, nullable=False),  # records.trial.Status
+    Column("budget", Double),
+    Column("time", Double),  # Unix time of the end
+    UniqueConstraint("search_id", "key"),
+)
+
+artifacts = Table(
+    "meta_artifacts",
+    metadata,
+    _id(),
+    _parent("task_id", "meta_tasks"),
+    _text("name"),
+    _text("version"),
+    Column("content", LargeBinary, nullable=False),  # npz of plain arrays
+    UniqueConstraint("task_id", "name"),
+)
+
+
+# --- the connections to it --------------------------------------------------------------------
 
 
 def parse_url(url: str | os.PathLike[str]) -> URL:
@@ -100,6 +196,12 @@ class Database:
     def is_sqlite(self) -> bool:
         """Whether it is a file of this machine."""
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def file(self) -> str:
+        """Path of an SQLite database."""
+        assert self.url.database is not None
+        return self.url.database
 
     def __str__(self) -> str:
         return self.url.render_as_string(hide_password=True)
@@ -194,13 +296,10 @@ class Database:
 
 def _passes(error: DBAPIError | PoolTimeoutError) -> bool:
     """Whether trying again helps: a lost connection, a deadlock, a row that was just deleted."""
-    if not isinstance(error, DBAPIError):
-        return False
-    state = getattr(error.orig, "sqlstate", None)
-    return (
+    return isinstance(error, DBAPIError) and (
         error.connection_invalidated
         or isinstance(error, sa.exc.IntegrityError)
-        or state in _DEADLOCK
+        or getattr(error.orig, "sqlstate", None) in _DEADLOCK
     )
 
 
@@ -248,16 +347,15 @@ def open_store(database: Database) -> None:
             none of them is changed.
     """
     if database.is_sqlite:
-        assert database.url.database is not None
-        recognise_file(Path(database.url.database))
-    if database.read(_version) == schema.VERSION:
+        _recognise_file(Path(database.file))
+    if database.read(_version) == VERSION:
         return
     if database.is_sqlite:
         _let_readers_read(database)
     database.write(_bring_up_to_date)
 
 
-def recognise_file(path: Path) -> None:
+def _recognise_file(path: Path) -> None:
     """Look at an SQLite file; StoreError unless it is a store, empty or new."""
     if not path.parent.is_dir():
         raise StoreError(f"{path} cannot be made: there is no folder {path.parent}.")
@@ -271,12 +369,11 @@ def recognise_file(path: Path) -> None:
             " file, or restore a copy or an export of it."
         )
     try:
-        with contextlib.closing(
-            sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=60)
-        ) as connection:
+        plain = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=60)
+        with contextlib.closing(plain) as connection:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = {name for (name,) in rows}
-            if schema.schema.name in names:
+            if schema.name in names:
                 told = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if told != "ok":
                     raise sqlite3.DatabaseError(" ".join(told.split()))
@@ -288,7 +385,7 @@ def recognise_file(path: Path) -> None:
             " it, or save what is left with the command sqlite3 FILE .recover."
         ) from error
     foreign = sorted(name for name in names if not name.startswith("sqlite_"))
-    if foreign and schema.schema.name not in names:
+    if foreign and schema.name not in names:
         if {"studies", "trials"} <= names:
             raise StoreError(
                 f"{path} holds studies of Optuna, it is no store; it was left as it is. Did you"
@@ -304,20 +401,20 @@ def recognise_file(path: Path) -> None:
 def _version(connection: Connection) -> int | None:
     """Version of the store, None where there is none yet; StoreError if it is unknown."""
     inspector = sa.inspect(connection)
-    if not inspector.has_table(schema.schema.name):
-        taken = [table for table in schema.metadata.tables if inspector.has_table(table)]
+    if not inspector.has_table(schema.name):
+        taken = [table for table in metadata.tables if inspector.has_table(table)]
         if taken:
             raise StoreError(
                 f"The database has a table {taken[0]}, but not of a store: use another database"
                 " or schema."
             )
         return None
-    version = connection.execute(sa.select(schema.schema.c.version)).scalar()
-    if not isinstance(version, int) or (version < schema.VERSION and version not in MIGRATIONS):
+    version = connection.execute(sa.select(schema.c.version)).scalar()
+    if not isinstance(version, int) or (version < VERSION and version not in MIGRATIONS):
         raise StoreError(f"The store has the unknown version {version}.")
-    if version > schema.VERSION:
+    if version > VERSION:
         raise StoreError(
-            f"The store has version {version}, this automl_plugins knows {schema.VERSION}; it was"
+            f"The store has version {version}, this automl_plugins knows {VERSION}; it was"
             " left as it is. A newer automl_plugins opens it."
         )
     return version
@@ -328,21 +425,19 @@ def _bring_up_to_date(connection: Connection) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     version = _version(connection)  # others may have been quicker
     if version is None:
-        schema.metadata.create_all(connection)
-        connection.execute(schema.schema.insert().values(version=schema.VERSION))
+        metadata.create_all(connection)
+        connection.execute(schema.insert().values(version=VERSION))
         return
-    for old in range(version, schema.VERSION):
+    for old in range(version, VERSION):
         MIGRATIONS[old](connection)
-        connection.execute(schema.schema.update().values(version=old + 1))
+        connection.execute(schema.update().values(version=old + 1))
 
 
 def _let_readers_read(database: Database) -> None:
     """Write-ahead logging: readers and the writer do not wait for each other; kept in the file."""
-    assert database.url.database is not None
     end = time.monotonic() + database.timeout
-    with contextlib.closing(
-        sqlite3.connect(database.url.database, timeout=database.timeout)
-    ) as connection:
+    plain = sqlite3.connect(database.file, timeout=database.timeout)
+    with contextlib.closing(plain) as connection:
         while True:
             try:
                 connection.execute("PRAGMA journal_mode=WAL")

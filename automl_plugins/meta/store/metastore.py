@@ -16,20 +16,30 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._optional import require
+from automl_plugins._versions import require
+from automl_plugins.meta.alignment import AlignOptions
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.files import StoredSearch, check_name, read_searches, write_searches
+from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
-from ..alignment import AlignOptions
-from ..dataset import MetaDataset
-from ..encoding import check_name
-from ..files import StoredSearch, read_searches, write_searches
-from ..tasks import MetaTask
-
 require("sqlalchemy", needed_by="MetaStore", extra="store")
 
-from . import reading, writing  # noqa: E402
+from . import rows  # noqa: E402
 from .connection import Database, open_store, parse_url  # noqa: E402
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A million new objects without garbage: looking for some takes a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class MetaStore:
@@ -93,8 +103,8 @@ class MetaStore:
             TypeError: For a meta-feature that is no number, or a tag that is no text.
             ValueError: For an infinite meta-feature, or a name that is empty or too long.
         """
-        description = writing.Description.of(task, meta_features or {}, tags or {})
-        self._database.write(lambda connection: writing.describe(connection, description))
+        description = rows.plain_task(task, meta_features or {}, tags or {})
+        self._database.write(partial(rows.describe, task=description))
 
     def record(
         self,
@@ -142,18 +152,17 @@ class MetaStore:
         for name, value in measured.items():
             if value is not None and not isinstance(value, int | float | np.number):
                 raise TypeError(f"{name} must be a number or None, got {value!r}.")
-
-        def column(value: float | None) -> npt.NDArray[np.float64]:
-            return np.array([math.nan if value is None else value], dtype=np.float64)
-
+        if time is None:
+            measured["time"] = clock.time()
+        columns = {n: np.array([v], dtype=np.float64) for n, v in measured.items()}  # None: NaN
         record = TaskRecord(
             task,
             [configuration],
-            column(loss),
-            seconds=column(seconds),
+            columns["loss"],
+            seconds=columns["seconds"],
             status=np.array([] if status is None else [status], dtype=np.int64),
-            budget=column(budget),
-            times=column(clock.time() if time is None else time),
+            budget=columns["budget"],
+            times=columns["time"],
             space=space,
             framework=framework,
             seed=seed,
@@ -184,8 +193,8 @@ class MetaStore:
             TypeError: For a value that cannot be stored; then none of the runs is.
             ValueError: The same.
         """
-        rows = writing.Rows.of(record, search=search, keys=keys)
-        return self._database.write(lambda connection: writing.add_runs(connection, rows))
+        added = rows.Rows.of(record, search=search, keys=keys)
+        return self._database.write(partial(rows.add_runs, rows=added))
 
     def delete_task(self, task: str) -> int:
         """Delete a task with all that belongs to it; returns how many runs.
@@ -196,7 +205,7 @@ class MetaStore:
         Raises:
             ValueError: If there is no such task.
         """
-        count = self._database.write(lambda connection: writing.delete_task(connection, task))
+        count = self._database.write(partial(rows.delete_task, name=task))
         if count is None:
             raise ValueError(f"{self} has no task {task!r}.")
         self._database.checkpoint()
@@ -210,7 +219,7 @@ class MetaStore:
         Raises:
             ValueError: If there is no such search.
         """
-        count = self._database.write(lambda c: writing.delete_search(c, search, task))
+        count = self._database.write(partial(rows.delete_search, name=search, task=task))
         if count is None:
             where = "" if task is None else f" in the task {task!r}"
             raise ValueError(f"{self} has no search {search!r}{where}; see searches().")
@@ -227,21 +236,18 @@ class MetaStore:
             ValueError: For a file of something else, or one that is damaged.
         """
         found = [
-            (
-                writing.Description.of(s.record.name, s.record.meta_features, s.record.tags),
-                # A task of which no run is known has no search either.
-                writing.Rows.of(s.record, search=s.search or None, keys=s.keys or None)
-                if len(s.record) or s.search
-                else None,
-            )
+            # A task of which no run is known has no search either.
+            rows.Rows.of(s.record, search=s.search or None, keys=s.keys or None)
+            if len(s.record) or s.search
+            else rows.plain_task(s.record.name, s.record.meta_features, s.record.tags)
             for s in read_searches(path)
         ]
         count = 0
-        for task, rows in found:
-            if rows is None:
-                self._database.write(partial(writing.describe, task=task))
+        for added in found:
+            if isinstance(added, rows.Rows):
+                count += self._database.write(partial(rows.add_runs, rows=added))
             else:
-                count += self._database.write(partial(writing.add_runs, rows=rows))
+                self._database.write(partial(rows.describe, task=added))
         return count
 
     def save_artifact(
@@ -260,23 +266,22 @@ class MetaStore:
             ValueError: If there is no such task.
         """
         check_name(name, "The name of an artifact")
-        content = writing.pack(arrays)
-        if not self._database.write(
-            lambda c: writing.save_artifact(c, task, name, version, content)
-        ):
+        content = rows.pack(arrays)
+        if not self._database.write(lambda c: rows.save_artifact(c, task, name, version, content)):
             raise ValueError(f"{self} has no task {task!r}.")
 
     # --- reading ------------------------------------------------------------------------------
 
     def tasks(self, *, tags: Mapping[str, str] | None = None) -> list[MetaTask]:
         """The tasks that have all these tags, in the order in which they were stored."""
-        keep = _filter(None, (), tags)
-        return [t for t in self._database.read(reading.read_tasks).values() if keep(t)]
+        keep = self._filter(None, (), tags)
+        return [task for task in self._database.read(rows.read_tasks).values() if keep(task)]
 
-    def searches(self) -> list[reading.SearchInfo]:
+    def searches(self) -> list[rows.SearchInfo]:
         """What is stored of each search, task by task."""
-        return self._database.read(reading.read_infos)
+        return self._database.read(rows.read_infos)
 
+    @_collector_paused()
     def records(
         self,
         tasks: Collection[str] | None = None,
@@ -301,12 +306,12 @@ class MetaStore:
             ValueError: For a task that is not there.
         """
         keep = self._filter(tasks, exclude, tags)
-        with _collector_paused():
-            found = self._database.read(
-                lambda c: reading.read_searches(c, keep, framework=framework, search=search)
-            )
+        found = self._database.read(
+            partial(rows.read_searches, keep=keep, framework=framework, search=search)
+        )
         return [stored.record for stored in found if len(stored.record)]
 
+    @_collector_paused()
     def dataset(
         self,
         space: ConfigurationSpace | None = None,
@@ -322,9 +327,8 @@ class MetaStore:
         Arguments are those of ``records`` and of ``MetaDataset.from_records``, and so are the
         errors.
         """
-        with _collector_paused():
-            records = self.records(tasks, exclude=exclude, tags=tags, framework=framework)
-            return MetaDataset.from_records(records, space, **options)
+        records = self.records(tasks, exclude=exclude, tags=tags, framework=framework)
+        return MetaDataset.from_records(records, space, **options)
 
     def export(self, path: str | os.PathLike[str], tasks: Collection[str] | None = None) -> None:
         """Write all runs, or those of some tasks, to one file (see ``files.write_records``).
@@ -333,17 +337,20 @@ class MetaStore:
             ValueError: For a task that is not there, or a suffix other than .json.xz and .json.
         """
         keep = self._filter(tasks, (), None)
-        found = self._database.read(lambda c: reading.read_searches(c, keep, with_keys=True))
+        found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
         searched = {stored.record.name for stored in found}
-        bare = [task for task in self.tasks() if keep(task) and task.name not in searched]
-        write_searches(path, [StoredSearch(_describe_bare(task)) for task in bare] + found)
+        bare = [
+            TaskRecord(t.name, [], np.empty(0), meta_features=t.meta_features, tags=t.tags)
+            for t in self.tasks()
+            if keep(t) and t.name not in searched
+        ]
+        write_searches(path, [*map(StoredSearch, bare), *found])
 
     def load_artifact(
         self, task: str, name: str, *, version: str
     ) -> dict[str, npt.NDArray[Any]] | None:
         """What ``save_artifact`` kept; None if there is nothing of this version."""
-        content = self._database.read(lambda c: reading.load_artifact(c, task, name, version))
-        return None if content is None else reading.unpack(content)
+        return self._database.read(lambda c: rows.load_artifact(c, task, name, version))
 
     # --- itself -------------------------------------------------------------------------------
 
@@ -375,7 +382,9 @@ class MetaStore:
         exclude: Collection[str],
         tags: Mapping[str, str] | None,
     ) -> Callable[[MetaTask], bool]:
-        keep = _filter(tasks, exclude, tags)
+        for name, given in (("tasks", tasks), ("exclude", exclude)):
+            if isinstance(given, str):
+                raise TypeError(f"{name} must be a list of names, got the text {given!r}.")
         if tasks is not None:
             known = {task.name for task in self.tasks()}
             if absent := sorted(set(tasks) - known):
@@ -383,40 +392,13 @@ class MetaStore:
                     f"{self} has no task {', '.join(map(repr, absent))}; it has {len(known)}:"
                     f" {', '.join(sorted(known)[:10])}{', ...' if len(known) > 10 else ''}."
                 )
+        wanted = None if tasks is None else set(tasks)
+
+        def keep(task: MetaTask) -> bool:
+            return (
+                (wanted is None or task.name in wanted)
+                and task.name not in exclude
+                and (tags or {}).items() <= task.tags.items()
+            )
+
         return keep
-
-
-def _filter(
-    tasks: Collection[str] | None, exclude: Collection[str], tags: Mapping[str, str] | None
-) -> Callable[[MetaTask], bool]:
-    for name, given in (("tasks", tasks), ("exclude", exclude)):
-        if isinstance(given, str):
-            raise TypeError(f"{name} must be a list of names, got the text {given!r}.")
-    wanted = None if tasks is None else set(tasks)
-    unwanted = set(exclude)
-    asked = dict(tags or {})
-
-    def keep(task: MetaTask) -> bool:
-        return (
-            (wanted is None or task.name in wanted)
-            and task.name not in unwanted
-            and all(task.tags.get(name) == value for name, value in asked.items())
-        )
-
-    return keep
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """A million new objects without garbage: looking for some takes a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _describe_bare(task: MetaTask) -> TaskRecord:
-    return TaskRecord(task.name, [], np.empty(0), meta_features=task.meta_features, tags=task.tags)

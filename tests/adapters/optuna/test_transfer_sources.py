@@ -32,7 +32,7 @@ from optuna.storages.journal import JournalFileBackend
 from transfer_objectives import earlier, studied
 
 from automl_plugins.meta import MetaStore
-from automl_plugins.meta.task_memory import AlignedMemory, TaskMemory
+from automl_plugins.meta.memories import AlignedMemory, TaskMemory
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule

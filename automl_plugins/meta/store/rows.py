@@ -1,0 +1,402 @@
+"""Rows of tasks, searches and runs: written where they are missing, and read in bulk.
+
+Every transaction touches a task, then a space, then a search, then runs: no two can wait for
+each other in a circle.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Connection, Row
+
+from automl_plugins.meta.files import (
+    StoredSearch,
+    check_name,
+    check_text,
+    digest,
+    encode,
+    meta_features_of,
+    plain_column,
+    plain_configurations,
+    plain_meta_features,
+    plain_space,
+    plain_tags,
+    space_of,
+)
+from automl_plugins.meta.tasks import MetaTask
+from automl_plugins.records.task_record import TaskRecord
+
+from .connection import StoreError, artifacts, runs, searches, spaces, tasks
+
+_MOST_ROWS = 10_000  # read at once, unless one search has more
+_MOST_SEARCHES = 500  # asked for at once
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def plain_task(
+    name: str, meta_features: Mapping[str, Any], tags: Mapping[str, str]
+) -> dict[str, Any]:
+    """A task as it is stored; see ``files`` for the errors."""
+    return {
+        "name": check_name(name, "The name of a task"),
+        "meta_features": plain_meta_features(meta_features, task=name),
+        "tags": plain_tags(tags, task=name),
+    }
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Runs of one search as they are stored: all that can be wrong was refused before."""
+
+    task: dict[str, Any]
+    space: str | None
+    search: dict[str, str | None]  # name, framework, seed
+    runs: list[dict[str, Any]]
+
+    @classmethod
+    def of(
+        cls, record: TaskRecord, *, search: str | None, keys: Sequence[str | int] | None
+    ) -> Rows:
+        """Encoded runs; the arguments and errors of ``MetaStore.add``."""
+        space = None if record.space is None else encode(plain_space(record.space))
+        seed = None if record.seed is None else str(int(record.seed))
+        framework = check_text(record.framework, "framework")
+        if search is None:
+            search = "unnamed-" + digest(space, framework, seed)
+        texts = [encode(configuration) for configuration in plain_configurations(record)]
+        losses, seconds, budget, times = (
+            plain_column(getattr(record, name), name=name, task=record.name)
+            for name in ("losses", "seconds", "budget", "times")
+        )
+        rows = list(
+            zip(texts, losses, seconds, record.status.tolist(), budget, times, strict=True)
+        )
+        if keys is None:
+            names = _content_keys(rows)
+        else:
+            names = [check_name(str(key), "The key of a run") for key in keys]
+            if len(names) != len(record) or len(set(names)) != len(names):
+                raise ValueError(
+                    f"Task {record.name!r}: {len(record)} runs need as many keys, each its own;"
+                    f" got {len(names)}, {len(set(names))} of them different."
+                )
+        fields = ("key", "configuration", "loss", "seconds", "status", "budget", "time")
+        return cls(
+            task=plain_task(record.name, record.meta_features, record.tags),
+            space=space,
+            search={
+                "name": check_name(search, "The name of a search"),
+                "framework": framework,
+                "seed": seed,
+            },
+            runs=[
+                dict(zip(fields, (key, *row), strict=True))
+                for key, row in zip(names, rows, strict=True)
+            ],
+        )
+
+
+def _content_keys(rows: Sequence[Sequence[object]]) -> list[str]:
+    """Keys (n) that are equal where configurations and all that was measured are.
+
+    Repeated runs are numbered, so each has a key of its own.
+    """
+    seen: Counter[str] = Counter()
+    keys = []
+    for row in rows:
+        key = digest(*row, size=9)
+        seen[key] += 1
+        keys.append(key if seen[key] == 1 else f"{key}.{seen[key]}")
+    return keys
+
+
+def describe(connection: Connection, task: Mapping[str, Any]) -> int:
+    """Make a task or add to what is known of it, the new winning; returns its id."""
+    name = {"name": task["name"]}
+    row = _ensure(connection, tasks, name, {"meta_features": "{}", "tags": "{}"})
+    if not task["meta_features"] and not task["tags"]:
+        return int(row.id)
+    known = connection.execute(
+        sa.select(tasks).where(tasks.c.id == row.id).with_for_update()
+    ).one_or_none()
+    if known is None:  # deleted since: begin again
+        return describe(connection, task)
+    old = {column: getattr(known, column) for column in ("meta_features", "tags")}
+    new = {column: encode(json.loads(text) | task[column]) for column, text in old.items()}
+    if new != old:
+        connection.execute(tasks.update().where(tasks.c.id == row.id).values(new))
+    return int(row.id)
+
+
+def add_runs(connection: Connection, rows: Rows) -> int:
+    """Store the runs whose keys are new; returns how many."""
+    unique = {"task_id": describe(connection, rows.task), "name": rows.search["name"]}
+    told: dict[str, Any] = {name: v for name in ("framework", "seed") if (v := rows.search[name])}
+    if rows.space is not None:
+        row = _ensure(connection, spaces, {"digest": digest(rows.space)}, {"space": rows.space})
+        told["space_id"] = row.id
+    made = _ensure(connection, searches, unique, {"framework": ""} | told)
+    if any(getattr(made, name) != value for name, value in told.items()):
+        connection.execute(searches.update().where(searches.c.id == made.id).values(told))
+    if not rows.runs:
+        return 0
+    new = [run | {"search_id": made.id} for run in rows.runs]
+    return len(connection.execute(_insert(connection, runs).returning(runs.c.id), new).all())
+
+
+def delete_task(connection: Connection, name: str) -> int | None:
+    """Delete a task with all that belongs to it; returns its runs, None if there is none."""
+    task = connection.execute(sa.select(tasks.c.id).where(tasks.c.name == name)).scalar()
+    if task is None:
+        return None
+    of_task = sa.select(searches.c.id).where(searches.c.task_id == task)
+    count = _count_runs(connection, of_task)
+    connection.execute(tasks.delete().where(tasks.c.id == task))
+    _delete_unused_spaces(connection)
+    return count
+
+
+def delete_search(connection: Connection, name: str, task: str | None) -> int | None:
+    """Delete the runs of a search, in one task or all; returns how many, None if there is none.
+
+    What was computed from the runs of its tasks goes with them.
+    """
+    query = sa.select(searches.c.id, searches.c.task_id).where(searches.c.name == name)
+    if task is not None:
+        query = query.join(tasks, tasks.c.id == searches.c.task_id).where(tasks.c.name == task)
+    found = connection.execute(query.order_by(searches.c.task_id)).all()
+    if not found:
+        return None
+    ids = [row.id for row in found]
+    count = _count_runs(connection, ids)
+    connection.execute(
+        artifacts.delete().where(artifacts.c.task_id.in_({row.task_id for row in found}))
+    )
+    connection.execute(searches.delete().where(searches.c.id.in_(ids)))
+    _delete_unused_spaces(connection)
+    return count
+
+
+def _count_runs(connection: Connection, ids: Any) -> int:
+    query = sa.select(sa.func.count()).select_from(runs).where(runs.c.search_id.in_(ids))
+    return int(connection.execute(query).scalar_one())
+
+
+def _delete_unused_spaces(connection: Connection) -> None:
+    used = sa.select(searches.c.id).where(searches.c.space_id == spaces.c.id).exists()
+    connection.execute(spaces.delete().where(~used))
+
+
+def _ensure(
+    connection: Connection, table: sa.Table, unique: dict[str, Any], others: dict[str, Any]
+) -> Row[Any]:
+    """The row with these unique values, made if there is none; others may make it meanwhile."""
+    query = sa.select(table).where(*(table.c[name] == value for name, value in unique.items()))
+    while (row := connection.execute(query).one_or_none()) is None:
+        connection.execute(_insert(connection, table), unique | others)
+    return row
+
+
+def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
+    """INSERT that leaves rows alone whose unique values are there."""
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    insert: sa.Insert = dialect.insert(table).on_conflict_do_nothing()
+    return insert
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchInfo:
+    """What is stored of a search: task, name, framework ("" if unknown), seed, number of runs.
+
+    Example::
+
+        with MetaStore("runs.db") as store:
+            print([search.task for search in store.searches()])
+    """
+
+    task: str
+    search: str
+    framework: str
+    seed: int | None
+    n_runs: int
+
+
+def read_tasks(connection: Connection) -> dict[int, MetaTask]:
+    """All tasks by id, in the order in which they were stored."""
+    found = connection.execute(sa.select(tasks).order_by(tasks.c.id))
+    return {
+        row.id: MetaTask(row.name, meta_features_of(_parse(row.meta_features)), _parse(row.tags))
+        for row in found
+    }
+
+
+def read_infos(connection: Connection) -> list[SearchInfo]:
+    """All searches, task by task."""
+    names = {index: task.name for index, task in read_tasks(connection).items()}
+    counts = _counts(connection)
+    found = connection.execute(sa.select(searches).order_by(searches.c.task_id, searches.c.id))
+    return [
+        SearchInfo(names[r.task_id], r.name, r.framework, _seed(r), counts.get(r.id, 0))
+        for r in found
+    ]
+
+
+def read_searches(
+    connection: Connection,
+    keep: Callable[[MetaTask], bool],
+    *,
+    framework: str | None = None,
+    search: str | None = None,
+    with_keys: bool = False,
+) -> list[StoredSearch]:
+    """The searches of the tasks that are kept, task by task; their runs in order of storage."""
+    kept = {index: task for index, task in read_tasks(connection).items() if keep(task)}
+    query = sa.select(searches).order_by(searches.c.task_id, searches.c.id)
+    if framework is not None:
+        query = query.where(searches.c.framework == framework)
+    if search is not None:
+        query = query.where(searches.c.name == search)
+    wanted = [row for row in connection.execute(query) if row.task_id in kept]
+    known = _read_spaces(connection, {row.space_id for row in wanted} - {None})
+    counts = _counts(connection, [row.id for row in wanted])
+    n_rows = [max(counts.get(row.id, 0), _MOST_ROWS // _MOST_SEARCHES) for row in wanted]
+    part_of = dict(zip(wanted, np.cumsum(n_rows) // _MOST_ROWS, strict=True))
+    found = []
+    for _, group in groupby(wanted, part_of.__getitem__):
+        part = list(group)
+        ids, configurations, columns, keys = _read_runs(
+            connection, [row.id for row in part], with_keys=with_keys
+        )
+        for row in part:
+            task = kept[row.task_id]
+            first, last = np.searchsorted(ids, [row.id, row.id + 1])
+            record = TaskRecord(
+                task.name,
+                configurations[first:last],
+                **{name: column[first:last] for name, column in columns.items()},
+                space=known.get(row.space_id),
+                meta_features=task.meta_features,
+                tags=task.tags,
+                framework=row.framework,
+                seed=_seed(row),
+            )
+            found.append(StoredSearch(record, row.name, tuple(keys[first:last])))
+    return found
+
+
+def _seed(row: Row[Any]) -> int | None:
+    return None if row.seed is None else int(row.seed)
+
+
+def _counts(connection: Connection, ids: Sequence[int] | None = None) -> dict[int, int]:
+    """Number of runs by search, of some or all."""
+    count = sa.select(runs.c.search_id, sa.func.count()).group_by(runs.c.search_id)
+    if ids is not None and len(ids) <= _MOST_SEARCHES:
+        count = count.where(runs.c.search_id.in_(ids))
+    return {search: n for search, n in connection.execute(count)}
+
+
+def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]:
+    found = connection.execute(sa.select(spaces).where(spaces.c.id.in_(sorted(ids))))
+    return {row.id: space_of(_parse(row.space)) for row in found}
+
+
+def _read_runs(
+    connection: Connection, ids: list[int], *, with_keys: bool
+) -> tuple[npt.NDArray[np.int64], list[dict[str, Any]], dict[str, npt.NDArray[Any]], list[str]]:
+    """Search (n,) of each run, ascending; configurations (n), columns (n,) by name, keys."""
+    c = runs.c
+    asked = [c.search_id, c.configuration, c.loss, c.seconds, c.status, c.budget, c.time]
+    if with_keys:
+        asked.append(c.key)
+    query = sa.select(*asked).where(c.search_id.in_(ids)).order_by(c.search_id, c.id)
+    # Plain tuples of the driver, taken apart without a container for each: objects that the
+    # garbage collector counts would cost as much again as reading them.
+    rows = connection.execute(query).cursor.fetchall()
+    search, texts, losses, seconds, status, budget, times, *keys = (
+        [row[i] for row in rows] for i in range(len(asked))
+    )
+    # Parsed all at once, and each distinct one only once.
+    distinct = dict.fromkeys(texts)
+    configurations = _parse("[" + ",".join(distinct) + "]")
+    if len(distinct) < len(texts):
+        parsed = dict(zip(distinct, configurations, strict=True))
+        configurations = [parsed[text] for text in texts]
+    measured = {"losses": losses, "seconds": seconds, "budget": budget, "times": times}
+    # None becomes NaN.
+    columns = {name: np.array(column, dtype=np.float64) for name, column in measured.items()}
+    columns["status"] = np.array(status, dtype=np.int64)
+    return np.array(search, dtype=np.int64), configurations, columns, keys[0] if keys else []
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError(
+            f"The store holds text that is no JSON ({error}): it was changed by something else."
+            " Restore a copy or an export of it."
+        ) from None
+
+
+# --- what was computed ------------------------------------------------------------------------
+
+
+def pack(arrays: Mapping[str, Any]) -> bytes:
+    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
+    plain = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in plain.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
+    file = io.BytesIO()
+    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def save_artifact(
+    connection: Connection, task: str, name: str, version: str, content: bytes
+) -> bool:
+    """Put an artifact in the place of an earlier one; False if there is no such task."""
+    # The lock is what lets two writers take turns.
+    query = sa.select(tasks.c.id).where(tasks.c.name == task).with_for_update()
+    task_id = connection.execute(query).scalar()
+    if task_id is None:
+        return False
+    c = artifacts.c
+    connection.execute(artifacts.delete().where(c.task_id == task_id, c.name == name))
+    connection.execute(
+        artifacts.insert().values(task_id=task_id, name=name, version=version, content=content)
+    )
+    return True
+
+
+def load_artifact(
+    connection: Connection, task: str, name: str, version: str
+) -> dict[str, npt.NDArray[Any]] | None:
+    """The arrays that ``pack`` made bytes of; None if there are none of this version."""
+    c = artifacts.c
+    query = (
+        sa.select(c.content)
+        .join(tasks, tasks.c.id == c.task_id)
+        .where(tasks.c.name == task, c.name == name, c.version == version)
+    )
+    content = connection.execute(query).scalar()
+    if content is None:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
