@@ -21,7 +21,7 @@ from automl_plugins.meta.warm_start import (
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from .space import SearchSpace, read_space
+from .space import read_space
 from .trials import INITIAL_DESIGN, Document, new_document, values_of
 
 
@@ -97,30 +97,21 @@ def initial_trials(
         known.space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
     )
     trials = Trials() if trials is None else trials
-    seen = [dict(values_of(document)) for document in all_documents(trials)]
-    chosen: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    seen = [values_of(document) for document in all_documents(trials)]
+    documents: list[Document] = []
     for suggestion in found:
         drawn = known.labels(suggestion.configuration)
         if drawn not in seen:
             seen.append(drawn)
-            chosen.append((drawn, suggestion.to_dict(found.method)))
-    documents: list[Document] = []
-    for tid, (drawn, note) in zip(trials.new_trial_ids(len(chosen)), chosen, strict=True):
-        documents.append(new_document(trials, known.domain, tid, drawn))
-        documents[-1]["misc"][INITIAL_DESIGN] = note
+            (tid,) = trials.new_trial_ids(1)
+            documents.append(new_document(trials, known.domain, tid, drawn))
+            documents[-1]["misc"][INITIAL_DESIGN] = suggestion.to_dict(found.method)
     if mode == "add":
-        documents += _random(trials, known, n_default, seed)
+        ids, drawing = trials.new_trial_ids(n_default), Streams(seed).integer("initial design")
+        for document in rand.suggest(ids, known.domain, trials, drawing):
+            document["misc"][INITIAL_DESIGN] = {"design": "random"}
+            documents.append(document)
     if documents:
         trials.insert_trial_docs(documents)
     trials.refresh()
     return trials
-
-
-def _random(trials: Trials, known: SearchSpace, n: int, seed: int) -> list[Document]:
-    ids = trials.new_trial_ids(n)
-    drawn: list[Document] = rand.suggest(
-        ids, known.domain, trials, Streams(seed).integer("initial design")
-    )
-    for document in drawn:
-        document["misc"][INITIAL_DESIGN] = {"design": "random"}
-    return drawn

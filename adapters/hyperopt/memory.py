@@ -38,7 +38,6 @@ from .space import SearchSpace, is_space, read_space
 from .trials import NOTE, Document, finished_documents, new_document, read_trial, values_of
 
 _NO_TIME = datetime(2000, 1, 1)  # where trials begin whose time is not known
-_SEARCH = "hyperopt"  # trials without an experiment key
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
 
 
@@ -81,15 +80,9 @@ def curves(
             "Trials do not say what was tuned and what tuned it: pass table= and method=."
         )
     states = Counter(document["state"] for document in all_documents(source))
-    return [
-        Search.of(
-            table,
-            method,
-            seed or 0,
-            [read_trial(document) for document in finished_documents(source)],
-            left_out={word: states[state] for word, state in _LEFT_OUT.items()},
-        )
-    ]
+    left_out = {word: states[state] for word, state in _LEFT_OUT.items()}
+    trials = map(read_trial, finished_documents(source))
+    return [Search.of(table, method, seed or 0, trials, left_out=left_out)]
 
 
 # --- tasks of a memory ----------------------------------------------------------------------
@@ -123,19 +116,12 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
             "Trials keep no more than the index of an option: pass space=, the search space that"
             " fmin was given, so that options become values."
         )
-    return read_documents(finished_documents(source), name=str(name), known=read_space(space))
+    return _read_documents(finished_documents(source), str(name), read_space(space))
 
 
-def read_documents(documents: Sequence[Document], *, name: str, known: SearchSpace) -> TaskRecord:
-    """Finished trials as a task.
-
-    Raises:
-        ValueError: If they are not of the space.
-    """
-    trials = [
-        replace(read_trial(document), config=known.values(values_of(document)))
-        for document in documents
-    ]
+def _read_documents(documents: Sequence[Document], name: str, known: SearchSpace) -> TaskRecord:
+    """Finished trials as a task; ValueError if they are not of the space."""
+    trials = [replace(read_trial(d), config=known.values(values_of(d))) for d in documents]
     return TaskRecord.of(name, trials, space=known.space, framework="hyperopt")
 
 
@@ -166,16 +152,16 @@ def meta_dataset_from_trials(
             "Trials do not say what was tuned: pass {name of the task: its trials}, not"
             f" {trials!r}."
         )
-    of_task = isinstance(space, Mapping) and set(space) == set(trials) and len(trials) > 0
-    of_task = of_task and all(map(_is_either, space.values()))
-    if of_task:
-        spaces = {name: read_space(space[name]) for name in trials}
+    by_name = isinstance(space, Mapping) and set(space) == set(trials) and len(trials) > 0
+    if by_name and all(isinstance(s, ConfigurationSpace) or is_space(s) for s in space.values()):
+        spaces, union = {name: read_space(space[name]) for name in trials}, None
     else:
-        spaces = dict.fromkeys(trials, read_space(space))
+        known = read_space(space)
+        spaces, union = dict.fromkeys(trials, known), known.space if trials else None
     records = [read_task(own, name=name, space=spaces[name]) for name, own in trials.items()]
     return dataset_of(
         records,
-        None if of_task or not spaces else next(iter(spaces.values())).space,
+        union,
         meta_features=meta_features,
         tags=tags,
         **options,
@@ -214,34 +200,24 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
 def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[Document]:
     documents = []
     moments = calendar(record, _NO_TIME, _utc)
-    for tid, (configuration, (began, ended)) in enumerate(
-        zip(record.configurations, moments, strict=True)
-    ):
+    for tid, configuration in enumerate(record.configurations):
+        loss, budget, seconds = (
+            float(column[tid]) for column in (record.losses, record.budget, record.seconds)
+        )
+        status, full = Status(record.status[tid]), math.isnan(budget)
+        result: dict[str, Any] = {"status": STATUS_FAIL}
+        if status == Status.COMPLETE and full:
+            result = {"status": STATUS_OK, "loss": loss}
+        elif status == Status.PRUNED or not full:
+            result[NOTE] = {"status": int(status), "loss": loss, "budget": budget}
         document = new_document(trials, known.domain, tid, known.labels(configuration))
-        document["result"] = _result(record, tid)
+        began, document["refresh_time"] = moments[tid]
         # Without a beginning there is no duration.
-        document["book_time"] = None if math.isnan(record.seconds[tid]) else began
-        document["refresh_time"] = ended
+        document["book_time"] = None if math.isnan(seconds) else began
+        document["result"] = result if math.isnan(seconds) else result | {"seconds": seconds}
         document["state"] = JOB_STATE_DONE
         documents.append(document)
     return documents
-
-
-def _result(record: TaskRecord, row: int) -> dict[str, Any]:
-    loss, budget = float(record.losses[row]), float(record.budget[row])
-    status = Status(record.status[row])
-    result: dict[str, Any] = {"status": STATUS_FAIL}
-    if status == Status.COMPLETE and math.isnan(budget):
-        result = {"status": STATUS_OK, "loss": loss}
-    elif status == Status.PRUNED or not math.isnan(budget):
-        result[NOTE] = {"status": int(status), "loss": loss, "budget": budget}
-    if not math.isnan(record.seconds[row]):
-        result["seconds"] = float(record.seconds[row])
-    return result
-
-
-def _is_either(thing: Any) -> bool:
-    return isinstance(thing, ConfigurationSpace) or is_space(thing)
 
 
 def _utc(unix: float) -> datetime:
@@ -354,7 +330,7 @@ class RecordedObjective(SearchRecorder):
             groups.setdefault(_search(document, known), []).append(document)
         return sum(
             self.recorder.add(
-                read_documents(documents, name=str(self.recorder.task), known=known),
+                _read_documents(documents, str(self.recorder.task), known),
                 search=search,
                 keys=[_key(document) for document in documents],
             )
@@ -362,12 +338,9 @@ class RecordedObjective(SearchRecorder):
         )
 
     def _write(self, expr: Any, trial: Document, result: Any, seconds: float) -> None:
+        name = str(self.recorder.task)
         self.recorder.write(
-            lambda: read_documents(
-                [_ended(trial, result, seconds)],
-                name=str(self.recorder.task),
-                known=self._space(expr),
-            ),
+            lambda: _read_documents([_end(trial, result, seconds)], name, self._space(expr)),
             search=lambda: _search(trial, self._space(expr)),
             key=lambda: _key(trial),
         )
@@ -380,7 +353,7 @@ class RecordedObjective(SearchRecorder):
         return self._found[1]
 
 
-def _ended(trial: Document, result: Any, seconds: float) -> Document:
+def _end(trial: Document, result: Any, seconds: float) -> Document:
     """The document as it will be when Hyperopt has stored the result; None has raised."""
     if isinstance(result, float | int | np.number):
         result = {"status": STATUS_OK, "loss": float(result)}
@@ -395,7 +368,7 @@ def _ended(trial: Document, result: Any, seconds: float) -> Document:
 
 
 def _search(trial: Document, known: SearchSpace) -> str:
-    return search_name(str(trial.get("exp_key") or _SEARCH), known.space)
+    return search_name(str(trial.get("exp_key") or "hyperopt"), known.space)
 
 
 def _key(trial: Document) -> str:

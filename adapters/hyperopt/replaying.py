@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
@@ -25,11 +25,9 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from .algos import Boasf, boasf
 from .boasf import boasf_fmin
+from .proposing import Suggest
 from .space import ExpressionSpace
-from .trials import values_of
-
-#: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
-Suggest = Callable[..., list[dict[str, Any]]]
+from .trials import Document, values_of
 
 _EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
@@ -57,15 +55,14 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
     """
     if algo == "boasf" or algo is boasf_fmin or algo is boasf:
         Boasf(**_with_budget(options, 1))  # bad options fail here, not later
-        return HyperoptMethod(partial(_make_boasf, options), name or "automl_plugins.boasf")
+        return HyperoptMethod(boasf, name or "automl_plugins.boasf", options)
     suggest = _named(algo) if isinstance(algo, str) else algo
     label = name if name is not None else _label(suggest)
     try:
         inspect.signature(suggest).bind([], None, None, 0, **options)
     except TypeError as error:
         raise TypeError(f"{label} does not take these options: {error}.") from None
-    suggest = partial(suggest, **options) if options else suggest
-    return HyperoptMethod(partial(_always, suggest), label)
+    return HyperoptMethod(partial(suggest, **options) if options else suggest, label)
 
 
 def _named(name: str) -> Suggest:
@@ -98,22 +95,18 @@ def _label(suggest: Any) -> str:
 
 @dataclass(frozen=True)
 class HyperoptMethod:
-    """A suggest function for each search, see ``optimizer``."""
+    """A suggest function, see ``optimizer``; BOASF with its options, but for seed and budget."""
 
-    make: Callable[[Problem], Suggest]
+    algo: Suggest
     name: str
+    of_boasf: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def start(self, problem: Problem) -> HyperoptSearch:
         """Trials of its own."""
-        return HyperoptSearch(self.make(problem), problem)
-
-
-def _always(suggest: Suggest, problem: Problem) -> Suggest:
-    return suggest
-
-
-def _make_boasf(options: Mapping[str, Any], problem: Problem) -> Suggest:
-    return boasf(**{"seed": problem.seed} | _with_budget(options, problem.n_trials))
+        if self.of_boasf is None:
+            return HyperoptSearch(self.algo, problem)
+        options = {"seed": problem.seed} | _with_budget(self.of_boasf, problem.n_trials)
+        return HyperoptSearch(boasf(**options), problem)
 
 
 def _with_budget(options: Mapping[str, Any], max_evals: int | None) -> dict[str, Any]:
@@ -142,8 +135,7 @@ class HyperoptSearch:
     def ask(self) -> Proposal | None:
         """The next configuration; None when ``algo`` has none, or only forbidden ones."""
         for _ in range(_MAX_FORBIDDEN):
-            document = self._suggest()
-            if document is None:
+            if (document := self._suggest()) is None:
                 return None
             config = self._known.values(values_of(document))
             vector = to_vector(self._vectors.space, config)
@@ -152,7 +144,7 @@ class HyperoptSearch:
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None
 
-    def _suggest(self) -> dict[str, Any] | None:
+    def _suggest(self) -> Document | None:
         """What ``FMinIter.run`` does for one trial: a document, inserted and running."""
         ids = self.trials.new_trial_ids(1)
         self.trials.refresh()
@@ -162,7 +154,7 @@ class HyperoptSearch:
             return None
         self.trials.insert_trial_docs(documents)
         self.trials.refresh()
-        document: dict[str, Any] = self.trials.trials[-1]  # as inserted: a copy
+        document: Document = self.trials.trials[-1]  # as inserted: a copy
         document["state"] = JOB_STATE_RUNNING
         return document
 
@@ -174,7 +166,7 @@ class HyperoptSearch:
         self._finish(proposal.token, result, outcome.started, outcome.finished)
 
     def _finish(
-        self, document: dict[str, Any], result: dict[str, Any], started: float, finished: float
+        self, document: Document, result: dict[str, Any], started: float, finished: float
     ) -> None:
         document["result"] = result
         document["book_time"] = _EPOCH + timedelta(seconds=started)

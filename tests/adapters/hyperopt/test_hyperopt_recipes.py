@@ -27,7 +27,6 @@ from automl_plugins.adapters.hyperopt import (
 )
 from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm
 from automl_plugins.adapters.hyperopt.trials import values_of
-from ConfigSpace import ConfigurationSpace
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -53,7 +52,6 @@ from hyperopt_runs import explanation
 from automl_plugins import recipes
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
 from automl_plugins.recipes.without_memory import Options
-from automl_plugins.replay import Problem
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import RandomForest
 
@@ -434,9 +432,7 @@ def test_what_they_are_called_and_take(name: str) -> None:
 
 def test_replays_take_them_with_options() -> None:
     assert optimizer(gbqr).name.endswith("gbqr")
-    suggest = optimizer(gbqr, alpha=0.2).make(
-        Problem(ConfigurationSpace({"x": (0.0, 1.0)}), seed=0)
-    )
+    suggest: Any = optimizer(gbqr, alpha=0.2).algo
     assert suggest.keywords == {"alpha": 0.2}
     with pytest.raises(TypeError, match="alfa"):
         optimizer(gbqr, alfa=0.2)
