@@ -13,11 +13,10 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.pipelines import PipelineProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer
-from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.recipes import with_memory, without_memory
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -245,7 +244,7 @@ def test_options_reach_the_settings() -> None:
             parts.append(model_based(proposer.fallback))
         for settings in (part.settings for part in parts):
             assert (settings.n_startup, settings.n_candidates) == (9, 77)
-            assert (settings.models.max_rows, settings.models.failed_trials) == (33, "ignore")
+            assert (settings.max_rows, settings.failed_trials) == (33, "ignore")
 
 
 @pytest.mark.parametrize(

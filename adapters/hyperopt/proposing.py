@@ -22,8 +22,7 @@ from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import TaskMemory, task_memory
 from automl_plugins.meta.tasks import describe_options
-from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace

@@ -13,6 +13,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import preset
 from automl_plugins.bandits.model_weights import (
     weights_from_counts,
     weights_from_logs,
@@ -31,7 +32,6 @@ from automl_plugins.bandits.successive_filtering import (
 )
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.records.trial import Status
-from automl_plugins.representation import preset
 from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner, _private

@@ -17,7 +17,7 @@ from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.records import loss_range
 from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.proposers.explanation import ArmFacts
-from automl_plugins.proposers.pending import MOST_ASKING
+from automl_plugins.proposers.proposal import MOST_ASKING
 
 from . import _private
 from ._arm_memory import KnownStudy, Situation

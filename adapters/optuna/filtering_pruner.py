@@ -11,9 +11,9 @@ from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
+from automl_plugins._arguments import ShowsArguments
 from automl_plugins.bandits.records import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
-from automl_plugins.representation import ShowsArguments
 from automl_plugins.streams import Streams
 
 from . import _private

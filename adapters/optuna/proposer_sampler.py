@@ -16,13 +16,13 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import ShowsArguments
 from automl_plugins.proposers.design import apportion, stratified_value
-from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.records.history import History
-from automl_plugins.representation import ShowsArguments
 from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import FloatArray
 
 from . import _private
 from ._foresight import Foresight

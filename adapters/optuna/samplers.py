@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Self, Unpack
 
 from automl_plugins import recipes
+from automl_plugins._arguments import preset
 from automl_plugins.recipes.without_memory import (
     CostArguments,
     GBQRArguments,
     SurrogateArguments,
 )
-from automl_plugins.representation import preset
 from automl_plugins.surrogates import Surrogate
 
 from ._options import CostOptions, split, takes
@@ -50,7 +50,7 @@ class SurrogateSampler(ProposerSampler):
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
         target: Transform of the losses: ``"log_regret"``, ``"normal_scores"`` (only their order
-            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.proposers.targets``.
+            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.proposers.models``.
         cost_exponent: kappa in gain / seconds^kappa, in [0, 1]; used per second only.
         cost_budget: Number of trials over which kappa falls to 0; None keeps it.
         n_startup_trials: Trials before the model is asked. None follows the space: at least 6,

@@ -10,13 +10,13 @@ from optuna.logging import get_logger
 from optuna.study import Study
 
 from automl_plugins import recipes
+from automl_plugins._arguments import preset
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.tasks import describe_options
-from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import FloatArray, Proposal, Proposer
+from automl_plugins.proposers.proposal import Proposal, Proposer, ask
 from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
 from automl_plugins.records.history import History
-from automl_plugins.representation import preset
+from automl_plugins.surrogates.base import FloatArray
 
 from . import _private
 from ._foresight import Foresight

@@ -11,7 +11,7 @@ from smac.model.abstract_model import AbstractModel
 
 from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import log_expected_improvement
 
 from ._private import space_of
 

@@ -12,7 +12,7 @@ from smac import Scenario
 from smac.runhistory import StatusType, TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
-from automl_plugins.proposers.targets import TARGETS, Target, transform
+from automl_plugins.proposers.models import TARGETS, Target, transform
 from automl_plugins.records.trial import Status, Trial
 
 from ._history import canonical
@@ -24,7 +24,7 @@ _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
 
 
 class CostEncoder(AbstractRunHistoryEncoder):
-    """Costs as ``automl_plugins.proposers.targets`` transforms them, for ``runhistory_encoder=``.
+    """Costs as ``automl_plugins.proposers.models`` transforms them, for ``runhistory_encoder=``.
 
     A trial that failed, or has an infinite cost, counts as the worst one that succeeded, whatever
     the scenario's crash cost: that is a mark, not a measurement, and no scale survives it.

@@ -17,9 +17,8 @@ from smac.random_design import AbstractRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
 from automl_plugins.proposers.explanation import Explanation
-from automl_plugins.proposers.fallback import WithFallback
-from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
+from automl_plugins.proposers.with_memory import WithFallback
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
 from automl_plugins.spaces.vector_space import VectorSpace

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.representation import ShowsArguments
+from automl_plugins._arguments import ShowsArguments
 from automl_plugins.streams import Streams
 
 from .records import ArmRecords, ArmStatistics

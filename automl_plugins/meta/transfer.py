@@ -14,7 +14,7 @@ import numpy as np
 
 from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.blended import Blended
-from automl_plugins.surrogates.processes import Kernel
+from automl_plugins.surrogates.gaussian_process import Kernel
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
 

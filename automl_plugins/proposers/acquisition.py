@@ -1,8 +1,6 @@
-"""Acquisition functions: pure functions of arrays, larger is better.
+"""Acquisition functions, larger is better, and the search for the maximum of one.
 
-Expected improvement is in ``surrogates.improvement``.
-
-Notation of this module (losses are minimised)::
+Expected improvement is in ``surrogates.base``. Notation of this module (losses are minimised)::
 
     mean, std  predicted loss and its standard deviation, (m,), std >= 0
     utility    any score, larger is better; may be negative
@@ -11,17 +9,27 @@ Notation of this module (losses are minimised)::
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.proposers.design import distances
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.surrogates.base import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+# Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
+Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
+Mask = Callable[[FloatArray], npt.NDArray[np.bool_]]
 
 _TIED = 1e-9  # relative difference of losses that are the same but for rounding
 # Of every range: how far a pair on a plateau speaks for its surroundings, at least and at most.
 _NEAR, _FAR = 0.02, 0.05
 _GROWTH = 2.0
+_MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
 
 
 def lower_confidence_bound(mean: FloatArray, std: FloatArray, beta: float = 1.0) -> FloatArray:
@@ -70,39 +78,26 @@ def weighted(
     exponent: float = 1.0,
     log_distance: FloatArray | float = 0.0,
 ) -> FloatArray:
-    """Log of gain * P(success) * distance / seconds^exponent.
+    """Log (m,) of gain * P(success) * distance / seconds^exponent.
 
     Source: thesis 2.2.5 (EI per second), with true seconds in place of their logarithm.
-    Lowering P or raising the seconds never raises the result.
-
-    Args:
-        log_gain: log of a gain (m,).
-        log_success: log P(success), <= 0.
-        log_seconds: log of the predicted seconds.
-        exponent: Cost exponent kappa in [0, 1]; 0 ignores the cost.
-        log_distance: log of a factor in [0, 1] that shrinks towards evaluations beside which
-            nothing new is to be expected.
+    Lowering P or raising the seconds never raises the result. ``exponent`` is kappa in [0, 1], and
+    the distance a factor in [0, 1], see ``distance_factor``.
     """
     return np.asarray(log_gain + log_success + log_distance - exponent * np.asarray(log_seconds))
 
 
-def pending_distance(
-    features: FloatArray, pending: FloatArray, radius: float | FloatArray = 0.02
-) -> FloatArray:
-    """Factor (m,) in [0, 1]: 0 on a running evaluation, 1 outside ``radius`` of all of them.
+def distance_factor(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
+    """Factor (m,) in [0, 1]: 0 on an evaluation beside which nothing new is to be expected.
 
     Local penalisation in the spirit of Gonzalez et al. 2016, with the parabola
-    min(1, (u / radius)^2) of the distance u (``design.distances``) to the one that is nearest in
-    radii.
+    min(1, (u / radius)^2) of the distance u to the one that is nearest in radii.
 
     Args:
-        features: Candidates (m, f), NaN = inactive.
-        pending: Running evaluations (p, f).
-        radius: Distance at which the influence ends, of all or of each (p,).
+        gaps: Distances (m, p) of candidates and evaluations.
+        radius: Distance at which the influence ends, of all or of each (p,), > 0.
     """
-    if not len(pending):
-        return np.ones(len(features))
-    return _parabola(distances(features, pending), radius)
+    return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1, initial=np.inf) ** 2))
 
 
 def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
@@ -133,26 +128,6 @@ def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
     return radii
 
 
-def plateau_distance(features: FloatArray, flat: FloatArray, radii: FloatArray) -> FloatArray:
-    """Factor (m,) in [0, 1]: 0 on an evaluation of a plateau, 1 outside the radii of all.
-
-    The parabola of ``pending_distance``, of the largest difference in place of the mean one.
-
-    Args:
-        features: Candidates (m, f), NaN = inactive.
-        flat: Evaluations (p, f).
-        radii: Of each (p,), > 0, see ``plateau_radii``.
-    """
-    if not len(flat):
-        return np.ones(len(features))
-    return _parabola(largest_differences(features, flat), radii)
-
-
-def _parabola(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
-    """min(1, u^2) (m,) of the least of the ``gaps`` (m, p) in radii."""
-    return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1) ** 2))
-
-
 def largest_differences(a: FloatArray, b: FloatArray) -> FloatArray:
     """Largest absolute difference (m, n) of features ``a`` (m, f) and ``b`` (n, f).
 
@@ -164,3 +139,148 @@ def largest_differences(a: FloatArray, b: FloatArray) -> FloatArray:
         difference = np.where(one_sided, np.inf, np.abs(x[:, None] - y[None, :]))
         largest = np.fmax(largest, difference)  # NaN: inactive on both sides
     return largest
+
+
+# --- the maximum ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """Where the local searches begin and what counts as a gain.
+
+    Attributes:
+        n_observed: Observed configurations to start from.
+        by: Which ones: those of the lowest ``"loss"``, or of the largest ``"score"``.
+        n_candidates: Configurations of the first batch to start from, the best ones.
+        tolerance: Smallest gain worth a further step, in standard deviations of the scores of
+            the first batch; 0 stops only where no neighbour is better at all.
+        joins: Whether a step also tries all single gains of a start together, which takes
+            fewer steps the more hyperparameters there are.
+    """
+
+    n_observed: int = 5
+    by: Literal["loss", "score"] = "loss"
+    n_candidates: int = 3
+    tolerance: float = 0.05
+    joins: bool = True
+
+
+# As SMAC does it (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
+SMAC_SEARCH = LocalSearch(n_observed=10, by="score", n_candidates=0, tolerance=0.0, joins=False)
+
+
+def maximize(
+    space: VectorSpace,
+    score: Score,
+    first: FloatArray,
+    incumbents: FloatArray,
+    fixed: FloatArray | None,
+    rng: np.random.Generator,
+    *,
+    repeats: Mask,
+    search: LocalSearch,
+) -> FloatArray:
+    """The best configuration (d,) found that repeats nothing.
+
+    A local search sets out from each start: it moves to the best of its one-exchange neighbours,
+    or to all that are better at once, until none of them is better. All searches step together,
+    so that their neighbours are scored in one batch, but each is judged by its own last point:
+    one that is behind is not dropped.
+
+    Args:
+        space: The search space.
+        score: Acquisition and predicted loss of vectors.
+        first: First batch (m, d), which repeats nothing.
+        incumbents: Observed configurations (b, d), lowest loss first.
+        fixed: Values (d,) already decided, NaN where free, or None.
+        rng: Source of steps and of the last tie-break.
+        repeats: Mask of the vectors that should not be proposed.
+        search: Starts and tolerance.
+    """
+    scores, losses = score(first)
+    batches = [(first, scores, losses)]
+    finite = scores[np.isfinite(scores)]
+    least = search.tolerance * float(finite.std()) if len(finite) else 0.0
+    points, levels = _starts(space, score, first, scores, incumbents, search)
+    points = space.complete(points, rng, fixed)
+    for _ in range(_MAX_STEPS):
+        moved, owner = space.neighbours(points, rng)
+        moved = space.complete(moved, rng, fixed)
+        fresh = ~repeats(moved)
+        moved, owner = moved[fresh], owner[fresh]
+        if not len(moved):
+            break
+        scores, losses = score(moved)
+        batches.append((moved, scores, losses))
+        if search.joins:
+            gains = scores > levels[owner] + least
+            joined, joiner = _join(points, moved[gains], owner[gains], scores[gains])
+            joined = space.complete(joined, rng, fixed)  # two changes may meet a condition
+            fresh = space.allowed(joined) & ~repeats(joined)
+            if fresh.any():
+                joined = joined[fresh]
+                batches.append((joined, *score(joined)))
+                owner = np.concatenate([owner, joiner[fresh]])
+                moved, scores, losses = _stack(batches[-2:])
+        order = np.lexsort((losses, -scores, owner))  # ties go to the lower loss
+        best = order[np.unique(owner[order], return_index=True)[1]]  # of each start
+        best = best[scores[best] > levels[owner[best]] + least]
+        if not len(best):
+            break
+        points, levels = moved[best], scores[best]
+    return best_of(*_stack(batches), rng)
+
+
+def best_of(
+    vectors: FloatArray, scores: FloatArray, losses: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """The vector of the best score; ties, frequent with trees, by the lower loss, then by lot."""
+    tied = np.flatnonzero(scores == scores.max())
+    tied = tied[losses[tied] == losses[tied].min()]
+    return np.asarray(vectors[rng.choice(tied)])
+
+
+def _starts(
+    space: VectorSpace,
+    score: Score,
+    candidates: FloatArray,
+    scores: FloatArray,
+    incumbents: FloatArray,
+    search: LocalSearch,
+) -> tuple[FloatArray, FloatArray]:
+    """Where to start (b, d), and the score that a first step has to exceed (b,)."""
+    if search.by == "score" and len(incumbents):
+        worth, _ = score(incumbents)
+        best = np.argsort(-worth, kind="stable")[: search.n_observed]
+        observed, levels = incumbents[best], worth[best]
+    else:
+        observed = incumbents[: search.n_observed]
+        # It cannot be proposed again, so its best neighbour is a gain whatever it is worth.
+        levels = np.full(len(observed), -np.inf)
+    top = np.argsort(-scores, kind="stable")[: search.n_candidates]
+    starts = np.concatenate([space.canonical(observed), candidates[top]])
+    return starts, np.concatenate([levels, scores[top]])
+
+
+def _stack(batches: list[Batch]) -> Batch:
+    vectors, scores, losses = zip(*batches, strict=True)
+    return np.concatenate(vectors), np.concatenate(scores), np.concatenate(losses)
+
+
+def _join(
+    points: FloatArray, moved: FloatArray, owner: IntArray, scores: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """All gains of a start in one configuration (b', d), and its start (b',).
+
+    Where the score is nearly a sum over the hyperparameters, one step does the work of many. Only
+    neighbours count that change one value: one that changes a condition stands for itself.
+    """
+    before = points[owner]
+    changed = (moved != before) & ~(np.isnan(moved) & np.isnan(before))
+    alone = np.flatnonzero(changed.sum(axis=1) == 1)
+    alone = alone[np.argsort(scores[alone], kind="stable")]  # of several values the best stays
+    column = changed[alone].argmax(axis=1)
+    joined = points.copy()
+    joined[owner[alone], column] = moved[alone, column]
+    several = np.flatnonzero((joined != points).sum(axis=1) - np.isnan(points).sum(axis=1) > 1)
+    return joined[several], several

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from scipy.stats import qmc
 
 from automl_plugins.spaces.vector_space import VectorSpace
-
-FloatArray = npt.NDArray[np.float64]
+from automl_plugins.surrogates.base import FloatArray
 
 _BEST_OF = 8  # more candidates push the design into the corners of the space
 _POOL = 256  # candidates for each point of ``space_filling``

@@ -11,33 +11,39 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from automl_plugins._arguments import at_least, one_of
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
+    LocalSearch,
+    Score,
+    best_of,
+    distance_factor,
+    largest_differences,
     lower_confidence_bound,
-    pending_distance,
-    plateau_distance,
+    maximize,
     plateau_radii,
     positive_part,
     weighted,
 )
-from automl_plugins.proposers.maximizer import Candidates, LocalSearch, maximize, repeats
 from automl_plugins.proposers.models import FittedModels, ModelSettings, fit_models
-from automl_plugins.proposers.pending import taken
-from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import PendingAware, Promising, RecordedTemplate
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    PendingAware,
+    Promising,
+    RecordedTemplate,
+    log_expected_improvement,
+)
 
-FloatArray = npt.NDArray[np.float64]
 Acquisition = Literal["ei", "bound"]
 Refit = Literal["schedule", "always"]
 
@@ -63,16 +69,15 @@ _LEAST = {  # of the settings that are numbers
     "n_recorded": 0,
 }
 
-_RADIUS = 0.02  # around what the model does not know, see ``pending_distance``
+_RADIUS = 0.02  # around what the model does not know, see ``distance_factor``
 _SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
 
 
 @dataclass(frozen=True)
-class ProposerSettings:
+class ProposerSettings(ModelSettings):
     """How a ``ModelBasedProposer`` works; every sampler is one set of these.
 
     Attributes:
-        models: What is fitted, see ``ModelSettings``.
         acquisition: ``"ei"`` (expected improvement) or ``"bound"`` (lower confidence bound).
         xi: Improvement in standard deviations of the target below which EI gains nothing.
         beta: Standard deviations between the mean and the bound.
@@ -101,7 +106,6 @@ class ProposerSettings:
         ValueError: For a setting outside its range.
     """
 
-    models: ModelSettings
     acquisition: Acquisition = "ei"
     xi: float = 0.0
     beta: float = 1.0
@@ -119,6 +123,7 @@ class ProposerSettings:
     leave_plateaus: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         one_of("acquisition", self.acquisition, get_args(Acquisition))
         one_of("refit", self.refit, get_args(Refit))
         for name, low in _LEAST.items():
@@ -138,20 +143,57 @@ def refit_point(n: int) -> int:
     return n - n % step
 
 
+@dataclass(frozen=True)
+class _Question:
+    """What is asked for: the configuration to evaluate as number ``k``, see ``Proposer``."""
+
+    space: VectorSpace
+    history: History
+    k: int
+    fixed: FloatArray | None
+    rng: np.random.Generator
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        return Repeats(self.space, self.history, self.k)
+
+    @cached_property
+    def earlier(self) -> History:
+        return self.history.before(self.k)
+
+    def unseen(self, n: int) -> tuple[FloatArray, bool]:
+        """Candidates (m, d) that repeat nothing, and whether they are all that is left.
+
+        Copies, then observed ones, only if nothing else is left.
+        """
+        space, fixed = self.space, self.fixed
+        everything = space.enumerate(n) if fixed is None else None
+        for _ in range(_MAX_REDRAWS):
+            if everything is not None:
+                break
+            drawn = space.complete(space.sample(n, self.rng), self.rng, fixed)
+            fresh = drawn[~self.repeats.among(drawn)]
+            if len(fresh):
+                return fresh, False
+            everything = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
+        pool = drawn if everything is None else everything
+        for mask in (self.repeats.among(pool), self.repeats.seen(pool)):
+            if not mask.all():
+                pool = pool[~mask]
+                break
+        return pool, everything is not None
+
+
 class ModelBasedProposer:
     """Proposes configurations with the given settings; holds nothing but a cache."""
 
     def __init__(self, settings: ProposerSettings) -> None:
         self.settings = settings
+        self.timed = settings.timed
         self._cache: tuple[VectorSpace, bytes, FittedModels] | None = None
 
-    @property
-    def timed(self) -> bool:
-        """Whether the seconds of the history matter."""
-        return self.settings.models.timed
-
     def __getstate__(self) -> dict[str, Any]:
-        return {"settings": self.settings, "_cache": None}
+        return self.__dict__ | {"_cache": None}
 
     def propose(
         self,
@@ -161,41 +203,27 @@ class ModelBasedProposer:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """The configuration to evaluate as number ``k``.
-
-        Args:
-            space: The search space.
-            history: Everything observed, running evaluations included. Running ones of higher
-                numbers are not repeated, and otherwise left aside, see ``History.before``.
-            streams: Random streams of the search.
-            k: Number of this evaluation in the search.
-            fixed: Values (d,) that are already decided, NaN where free; None leaves all free.
-
-        Returns:
-            A valid configuration that was not observed, unless the space is exhausted.
-
-        Raises:
-            SurrogateFailure: If a model could not be fitted or asked.
-        """
+        """As ``Proposer.propose``."""
         if fixed is not None and np.isnan(fixed).all():
             fixed = None
-        settings = self.settings
-        turn = settings.interleave is not None and k % settings.interleave == 0
-        earlier = history.before(k)
+        settings, rng = self.settings, streams.generator("candidates", k)
+        asked = _Question(space, history, k, fixed, rng)
         known = settings.informed or np.any(history.status == Status.COMPLETE)
-        starting = len(earlier) < self.n_startup(space) or not known
-        rng = streams.generator("candidates", k)
-        if starting and settings.uniform_start:
-            pool = self._unseen(space, history, k, fixed, _DESIGN_POOL, rng).vectors
-            return Proposal(pool[rng.integers(len(pool))], "random")
-        if starting or turn:
-            pool = self._unseen(space, history, k, fixed, _DESIGN_POOL, rng).vectors
-            return Proposal(design.next_point(space, pool, earlier.vectors, rng), "design")
-        balance = settings.balance
-        if balance is not None and fixed is None and k and k % balance == 0:
-            fixed = self._least_served(space, history, k, rng)
+        starting = len(asked.earlier) < self.n_startup(space) or not known
+        if starting or (settings.interleave is not None and k % settings.interleave == 0):
+            pool, _ = asked.unseen(_DESIGN_POOL)
+            if starting and settings.uniform_start:
+                return Proposal(pool[rng.integers(len(pool))], "random")
+            return Proposal(design.next_point(space, pool, asked.earlier.vectors, rng), "design")
+        turn = settings.balance is not None and fixed is None and k and k % settings.balance == 0
+        if turn and space.branching:
+            # The branch that has been served least.
+            pool, _ = asked.unseen(_DESIGN_POOL)
+            columns, fixed = list(space.branching), np.full(space.d, np.nan)
+            fixed[columns] = design.branch(space, pool, asked.earlier.vectors, rng)[0][0, columns]
+            asked = replace(asked, fixed=fixed)
         models, fit_seconds = self._models(space, history, streams)
-        return replace(self._best(space, history, models, k, fixed, rng), fit_seconds=fit_seconds)
+        return self._best(asked, models, fit_seconds)
 
     def n_startup(self, space: VectorSpace) -> int:
         """Rows of the start design, by the size of the space unless set."""
@@ -203,19 +231,6 @@ class ModelBasedProposer:
             return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
         return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
-
-    def _least_served(
-        self, space: VectorSpace, history: History, k: int, rng: np.random.Generator
-    ) -> FloatArray | None:
-        """The branch whose turn it is, as fixed values (d,); None if the space has no branches."""
-        if not space.branching:
-            return None
-        pool = self._unseen(space, history, k, None, _DESIGN_POOL, rng).vectors
-        fixed = np.full(space.d, np.nan)
-        columns = list(space.branching)
-        tried = history.before(k).vectors
-        fixed[columns] = design.branch(space, pool, tried, rng)[0][0, columns]
-        return fixed
 
     # --- the model phase ------------------------------------------------------------------
 
@@ -229,36 +244,66 @@ class ModelBasedProposer:
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2], None
         started = time.perf_counter()
-        models = fit_models(self.settings.models, space, training, streams)
+        models = fit_models(self.settings, space, training, streams)
         self._cache = (space, key, models)
         return models, time.perf_counter() - started
 
-    def _best(
-        self,
-        space: VectorSpace,
-        history: History,
-        models: FittedModels,
-        k: int,
-        fixed: FloatArray | None,
-        rng: np.random.Generator,
-    ) -> Proposal:
-        settings = self.settings
+    def _best(self, asked: _Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
+        settings, space, rng = self.settings, asked.space, asked.rng
         n_candidates = settings.n_candidates
         if n_candidates is None:
             n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
-        first = self._unseen(space, history, k, fixed, n_candidates, rng)
+        first, complete = asked.unseen(n_candidates)
+        models, score = self._score(asked, models)
+        if complete:
+            vector = best_of(first, *score(first), rng)
+        else:
+            vector = maximize(
+                space,
+                score,
+                first,
+                asked.history.vectors[models.best_rows],
+                asked.fixed,
+                rng,
+                repeats=asked.repeats.among,
+                search=settings.search,
+            )
+        recorded = self._recorded(asked, models, vector)
+        if len(recorded):
+            vector = best_of(recorded, *score(recorded), rng)
+        features = space.features(vector[None])
+        mean, std = models.predict(features)
+        seconds, success = models.running_time, models.feasibility
+        return Proposal(
+            vector,
+            "model",
+            loss=models.to_loss(float(mean[0])),
+            bound=models.to_loss(float(mean[0] - settings.beta * std[0])),
+            seconds=None if seconds is None else float(np.exp(models.log_seconds(features)[0])),
+            success=None if success is None else float(success.predict(features)[0]),
+            n_rows=models.n_rows,
+            fit_seconds=fit_seconds,
+            shares=models.shares,
+        )
+
+    def _score(self, asked: _Question, models: FittedModels) -> tuple[FittedModels, Score]:
+        """What is maximised, and the models as they see the evaluations under way."""
+        settings, space = self.settings, asked.space
         # Running evaluations, and finished ones newer than the model, are unknown to it.
-        earlier = history.before(k)
-        unknown = space.features(earlier.vectors[models.n_rows :])
-        running = earlier.status[models.n_rows :] == Status.RUNNING
+        unknown = space.features(asked.earlier.vectors[models.n_rows :])
+        running = asked.earlier.status[models.n_rows :] == Status.RUNNING
         radius = np.full(len(unknown), _RADIUS)
         if running.any() and isinstance(models.surrogate, PendingAware):
             # Those no longer look promising by themselves: only copies must be kept away.
             known = unknown[running]
             surrogate = models.surrogate.beside(known[~np.isnan(known).all(axis=1)])
             models, radius[running] = replace(models, surrogate=surrogate), _SMALL_RADIUS
-        flat, radii = self._plateaus(space, history)
-        exponent = self._cost_exponent(k) if models.running_time is not None else 0.0
+        flat, radii = self._plateaus(space, asked.history)
+        exponent = 0.0
+        if models.running_time is not None:
+            budget = settings.cost_budget
+            left = 1.0 if budget is None else max(0.0, 1.0 - asked.k / budget)
+            exponent = settings.cost_exponent * left
         reference: float | None = None
 
         def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -277,28 +322,17 @@ class ModelBasedProposer:
                 if reference is None:  # fixed by the first batch, else it moves with the search
                     reference = _reference(utility, median=exponent > 0.0)
                 log_gain = positive_part(utility, reference)
+            distance = distance_factor(design.distances(features, unknown), radius)
+            distance *= distance_factor(largest_differences(features, flat), radii)
             return weighted(
                 log_gain,
                 log_success=models.log_success(features),
                 log_seconds=models.log_seconds(features) if exponent else 0.0,
                 exponent=exponent,
-                log_distance=np.log(
-                    np.maximum(
-                        pending_distance(features, unknown, radius)
-                        * plateau_distance(features, flat, radii),
-                        1e-12,
-                    )
-                ),
+                log_distance=np.log(np.maximum(distance, 1e-12)),
             ), mean
 
-        incumbents = history.vectors[models.best_rows]
-        vector = maximize(space, score, first, incumbents, fixed, rng, search=settings.search)
-        recorded = self._recorded(space, history, models, k, fixed, vector)
-        if recorded is not None:
-            vector = maximize(
-                space, score, recorded, incumbents, fixed, rng, search=settings.search
-            )
-        return self._explained(space, models, vector)
+        return models, score
 
     def _plateaus(self, space: VectorSpace, history: History) -> tuple[FloatArray, FloatArray]:
         """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
@@ -311,86 +345,22 @@ class ModelBasedProposer:
         radii = plateau_radii(features, history.losses[best])
         return features[radii > 0.0], radii[radii > 0.0]
 
-    def _cost_exponent(self, k: int) -> float:
-        budget = self.settings.cost_budget
-        left = 1.0 if budget is None else max(0.0, 1.0 - k / budget)
-        return self.settings.cost_exponent * left
-
-    def _recorded(
-        self,
-        space: VectorSpace,
-        history: History,
-        models: FittedModels,
-        k: int,
-        fixed: FloatArray | None,
-        vector: FloatArray,
-    ) -> Candidates | None:
-        """The best of earlier tasks that were not observed here; None where another may come."""
-        surrogate, template = models.surrogate, self.settings.models.surrogate
-        if len(history.before(k)) >= self.settings.n_recorded:
-            return None
-        if not isinstance(surrogate, Promising) or not isinstance(template, RecordedTemplate):
-            return None
-        if sum(surrogate.shares_.values()) <= 0.0:
-            return None
-        # Nearly the best that all of them had, or better: processes extrapolate, and what was
-        # recorded keeps the promise.
-        if surrogate.promised(space.features(vector[None]))[0] >= _PROMISE:
-            return None
-        vectors = template.best_recorded(space)
-        seen = np.sort(space.keys(history.vectors))
-        repeated = repeats(space, vectors, seen, taken(space, history, k))
-        fresh = vectors[~repeated & space.agrees(vectors, fixed)]
-        return Candidates(fresh, seen, complete=True) if len(fresh) else None
-
-    def _unseen(
-        self,
-        space: VectorSpace,
-        history: History,
-        k: int,
-        fixed: FloatArray | None,
-        n: int,
-        rng: np.random.Generator,
-    ) -> Candidates:
-        """Candidates that repeat nothing; copies, then observed ones, only if nothing is left."""
-        seen = np.sort(space.keys(history.vectors))
-        under_way = taken(space, history, k)
-        everything = space.enumerate(n) if fixed is None else None
-        for _ in range(_MAX_REDRAWS):
-            if everything is not None:
-                break
-            drawn = space.complete(space.sample(n, rng), rng, fixed)
-            fresh = drawn[~repeats(space, drawn, seen, under_way)]
-            if len(fresh):
-                return Candidates(fresh, seen, taken=under_way)
-            everything = space.enumerate(n + 2 * len(history)) if fixed is None else None
-        pool = drawn if everything is None else everything
-        for mask in (repeats(space, pool, seen, under_way), space.seen(pool, seen)):
-            if not mask.all():
-                pool = pool[~mask]
-                break
-        return Candidates(pool, seen, complete=everything is not None)
-
-    def _explained(self, space: VectorSpace, models: FittedModels, vector: FloatArray) -> Proposal:
-        features = space.features(vector[None])
-        mean, std = models.predict(features)
-        bound = float(mean[0] - self.settings.beta * std[0])
-        seconds = None
-        if models.running_time is not None:
-            seconds = float(np.exp(models.log_seconds(features)[0]))
-        success = None
-        if models.feasibility is not None:
-            success = float(models.feasibility.predict(features)[0])
-        return Proposal(
-            vector,
-            "model",
-            loss=models.to_loss(float(mean[0])),
-            bound=models.to_loss(bound),
-            seconds=seconds,
-            success=success,
-            n_rows=models.n_rows,
-            shares=models.shares,
-        )
+    def _recorded(self, asked: _Question, models: FittedModels, vector: FloatArray) -> FloatArray:
+        """The best of earlier tasks (n, d), not observed yet; none where ``vector`` may come."""
+        surrogate, template, space = models.surrogate, self.settings.surrogate, asked.space
+        if (
+            len(asked.earlier) < self.settings.n_recorded
+            and isinstance(surrogate, Promising)
+            and isinstance(template, RecordedTemplate)
+            and sum(surrogate.shares_.values()) > 0.0
+            # Nearly the best that all of them had, or better: processes extrapolate, and what
+            # was recorded keeps the promise.
+            and surrogate.promised(space.features(vector[None]))[0] < _PROMISE
+        ):
+            vectors = template.best_recorded(space)
+            repeated = asked.repeats.among(vectors)
+            return vectors[~repeated & space.agrees(vectors, asked.fixed)]
+        return vector[:0]
 
 
 def _reference(utility: FloatArray, *, median: bool) -> float:

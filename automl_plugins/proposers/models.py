@@ -1,32 +1,114 @@
-"""The models behind one proposal, fitted together: loss, running time, feasibility."""
+"""The models behind one proposal: transformed losses, running time, feasibility.
+
+Notation: y losses (n,), z targets (n,); every transform is increasing, so the best stays best.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from automl_plugins._arguments import at_least, one_of
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.proposers.proposal import SurrogateFailure
-from automl_plugins.proposers.targets import TARGETS, Target, Targets, effective_losses, transform
 from automl_plugins.records.history import History
+from automl_plugins.records.scores import tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import Feasibility, QuantileBoosting, RunningTime
+from automl_plugins.surrogates import Feasibility, RunningTime
 from automl_plugins.surrogates.base import (
+    FloatArray,
     Surrogate,
     SurrogateTemplate,
     Voting,
     check_surrogate,
     reseed,
+    standardise,
 )
 
-FloatArray = npt.NDArray[np.float64]
+Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+
+_FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Targets with the way back to losses.
+
+    Attributes:
+        losses: The losses (n,).
+        values: The targets (n,), increasing in the losses.
+    """
+
+    losses: FloatArray
+    values: FloatArray
+
+    def to_loss(self, target: float) -> float:
+        """The loss that corresponds to ``target``, interpolated; the observed range is kept."""
+        order = np.argsort(self.values)
+        return float(np.interp(target, self.values[order], self.losses[order]))
+
+
+def transform(losses: FloatArray, kind: Target) -> Targets:
+    """Targets of ``losses`` (n,).
+
+    * ``"log_regret"``: z = ln(0.15 + (y - min y) / (median y - min y)). Near the best loss small
+      differences count, far from it large ones do not; after SMAC's log-scaled losses, with the
+      median in place of the worst loss, which one diverged trial can move anywhere.
+    * ``"normal_scores"``: z = Phi^-1((rank - 1/2) / n), ties share their mean rank. Losses of any
+      scale, with any outliers, become standard normal: only their order counts (the Gaussian
+      copula transform of Salinas et al. 2020).
+    * ``"standardize"``: mean 0 and standard deviation 1; constant losses become 0.
+    * ``"raw"``: the losses.
+
+    Raises:
+        ValueError: For an unknown kind.
+    """
+    if kind == "log_regret":
+        regret = losses - losses.min()
+        typical = float(np.median(regret)) or float(regret.max()) or 1.0
+        return Targets(losses, np.log(_FLOOR + regret / typical))
+    if kind == "normal_scores":
+        return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
+    if kind == "standardize":
+        return Targets(losses, standardise(losses)[0])
+    if kind == "raw":
+        return Targets(losses, losses.astype(np.float64))
+    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
+
+
+def effective_losses(history: History, *, penalise_failures: bool = False) -> FloatArray:
+    """Losses (n,) with those of pruned rows made comparable; NaN = tells nothing about the loss.
+
+    A pruned loss belongs to a smaller budget, where others would have looked the same, so it
+    cannot stand beside complete losses. What the pruner said can: worse than the typical
+    evaluation. The pruned rows, later steps first and better losses first within a step, are
+    spread evenly over the worse half of the complete losses. With ``penalise_failures`` a failed
+    row has the worst complete loss: the model then knows the region, and expects nothing of it.
+    Far outliers are tamed first (``outliers.tame``).
+    """
+    losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
+    pruned = np.flatnonzero(history.status == Status.PRUNED)
+    complete = losses[~np.isnan(losses)]
+    if len(pruned) and len(complete):
+        budget = np.nan_to_num(history.budget[pruned], nan=-np.inf)
+        loss = np.nan_to_num(history.losses[pruned], nan=np.inf)
+        order = np.lexsort((history.number[pruned], loss, -budget))
+        share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
+        losses[pruned[order]] = np.quantile(complete, share)
+    if penalise_failures and len(complete):
+        losses[history.status == Status.FAILED] = complete.max()
+    return losses
+
+
 FailedTrials = Literal["avoid", "ignore"]
 
 # A crash costs a trial and often a machine: success must be likely enough to happen four times.
@@ -39,7 +121,7 @@ class ModelSettings:
 
     Attributes:
         surrogate: Template of the loss model; copied, never fitted itself.
-        target: Transform of the losses.
+        target: Transform of the losses, see ``transform``.
         max_rows: Rows the models see at most: the best half, and others at random; None for all.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
         timed: Whether to model the running time.
@@ -49,7 +131,7 @@ class ModelSettings:
         TypeError: For a surrogate without ``fit`` and ``predict``.
     """
 
-    surrogate: Surrogate | SurrogateTemplate = field(default_factory=QuantileBoosting)
+    surrogate: Surrogate | SurrogateTemplate
     target: Target = "log_regret"
     max_rows: int | None = 500
     failed_trials: FailedTrials = "avoid"
@@ -134,23 +216,31 @@ def fit_models(
         SurrogateFailure: If a fit raises.
         MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
     """
-    n = len(history)
+    n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
     avoid = settings.failed_trials == "avoid"
+    success = (history.status != Status.FAILED) & history.feasible
     losses = effective_losses(history, penalise_failures=avoid)
     known = np.flatnonzero(~np.isnan(losses))
     targets = transform(losses[known], settings.target if len(known) else "raw")
-    feasible = (history.feasible & (history.status != Status.FAILED))[known]
-    order = np.lexsort((known, targets.values, ~feasible))
+    order = np.lexsort((known, targets.values, ~success[known]))
     features = space.features(history.vectors)
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
+    running_time = feasibility = None
     try:
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)
         surrogate = reseed(template, streams.integer("surrogate", n))
         surrogate.fit(features[known[rows]], targets.values[rows])
-        running_time = _fit_running_time(settings, history, features, streams)
-        feasibility = _fit_feasibility(settings, history, features, streams)
+        timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
+        if len(timed):
+            # Failed evaluations took that long. Pruned ones would have gone on.
+            bound = history.status[timed] == Status.PRUNED
+            running_time = RunningTime(random_state=streams.integer("running_time", n))
+            running_time.fit(features[timed], history.seconds[timed], bound)
+        if avoid and not success.all():
+            feasibility = Feasibility(random_state=streams.integer("feasibility", n))
+            feasibility.fit(features[newest], success[newest])
     except MemoryMismatch:
         raise
     except Exception as error:  # whatever a foreign model raises is the same to us
@@ -179,31 +269,3 @@ def thin_out(
     n_best = max_rows // 2
     others = rng.choice(order[n_best:], max_rows - n_best, replace=False)
     return np.sort(np.concatenate([order[:n_best], others]))
-
-
-def _recent(mask: npt.NDArray[np.bool_], max_rows: int | None) -> npt.NDArray[np.int64]:
-    rows = np.flatnonzero(mask)
-    return rows if max_rows is None else rows[-max_rows:]
-
-
-def _fit_running_time(
-    settings: ModelSettings, history: History, features: FloatArray, streams: Streams
-) -> RunningTime | None:
-    rows = _recent(~np.isnan(history.seconds), settings.max_rows)
-    if not settings.timed or not len(rows):
-        return None
-    # Failed evaluations count in full: they took that long. Pruned ones would have gone on.
-    bound = history.status[rows] == Status.PRUNED
-    model = RunningTime(random_state=streams.integer("running_time", len(history)))
-    return model.fit(features[rows], history.seconds[rows], bound)
-
-
-def _fit_feasibility(
-    settings: ModelSettings, history: History, features: FloatArray, streams: Streams
-) -> Feasibility | None:
-    success = (history.status != Status.FAILED) & history.feasible
-    if settings.failed_trials == "ignore" or success.all():
-        return None
-    rows = _recent(np.ones(len(history), dtype=bool), settings.max_rows)
-    model = Feasibility(random_state=streams.integer("feasibility", len(history)))
-    return model.fit(features[rows], success[rows])

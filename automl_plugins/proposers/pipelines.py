@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.performance import performance
 from automl_plugins.meta.factorization import (
@@ -24,16 +25,15 @@ from automl_plugins.meta.factorization import (
 )
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import TaskFeatures, distances
-from automl_plugins.proposers.pending import taken
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
-from automl_plugins.proposers.targets import effective_losses
+from automl_plugins.proposers.models import effective_losses
+from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Start = Literal["portfolio", "nearest"]
 
@@ -88,6 +88,8 @@ class PipelineProposer:
         ValueError: For an argument outside its range, or a memory without another task.
     """
 
+    timed = False
+
     def __init__(
         self,
         memory: Memory | AlignedMemory,
@@ -101,12 +103,10 @@ class PipelineProposer:
     ) -> None:
         if model is not None and not isinstance(model, MatrixFactorization):
             raise TypeError(f"model must be a MatrixFactorization, got {model!r}.")
-        if not isinstance(n_start, Integral) or isinstance(n_start, bool) or n_start < 1:
-            raise ValueError(f"n_start must be an integer >= 1, got {n_start!r}.")
+        check_integer("n_start", n_start, 1)
         if not isinstance(xi, Real) or not 0.0 <= float(xi) < np.inf:
             raise ValueError(f"xi must be a number >= 0, got {xi!r}.")
-        if start not in get_args(Start):
-            raise ValueError(f"start must be 'portfolio' or 'nearest', got {start!r}.")
+        one_of("start", start, get_args(Start))
         if not callable(getattr(fallback, "propose", None)):
             raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
         self.memory: AlignedMemory = task_memory(memory)
@@ -122,11 +122,6 @@ class PipelineProposer:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_cache": None}
 
-    @property
-    def timed(self) -> bool:
-        """Whether the seconds of the history matter."""
-        return False
-
     def propose(
         self,
         space: VectorSpace,
@@ -135,35 +130,29 @@ class PipelineProposer:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """The configuration to evaluate as number ``k``; see ``ModelBasedProposer.propose``.
-
-        Raises:
-            SurrogateFailure: If the factorisation fails, or the fallback raises it.
-            MemoryMismatch: If the space can use no run of the memory.
-        """
+        """As ``Proposer.propose``."""
         known = self._known(space)
-        if fixed is not None and np.isnan(fixed).all():
-            fixed = None
         rows = known.rows(space.keys(history.vectors))
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
-        for values in taken(space, history, k):
+        repeats = Repeats(space, history, k)
+        for values in repeats.taken:
             allowed &= ~space.agrees(known.vectors, values)
-        matching = allowed
-        if fixed is not None:
-            told = ~np.isnan(fixed)
-            matching = allowed & np.isclose(
-                known.vectors[:, told], fixed[told], rtol=0.0, atol=1e-9
-            ).all(axis=1)
+        matching = allowed & space.agrees(known.vectors, fixed)
         if matching.any():
             return self._recommended(known, history, k, rows, matching)
         if fixed is not None and allowed.any():
-            moved = self._moved(space, known, history, rows, allowed, fixed, streams, k)
-            if moved is not None:
-                return moved
+            # The recommended configuration with the decided values put in, if that is a new one.
+            first = self._recommended(known, history, k, rows, allowed)
+            order = np.argsort(known.recommender.model.mean_, kind="stable")
+            others = known.vectors[order[allowed[order]][:_TRIED]]
+            rng = streams.generator("candidates", k)
+            changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)
+            legal = np.flatnonzero(space.allowed(changed) & ~repeats.seen(changed))
+            if len(legal):
+                vector = changed[legal[0]]
+                return replace(first, vector=vector, origin="design", loss=None, bound=None)
         return self.fallback.propose(space, history, streams, k, fixed)
-
-    # --- the decision ---------------------------------------------------------------------------
 
     def _recommended(
         self,
@@ -180,42 +169,15 @@ class PipelineProposer:
             chosen = known.recommender.next(evaluated, losses, pending, allowed)
         except np.linalg.LinAlgError as error:
             raise SurrogateFailure(f"the factorisation failed: {error}") from error
-        shares = {
-            name: float(share)
-            for name, share in zip(known.names, chosen.shares, strict=True)
-            if share > 0
-        }
+        shares = zip(known.names, chosen.shares.tolist(), strict=True)
         return Proposal(
             known.vectors[chosen.row].copy(),
             "design" if chosen.loss is None else "model",
             loss=chosen.loss,
             bound=None if chosen.loss is None else chosen.loss - float(chosen.std or 0.0),
             n_rows=len(evaluated),
-            shares=shares,
+            shares={name: share for name, share in shares if share > 0},
         )
-
-    def _moved(
-        self,
-        space: VectorSpace,
-        known: _Known,
-        history: History,
-        rows: IntArray,
-        allowed: npt.NDArray[np.bool_],
-        fixed: FloatArray,
-        streams: Streams,
-        k: int,
-    ) -> Proposal | None:
-        """The recommended configuration with the decided values put in, if that is a new one."""
-        rng = streams.generator("candidates", k)
-        observed = np.sort(space.keys(history.vectors))
-        first = self._recommended(known, history, k, rows, allowed)
-        order = np.argsort(known.recommender.model.mean_, kind="stable")
-        others = known.vectors[order[allowed[order]][:_TRIED]]
-        changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)
-        legal = np.flatnonzero(space.allowed(changed) & ~space.seen(changed, observed))
-        if not len(legal):
-            return None
-        return replace(first, vector=changed[legal[0]], origin="design", loss=None, bound=None)
 
     # --- the memory -----------------------------------------------------------------------------
 
@@ -234,7 +196,7 @@ class PipelineProposer:
         elif model.n_pipelines_ != len(Y):
             raise ValueError(
                 f"The model was fitted on {model.n_pipelines_} pipelines, the memory has"
-                f" {len(Y)} configurations in this space: fit it on pipeline_proposer.matrix of"
+                f" {len(Y)} configurations in this space: fit it on proposers.pipelines.matrix of"
                 " the same memory, aligned to the same space."
             )
         keys = space.keys(vectors)

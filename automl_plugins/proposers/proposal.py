@@ -1,21 +1,29 @@
-"""What a proposer answers, and what adapters need of one."""
+"""What a proposer answers, and how it is asked beside other workers.
+
+A worker gets the number of its evaluation first, reads the history, proposes and publishes. So
+whoever has number k sees every lower number: finished, running with a configuration, or running
+without one, while its worker is still proposing. What the latter will be is known, for a proposal
+is a function of the history and the number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Origin = Literal["design", "random", "model"]
 
+MOST_ASKING = 32  # numbers that may be asked for at one moment; older ones belong to dead workers
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
@@ -96,5 +104,95 @@ class Proposer(Protocol):
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """The configuration to evaluate as number ``k``; see ``ModelBasedProposer.propose``."""
+        """The configuration to evaluate as number ``k``.
+
+        Args:
+            space: The search space.
+            history: Everything observed, running evaluations included. Running ones of higher
+                numbers are not repeated, and otherwise left aside, see ``History.before``.
+            streams: Random streams of the search.
+            k: Number of this evaluation in the search.
+            fixed: Values (d,) that are already decided, NaN where free; None leaves all free.
+
+        Returns:
+            A valid configuration that was not observed, unless the space is exhausted.
+
+        Raises:
+            SurrogateFailure: If a model could not be fitted or asked.
+            MemoryMismatch: If the space can use no run of the memory that is learnt from.
+        """
         ...
+
+
+def ask(
+    proposer: Proposer,
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    k: int,
+    fixed: FloatArray | None = None,
+) -> Proposal:
+    """``Proposer.propose`` beside those proposals that other workers are just making.
+
+    Exact if the other workers have read the same finished rows; a guess otherwise. A row without a
+    single value counts as not published.
+    """
+    asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
+    asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
+    for number in np.sort(history.number[asking]).tolist():
+        place = history.number == number
+        try:
+            vector = proposer.propose(space, history.rows(~place), streams, number).vector
+        except SurrogateFailure:  # that worker has no better answer either
+            continue
+        history = replace(
+            history,
+            vectors=np.where(place[:, None], vector, history.vectors),
+            missing=np.where(place[:, None], ~np.isnan(vector), history.missing),
+        )
+    return proposer.propose(space, history, streams, k, fixed)
+
+
+class Repeats:
+    """Which configurations no proposal for number ``k`` should repeat.
+
+    They are those that the history has, and copies of those of which only a part is known.
+
+    Attributes:
+        taken: Running rows (p, d) with less than all of their values, NaN for values that do not
+            count. A parameter that no row asks for, or only rows of another branch, tells no two
+            configurations apart; what the conditions are is not always known before the first
+            evaluations are complete. So a row that has asked for a number is known by all that it
+            asked for, and by what complete rows of the same categories asked for. One that has not
+            is known by what any row asked for.
+    """
+
+    def __init__(self, space: VectorSpace, history: History, k: int) -> None:
+        self.space = space
+        self._keys = np.sort(space.keys(history.vectors))
+        proposed = history.missing & ~np.isnan(history.vectors)
+        recent = (history.number >= k - MOST_ASKING) & proposed.any(axis=1)
+        asked = ~np.isnan(history.vectors) & ~proposed
+        complete = history.status == Status.COMPLETE
+        found = []
+        for row in np.flatnonzero(recent):
+            vector, own = history.vectors[row], asked[row]
+            if (own & ~space.categorical).any():
+                branch = np.where(own & space.categorical, vector, np.nan)
+                own = own | asked[complete & space.agrees(history.vectors, branch)].any(axis=0)
+            else:
+                own = asked.any(axis=0)
+            if (own & ~space.categorical & ~np.isnan(vector)).any():
+                found.append(np.where(own, vector, np.nan))
+        self.taken = np.array(found).reshape(-1, space.d)
+
+    def seen(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+        """Mask (m,) of the ``vectors`` (m, d) that the history has."""
+        return self.space.seen(vectors, self._keys)
+
+    def among(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+        """Mask (m,) of all ``vectors`` (m, d) that should not be proposed."""
+        mask = self.seen(vectors)
+        for values in self.taken:
+            mask |= self.space.agrees(vectors, values)
+        return mask

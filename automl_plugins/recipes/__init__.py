@@ -1,7 +1,7 @@
 """The methods by name, each a set of parts: what every framework's classes are made of.
 
-This is the only place of their defaults. All recipes take ``n_startup``, ``n_candidates`` and
-``failed_trials`` of ``ProposerSettings`` and ``ModelSettings``, and ``max_rows``. The presets that
+This is the only place of their defaults. All recipes take ``n_startup``, ``n_candidates``,
+``failed_trials`` and ``max_rows`` of ``ProposerSettings``. The presets that
 follow a source (``thesis=True``, ``paper=True``) have defaults of their own for these; None stands
 for them.
 """

@@ -9,9 +9,8 @@ from automl_plugins.meta.factorization import MatrixFactorization
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
-from automl_plugins.proposers.fallback import WithFallback
 from automl_plugins.proposers.pipelines import PipelineProposer, Start
-from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.surrogates.base import Surrogate
 from automl_plugins.surrogates.two_stage import Distance
 

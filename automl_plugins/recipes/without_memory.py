@@ -7,10 +7,9 @@ from inspect import signature
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from automl_plugins._arguments import one_of
-from automl_plugins.proposers.maximizer import SMAC_SEARCH
+from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
-from automl_plugins.proposers.models import FailedTrials, ModelSettings
-from automl_plugins.proposers.targets import Target
+from automl_plugins.proposers.models import FailedTrials, Target
 from automl_plugins.surrogates import (
     DistanceAware,
     ExtraTrees,
@@ -217,7 +216,7 @@ def surrogate(
         balance: See ``ProposerSettings``.
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
-        target: Transform of the losses, see ``automl_plugins.proposers.targets``.
+        target: Transform of the losses, see ``automl_plugins.proposers.models``.
         cost_exponent: See ``ProposerSettings``; used per second only.
         cost_budget: See ``ProposerSettings``.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
@@ -229,9 +228,13 @@ def surrogate(
     """
     one_of("acquisition", acquisition, get_args(AcquisitionName))
     one_of("startup", startup, get_args(Startup))
+    if isinstance(surrogate, str):
+        one_of("surrogate", surrogate, tuple(SURROGATES))
+        surrogate = SURROGATES[surrogate]()
+    check_surrogate(surrogate, allowed=f"one of {sorted(SURROGATES)} or ")
     timed = acquisition.endswith("_per_second")
     return make_proposer(
-        _surrogate_of(surrogate),
+        surrogate,
         target=target,
         timed=timed,
         acquisition="ei" if acquisition.startswith("ei") else "bound",
@@ -264,7 +267,6 @@ def make_proposer(
     surrogate: Surrogate | SurrogateTemplate,
     *,
     target: Target,
-    timed: bool = False,
     max_rows: int | None = 500,
     failed_trials: FailedTrials = "avoid",
     n_startup: int | None = None,
@@ -276,15 +278,9 @@ def make_proposer(
     Raises:
         ValueError: For an option outside its range.
     """
-    models = ModelSettings(
-        surrogate=surrogate,
-        target=target,
-        max_rows=max_rows,
-        failed_trials=failed_trials,
-        timed=timed,
-    )
+    settings |= {"n_startup": n_startup, "n_candidates": n_candidates}
     return ModelBasedProposer(
-        ProposerSettings(models=models, n_startup=n_startup, n_candidates=n_candidates, **settings)
+        ProposerSettings(surrogate, target, max_rows, failed_trials, **settings)
     )
 
 
@@ -305,12 +301,3 @@ def preset_options(
     )
     given = {name: value for name, value in options.items() if value is not None}
     return cast("Options", own | given)
-
-
-def _surrogate_of(surrogate: str | Surrogate) -> Surrogate:
-    """The surrogate itself."""
-    if isinstance(surrogate, str):
-        one_of("surrogate", surrogate, tuple(SURROGATES))
-        return SURROGATES[surrogate]()
-    check_surrogate(surrogate, allowed=f"one of {sorted(SURROGATES)} or ")
-    return surrogate

@@ -8,11 +8,10 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate
     from automl_plugins.surrogates.blended import Blended
     from automl_plugins.surrogates.distance_aware import DistanceAware
-    from automl_plugins.surrogates.feasibility import Feasibility
     from automl_plugins.surrogates.gaussian_process import GaussianProcess
     from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
     from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
-    from automl_plugins.surrogates.running_time import RunningTime
+    from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
     from automl_plugins.surrogates.two_stage import TwoStageTransfer
     from automl_plugins.surrogates.two_stage_sources import Sources
 
@@ -22,11 +21,10 @@ import_when_used(
         "base": ["Surrogate", "SurrogateTemplate"],
         "blended": ["Blended"],
         "distance_aware": ["DistanceAware"],
-        "feasibility": ["Feasibility"],
         "gaussian_process": ["GaussianProcess"],
         "quantile_boosting": ["QuantileBoosting"],
         "random_forest": ["ExtraTrees", "RandomForest"],
-        "running_time": ["RunningTime"],
+        "seconds_and_success": ["Feasibility", "RunningTime"],
         "two_stage": ["TwoStageTransfer"],
         "two_stage_sources": ["Sources"],
     },

@@ -19,13 +19,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate, reseed, validate
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    Surrogate,
+    as_features,
+    as_training,
+    complete_inputs,
+    reseed,
+)
 from automl_plugins.surrogates.distance_aware import DistanceAware, gaps_to, typical_gap
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 
 Earlier = Callable[[FloatArray], FloatArray]
 
-_INACTIVE = 0.5  # stands in for the value of an inactive feature
+_NO_FLAGS = np.arange(0)
 _FIRST_STD = 0.5  # before the first observation, when nothing is weighed against it
 
 
@@ -99,17 +106,14 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             ValueError: For illegal arguments or data.
         """
         self.check_arguments()
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        self.surrogate_ = None
-        if len(X) == 0 and y.shape == (0,):
-            self.vote_ = 1.0
-        else:
-            X, y = validate(X, y)
+        X, y = as_training(X, y, least=0)
+        self.surrogate_, self.vote_ = None, 1.0
+        if len(X):
             p = self._predicted(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
             self.surrogate_ = reseed(own, self.random_state).fit(X, y - self.vote_ * p)
-            self._points = np.nan_to_num(X, nan=_INACTIVE)
+            self._points = complete_inputs(X, _NO_FLAGS)
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
             self._scale = typical_gap(self._points)
         self.shares_: Mapping[str, float] = {self.name: self.vote_} if self.earlier else {}
@@ -118,13 +122,13 @@ class Blended(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
         check_is_fitted(self, "vote_")
-        X, _ = validate(X)
+        X = as_features(X)
         if self.surrogate_ is None:
             return self._predicted(X), np.full(len(X), _FIRST_STD)
         mean, std = self.surrogate_.predict(X)
         if self.vote_ > 0.0:
             mean = mean + self.vote_ * self._predicted(X)
-            gaps = gaps_to(self._points, np.nan_to_num(X, nan=_INACTIVE))
+            gaps = gaps_to(self._points, complete_inputs(X, _NO_FLAGS))
             std = np.hypot(std, self._spread * np.minimum(1.0, gaps / self._scale))
         return mean, std
 
@@ -140,14 +144,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
 
 
 def vote(y: FloatArray, p: FloatArray, patience: float, caution: float) -> float:
-    """The vote w in [0, 1] of predictions ``p`` (n,) for losses ``y`` (n,), n >= 1.
-
-    Args:
-        y: Observed losses as normal scores.
-        p: Predicted losses in standard deviations.
-        patience: See ``Blended``.
-        caution: See ``Blended``.
-    """
+    """The vote w in [0, 1] of predictions ``p`` (n,) for losses ``y`` (n,), n >= 1."""
     dy, dp = y - y.mean(), p - p.mean()
     slope = max(0.0, (dp @ dy + caution) / (dp @ dp + caution))
     return float(min(1.0, patience / (patience + len(y)) * slope))

@@ -10,12 +10,17 @@ import copy
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from automl_plugins.surrogates.base import FloatArray, Surrogate, reseed, validate
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    Surrogate,
+    as_features,
+    as_training,
+    complete_inputs,
+    reseed,
+)
 
-_INACTIVE = 0.5  # stands in for the value of an inactive feature, whose flag is what differs
 _MANY_ROWS = 256  # observations from which a fit for one proposal is too dear
 
 
@@ -56,22 +61,21 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""
-        X, y = validate(X, y)
-        self.observed_ = X, y
+        X, y = self.observed_ = as_training(X, y)
         self.surrogate_ = self._fitted(X, y)
         nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
         # Without conditions there are no flags, and distances cost half.
-        self.flagged_ = np.full(X.shape[1], bool(np.isnan(X).any()))
-        self.points_ = _embed(X[nearest_best], self.flagged_)
+        self.flagged_ = np.arange(X.shape[1] if np.isnan(X).any() else 0)
+        self.points_ = complete_inputs(X[nearest_best], self.flagged_)
         self.spread_ = float(y.std())
         self.scale_ = typical_gap(self.points_)
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) at ``X`` (m, f)."""
-        X, _ = validate(X)
+        X = as_features(X)
         mean, std = self.surrogate_.predict(X)
-        gaps = gaps_to(self.points_, _embed(X, self.flagged_))
+        gaps = gaps_to(self.points_, complete_inputs(X, self.flagged_))
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
@@ -84,7 +88,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         left as it is, and only the doubt ends.
         """
         seen = copy.copy(self)
-        seen.points_ = np.vstack([self.points_, _embed(pending, self.flagged_)])
+        seen.points_ = np.vstack([self.points_, complete_inputs(pending, self.flagged_)])
         X, y = self.observed_
         if len(pending) and len(y) < _MANY_ROWS:
             supposed = np.full(len(pending), np.median(y))
@@ -95,12 +99,6 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         surrogate = reseed(self.surrogate, self.random_state)
         surrogate.fit(X, y)
         return surrogate
-
-
-def _embed(X: FloatArray, flagged: npt.NDArray[np.bool_]) -> FloatArray:
-    """Features (n, f) without NaN, and the activity flags of the ``flagged`` ones."""
-    inactive = np.isnan(X)
-    return np.hstack([np.where(inactive, _INACTIVE, X), inactive[:, flagged]])
 
 
 def typical_gap(points: FloatArray) -> float:

@@ -1,43 +1,234 @@
-"""Gaussian process with a Matern-5/2 kernel, one length scale a column, and noise.
+"""Gaussian processes with a stationary kernel: likelihood, shared kernels, averages of kernels.
 
-The kernel and its bounds are those of van Hoof, "Automated machine learning with gradient boosting
-and meta-learning" (TU Eindhoven, 2018), section 4.1.2, called "thesis" below, with a length scale
-for each column (ARD) and a noise term added. "RW" is Rasmussen and Williams, "Gaussian Processes
-for Machine Learning" (MIT Press, 2006). Notation of this module::
+"RW" is Rasmussen and Williams, "Gaussian Processes for Machine Learning" (MIT Press, 2006),
+"thesis" van Hoof, "Automated machine learning with gradient boosting and meta-learning" (TU
+Eindhoven, 2018). Notation of this module::
 
-    X      features, shape (n, f); after imputation and with activity flags, shape (n, d)
-    z      standardised losses, shape (n,)
+    X       inputs without NaN, shape (n, d), with activity flags
+    Z       standardised losses of T tasks on the same inputs, shape (n, T)
+    scales  one length scale for each input (ARD), shape (d,)
+    theta   logarithms of constant, length scales and noise variance, shape (d + 2,)
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, pi
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardise, validate
-from automl_plugins.surrogates.processes import complete_inputs, informative_rows, log_likelihood
+from automl_plugins._arguments import check_integer
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    Seed,
+    as_features,
+    as_training,
+    complete_inputs,
+    informative_rows,
+    standardise,
+)
 
-CONSTANT_BOUNDS = (0.01, 1000.0)  # thesis 4.1.2
-LENGTH_SCALE_BOUNDS = (0.01, 100.0)  # thesis 4.1.2
+Kernel = Literal["matern52", "se"]
+KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+
+_CONSTANT_BOUNDS = (0.01, 1000.0)  # thesis 4.1.2
+_OWN_SCALE_BOUNDS = (0.01, 100.0)  # thesis 4.1.2
+_SHARED_SCALE_BOUNDS = (0.05, 100.0)  # inputs lie in [0, 1]; a grid of 20 values is resolved
 # The lower bound keeps K positive definite in float64: its condition number is at most
 # n * 1000 / 1e-6, duplicates included. The upper one explains all of the variance as noise.
-NOISE_BOUNDS = (1e-6, 1.0)
+_NOISE_BOUNDS = (1e-6, 1.0)
+_FIRST_NOISE = 0.01
+_MAX_STEPS = 60  # of the ascent that fits a kernel to many tasks
+
+_LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
+_NOISES = (1e-3, 5e-2)
+_NEGLIGIBLE = 1e-4  # weight of a kernel that is not asked
+
+
+def correlation(A: FloatArray, B: FloatArray, scales: FloatArray, kernel: Kernel) -> FloatArray:
+    """Correlations (n, m) of the rows of ``A`` (n, d) and ``B`` (m, d).
+
+    ``"matern52"``: (1 + r + r^2 / 3) exp(-r), r = sqrt(5) u (RW eq. 4.17); ``"se"``:
+    exp(-u^2 / 2) (RW eq. 5.1); u the Euclidean distance in units of the length scales.
+    """
+    squares = cdist(A / scales, B / scales, "sqeuclidean")
+    if kernel == "se":
+        return np.asarray(np.exp(-0.5 * squares))
+    squares *= 5.0
+    r = np.sqrt(squares)
+    squares /= 3.0
+    squares += r
+    squares += 1.0
+    squares *= np.exp(-r)
+    return np.asarray(squares)
+
+
+def log_likelihood(
+    theta: FloatArray, X: FloatArray, Z: FloatArray, kernel: Kernel
+) -> tuple[float, FloatArray]:
+    """Log marginal likelihood of all tasks together, and its gradient (d + 2,).
+
+    The tasks are independent given ``theta``, so their log likelihoods (RW eq. 2.30) add up, and
+    one factorisation serves them all. The derivatives with respect to the length scales are
+    summed without an array of shape (n, n, d).
+    """
+    n, n_tasks = Z.shape
+    constant, noise = np.exp(theta[[0, -1]])
+    # Centred, so that the last sum below does not cancel for columns far from 0.
+    U = (X - X.mean(axis=0)) / np.exp(theta[1:-1])
+    if kernel == "se":
+        signal = constant * np.exp(-0.5 * cdist(U, U, "sqeuclidean"))
+    else:
+        r = np.sqrt(5.0) * cdist(U, U)
+        decay = constant * np.exp(-r)
+        signal = decay * (1.0 + r + r**2 / 3.0)
+    L = cholesky(signal + noise * np.eye(n), lower=True, check_finite=False)
+    alpha = cho_solve((L, True), Z, check_finite=False)
+    log_det = 2.0 * np.log(np.diag(L)).sum()
+    value = -0.5 * np.vdot(Z, alpha) - 0.5 * n_tasks * log_det - 0.5 * n_tasks * n * log(2.0 * pi)
+    # RW eq. 5.9 summed over the tasks: tr(W dK/dtheta) / 2, W = sum_t alpha_t alpha_t' - T K^-1.
+    W = alpha @ alpha.T - n_tasks * cho_solve((L, True), np.eye(n), check_finite=False)
+    # W_ij dK_ij / dlog(l_k) = M_ij (u_ik - u_jk)^2, and M is symmetric.
+    M = W * signal if kernel == "se" else W * decay * (1.0 + r) * (5.0 / 3.0)
+    d_scales = M.sum(axis=1) @ U**2 - np.sum(U * (M @ U), axis=0)
+    d_constant, d_noise = 0.5 * np.sum(W * signal), 0.5 * noise * np.trace(W)
+    return float(value), np.concatenate([[d_constant], d_scales, [d_noise]])
+
+
+def fit_shared(groups: Sequence[tuple[FloatArray, FloatArray]], kernel: Kernel) -> FloatArray:
+    """The ``theta`` (d + 2,) under which all groups of tasks are most likely.
+
+    One ascent from constant and length scales 1 and noise 0.01. With tens of tasks the likelihood
+    is sharp, and further starts found nothing better.
+
+    Args:
+        groups: Inputs (n, d) and losses (n, T) of tasks that share their inputs.
+        kernel: Kernel.
+    """
+    start = np.zeros(groups[0][0].shape[1] + 2)
+    start[-1] = log(_FIRST_NOISE)
+    bounds = np.log([_CONSTANT_BOUNDS, *[_SHARED_SCALE_BOUNDS] * (len(start) - 2), _NOISE_BOUNDS])
+    return _most_likely(groups, kernel, [start], bounds, maxiter=_MAX_STEPS)
+
+
+def _most_likely(
+    groups: Sequence[tuple[FloatArray, FloatArray]],
+    kernel: Kernel,
+    starts: Sequence[FloatArray],
+    bounds: FloatArray,
+    **options: int,
+) -> FloatArray:
+    """The best end point of the ascents from all ``starts``."""
+
+    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+        parts = [log_likelihood(theta, X, Z, kernel) for X, Z in groups]
+        return -sum(value for value, _ in parts), -np.sum([slope for _, slope in parts], axis=0)
+
+    ends = [
+        minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+        for start in starts
+    ]
+    return np.asarray(min(ends, key=lambda end: end.fun).x, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel of unit variance, with length scales (d,).
+
+    ``log_prior`` is the logarithm of its prior weight, up to a constant.
+    """
+
+    scales: FloatArray
+    noise: float
+    log_prior: float = 0.0
+
+
+def uninformed(d: int) -> list[Candidate]:
+    """Kernels for a task of which nothing is known: one length scale for all inputs."""
+    return [Candidate(np.full(d, length), noise) for length in _LENGTHS for noise in _NOISES]
+
+
+class EvidenceAverage:
+    """Average of Gaussian processes on standardised losses, weighted by prior and evidence.
+
+    The standard deviation is that of the mixture, without noise. Without observations it is the
+    prior: mean 0, deviation 1. ``evidence_`` are the posterior weights of the candidates, of which
+    there is at least one.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], kernel: Kernel) -> None:
+        self.candidates = tuple(candidates)
+        self.kernel = kernel
+
+    def fit(self, inputs: FloatArray, y: FloatArray) -> EvidenceAverage:
+        """Condition every candidate on losses ``y`` (n,) of complete ``inputs`` (n, d), n >= 0."""
+        z, self.centre_, self.scale_ = standardise(y) if len(y) else (y, 0.0, 1.0)
+        self.inputs_ = inputs
+        self.solved_: list[tuple[FloatArray, FloatArray]] = []
+        log_weights = np.empty(len(self.candidates))
+        correlations = self._correlations(inputs, self.candidates)
+        for i, candidate in enumerate(self.candidates):
+            K = correlations[candidate.scales.tobytes()].copy()
+            K[np.diag_indices_from(K)] += candidate.noise
+            L = cholesky(K, lower=True, check_finite=False) if len(z) else K
+            w = solve_triangular(L, z, lower=True, check_finite=False) if len(z) else z
+            self.solved_.append((L, w))
+            # RW eq. 2.30 without the constant; constant losses tell the kernels nothing.
+            fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
+            log_weights[i] = fit + candidate.log_prior
+        weights = np.exp(log_weights - log_weights.max())
+        self.evidence_ = weights / weights.sum()
+        return self
+
+    def predict(self, inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation (m,) in the units of the losses."""
+        mean, square = np.zeros(len(inputs)), np.zeros(len(inputs))
+        asked = np.flatnonzero(self.evidence_ >= _NEGLIGIBLE)
+        weights = self.evidence_[asked] / self.evidence_[asked].sum()
+        correlations = self._correlations(inputs, [self.candidates[i] for i in asked])
+        for i, weight in zip(asked, weights, strict=True):
+            L, w = self.solved_[i]
+            m, v = np.zeros(len(inputs)), np.ones(len(inputs))
+            if len(w):
+                K = correlations[self.candidates[i].scales.tobytes()]
+                V = solve_triangular(L, K, lower=True, check_finite=False)
+                m, v = w @ V, np.maximum(1.0 - np.einsum("nm,nm->m", V, V), 0.0)  # RW 2.25, 2.26
+            mean += weight * m
+            square += weight * (v + m * m)
+        std = np.sqrt(np.maximum(square - mean * mean, 0.0))
+        return self.centre_ + self.scale_ * mean, self.scale_ * std
+
+    def _correlations(
+        self, inputs: FloatArray, candidates: Sequence[Candidate]
+    ) -> dict[bytes, FloatArray]:
+        """Correlations (n, m) of the rows learnt from with ``inputs`` (m, d) by length scales.
+
+        Candidates that differ in their noise only share them.
+        """
+        distinct = {candidate.scales.tobytes(): candidate.scales for candidate in candidates}
+        return {
+            key: correlation(self.inputs_, inputs, scales, self.kernel)
+            for key, scales in distinct.items()
+        }
 
 
 class GaussianProcess(BaseEstimator):  # type: ignore[misc]
     """Gaussian process on standardised losses: constant x Matern-5/2 (ARD) + noise.
 
-    Features should lie in about [0, 1], which is what the bounds of the length scales are made
-    for. A missing value becomes 0.5, and each column with missing values in training gets a flag
-    beside it, 1 where the value is present; a value missing only in ``predict`` is imputed alone.
-    The standard deviation is that of the loss without its noise.
+    Kernel and bounds are those of thesis 4.1.2, with a length scale for each column and the noise
+    added. Features should lie in about [0, 1], which is what the bounds of the length scales are
+    made for. A missing value becomes 0.5, and each column with missing values in training gets a
+    flag beside it, 1 where the value is present; a value missing only in ``predict`` is imputed
+    alone. The standard deviation is that of the loss without its noise.
 
     Hyperparameters maximise the marginal likelihood, starting from all at 1 (noise at 0.01) and
     from ``n_restarts`` random points. With constant losses, or one row, they stay where they
@@ -68,30 +259,25 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Find the hyperparameters and condition on the data.
+        """Find the hyperparameters and condition on features ``X`` (n, f) and losses ``y`` (n,).
 
-        Args:
-            X: Features (n, f), n >= 1; NaN is legal.
-            y: Losses (n,); constant ones are legal. All of them count in the standardisation,
-                also those of rows left out.
-
-        Raises:
-            ValueError: For illegal constructor arguments or data.
+        All losses count in the standardisation, also those of rows left out.
         """
         check_integer("n_restarts", self.n_restarts, 0)
         check_integer("max_rows", self.max_rows, 2)
-        X, y = validate(X, y)
+        X, y = as_training(X, y)
         z, self.y_centre_, self.y_scale_ = standardise(y)
         self.n_features_in_ = X.shape[1]
         rows = informative_rows(y, self.max_rows)
         self.flagged_ = np.flatnonzero(np.isnan(X[rows]).any(axis=0))
         inputs, z = complete_inputs(X[rows], self.flagged_), z[rows]
-        kernel = ConstantKernel(1.0, CONSTANT_BOUNDS) * Matern(
-            np.ones(inputs.shape[1]), LENGTH_SCALE_BOUNDS, nu=2.5
-        ) + WhiteKernel(0.01, NOISE_BOUNDS)
+        kernel = ConstantKernel(1.0, _CONSTANT_BOUNDS) * Matern(
+            np.ones(inputs.shape[1]), _OWN_SCALE_BOUNDS, nu=2.5
+        ) + WhiteKernel(_FIRST_NOISE, _NOISE_BOUNDS)
         if z.any():
-            rng = np.random.default_rng(self.random_state)
-            kernel = kernel.clone_with_theta(self._best_theta(kernel, inputs, z, rng))
+            starts = [kernel.theta, *self._random_starts(kernel, inputs)]
+            theta = _most_likely([(inputs, z[:, None])], "matern52", starts, kernel.bounds)
+            kernel = kernel.clone_with_theta(theta)
         # The search above replaces that of scikit-learn, which warns at each bound that it meets.
         # It draws nothing; the seed keeps it from holding on to numpy's global generator.
         self.regressor_ = GaussianProcessRegressor(
@@ -101,23 +287,10 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the losses of configurations.
-
-        Args:
-            X: Features (m, f); NaN is legal.
-
-        Returns:
-            Mean (m,) and standard deviation (m,), in the units of the losses.
-
-        Raises:
-            NotFittedError: If ``fit`` was not called.
-            ValueError: If the number of columns is not that of ``fit``.
-        """
+        """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
         check_is_fitted(self, "regressor_")
-        X, _ = validate(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
-        model, inputs = self.regressor_, complete_inputs(X, self.flagged_)
+        inputs = complete_inputs(as_features(X, self.n_features_in_), self.flagged_)
+        model = self.regressor_
         signal = model.kernel_.k1  # without the noise
         K_query = signal(inputs, model.X_train_)  # (m, n)
         mean = K_query @ model.alpha_  # RW eq. 2.25
@@ -127,29 +300,12 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * std
 
-    def _best_theta(
-        self, kernel: Any, inputs: FloatArray, z: FloatArray, rng: np.random.Generator
-    ) -> FloatArray:
-        """Return the best end point of the searches from all starts."""
+    def _random_starts(self, kernel: Any, inputs: FloatArray) -> FloatArray:
         low, high = kernel.bounds.T
         # From the outer quarters of the intervals the likelihood is flat and no search gets away.
-        starts = rng.uniform(
+        starts = np.random.default_rng(self.random_state).uniform(
             0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high, (self.n_restarts, len(low))
         )
         # A column that is constant so far gives no slope: its length scale stays at 1.
         starts[:, 1:-1][:, np.ptp(inputs, axis=0) == 0] = 0.0
-        Z = z[:, None]
-        ends = [
-            minimize(
-                lambda theta: tuple(
-                    -part for part in log_likelihood(theta, inputs, Z, "matern52")
-                ),
-                start,
-                jac=True,
-                bounds=kernel.bounds,
-                method="L-BFGS-B",
-            )
-            for start in (kernel.theta, *starts)
-        ]
-        best: FloatArray = min(ends, key=lambda end: end.fun).x
-        return best
+        return np.asarray(starts)

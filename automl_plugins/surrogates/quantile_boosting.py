@@ -12,17 +12,16 @@ One LightGBM model per quantile. Three forms, all ``fit(X, y)`` / ``predict(X)``
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import lightgbm
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import standardise, validate
+from automl_plugins._arguments import at_least, one_of
+from automl_plugins.surrogates.base import FloatArray, as_features, as_training, standardise
 
-FloatArray = npt.NDArray[np.float64]
 Form = Literal["bound", "three_quantile", "ensemble"]
 
 _THREE_QUANTILES = (0.16, 0.50, 0.84)  # eq. 5.1: one standard deviation around the median
@@ -84,18 +83,13 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             n_trees=100,
             learning_rate=0.1,
             num_leaves=8,
-            min_leaf_rows=1,
             random_state=random_state,
         )
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Fit the models on features ``X`` (n, f) and losses ``y`` (n,).
-
-        Raises:
-            ValueError: For an invalid argument, wrong shapes or targets that are not finite.
-        """
+        """Fit the models on features ``X`` (n, f) and losses ``y`` (n,)."""
         self.check_arguments()
-        X, y = validate(X, y)
+        X, y = as_training(X, y)
         rng = np.random.default_rng(self.random_state)
         self.models_: list[lightgbm.Booster] = []
         self.constant_ = float("nan")
@@ -121,7 +115,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) of the predicted quantiles at ``X`` (m, f)."""
         check_is_fitted(self)
-        X, _ = validate(X)
+        X = as_features(X)
         if not self.models_:
             return np.full(len(X), self.constant_), np.zeros(len(X))
         quantiles = np.stack(
@@ -154,20 +148,12 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
 
     def check_arguments(self) -> None:
         """Raise ValueError for the first argument outside its range."""
-        if self.form not in ("bound", "three_quantile", "ensemble"):
-            raise ValueError(
-                f"form must be 'bound', 'three_quantile' or 'ensemble', got {self.form!r}."
-            )
+        one_of("form", self.form, get_args(Form))
         if not 0.0 < self.alpha < 1.0:
             raise ValueError(f"alpha must lie in (0, 1), got {self.alpha!r}.")
-        for name, low in (
-            ("n_models", 1),
-            ("n_trees", 1),
-            ("num_leaves", 2),
-            ("min_leaf_rows", 1),
-        ):
-            if getattr(self, name) < low:
-                raise ValueError(f"{name} must be >= {low}, got {getattr(self, name)!r}.")
+        least = {"n_models": 1, "n_trees": 1, "num_leaves": 2, "min_leaf_rows": 1}
+        for name, low in least.items():
+            at_least(name, getattr(self, name), low)
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be > 0, got {self.learning_rate!r}.")
 

@@ -26,46 +26,44 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, Seed, check_integer, standardise, validate
+from automl_plugins._arguments import check_integer, one_of
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    Seed,
+    as_features,
+    as_training,
+    standardise,
+)
 
 IntArray = npt.NDArray[np.intp]
 
 
 def tree_level_moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance over the predictions ``means`` (B, m) of the trees (thesis 3.2.1).
+    """Mean (m,) and variance (m,) of the trees' predictions ``means`` (B, m) (thesis 3.2.1).
 
-    Returns:
-        Mean (m,) and variance (m,), both 1/B: one tree has variance 0.
+    Both are 1/B: one tree has variance 0.
     """
     return means.mean(axis=0), means.var(axis=0)
 
 
 def leaf_level_moments(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Moments of the equal mixture of B leaves with ``means`` and ``variances`` (B, m).
+    """Mean and variance (m,) of the equal mixture of B leaves of ``means``, ``variances`` (B, m).
 
     ``mu = mean_b mu_b`` and ``sigma^2 = mean_b(s2_b + mu_b^2) - mu^2`` (thesis eq. 3.1, 3.2).
     The second is evaluated as mean of the variances plus variance of the means, which is the same
     number but cannot cancel to something negative.
-
-    Returns:
-        Mean (m,) and variance (m,).
     """
-    mean, spread = tree_level_moments(means)  # eq. 3.1
-    return mean, variances.mean(axis=0) + spread  # eq. 3.2
+    mean, spread = tree_level_moments(means)
+    return mean, variances.mean(axis=0) + spread
 
 
 def leaf_statistics(
     leaves: IntArray, z: FloatArray, n_nodes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance (1/n) of the targets ``z`` (n,) of each leaf.
+    """Mean and variance (1/n) of the targets of each node, (n_nodes,); 0 where no row ends.
 
-    Args:
-        leaves: Node in which each row ends (n,); a row drawn twice counts twice.
-        z: Targets (n,).
-        n_nodes: Number of nodes of the tree.
-
-    Returns:
-        Means and variances, each (n_nodes,); 0 for nodes in which no row ends.
+    ``leaves`` (n,) are the nodes in which the rows with targets ``z`` (n,) end; a row that was
+    drawn twice counts twice.
     """
     counts = np.maximum(np.bincount(leaves, minlength=n_nodes), 1)
     means = np.bincount(leaves, z, n_nodes) / counts
@@ -73,7 +71,7 @@ def leaf_statistics(
 
 
 def _looked_up(values: list[FloatArray], leaves: list[IntArray]) -> FloatArray:
-    """Return the value of the leaf that each query reaches in each tree (B, m)."""
+    """The value of the leaf that each query reaches in each tree (B, m)."""
     return np.stack([value[leaf] for value, leaf in zip(values, leaves, strict=True)])
 
 
@@ -85,25 +83,15 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
     bootstrap = False
 
     @abstractmethod
-    def _check_arguments(self) -> None:
-        """Raise ValueError for illegal arguments."""
+    def _check_arguments(self) -> None: ...
 
     @abstractmethod
-    def _new_tree(self, n_features: int, seed: int) -> Any:
-        """Return an unfitted scikit-learn tree."""
+    def _new_tree(self, n_features: int, seed: int) -> Any: ...
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Grow the trees.
-
-        Args:
-            X: Features (n, f), n >= 1; NaN is legal.
-            y: Losses (n,); constant ones are legal.
-
-        Raises:
-            ValueError: For illegal constructor arguments or data.
-        """
+        """Grow the trees on features ``X`` (n, f) and losses ``y`` (n,)."""
         self._check_arguments()
-        X, y = validate(X, y)
+        X, y = as_training(X, y)
         rng = np.random.default_rng(self.random_state)
         z, self.y_centre_, self.y_scale_ = standardise(y)
         self.n_features_in_ = X.shape[1]
@@ -131,22 +119,9 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the losses of configurations.
-
-        Args:
-            X: Features (m, f); NaN is legal.
-
-        Returns:
-            Mean (m,) and standard deviation (m,), in the units of the losses.
-
-        Raises:
-            NotFittedError: If ``fit`` was not called.
-            ValueError: If the number of columns is not that of ``fit``.
-        """
+        """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
         check_is_fitted(self, "trees_")
-        X, _ = validate(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
+        X = as_features(X, self.n_features_in_)
         X32 = self._scaled(X)
         mean, variance = self._moments([tree.apply(X32) for tree in self.trees_])
         return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * np.sqrt(variance)
@@ -165,7 +140,7 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
-        """Return mean (m,) and variance (m,) of standardised losses from the leaves reached."""
+        """Mean (m,) and variance (m,) of standardised losses from the leaves reached."""
         return tree_level_moments(_looked_up(self.leaf_means_, leaves))
 
 
@@ -244,10 +219,8 @@ class RandomForest(_TreeEnsemble):
             raise ValueError(
                 f"variance_floor must be finite and >= 0, got {self.variance_floor!r}."
             )
-        if self.splitter not in ("random", "best"):
-            raise ValueError(f'splitter must be "random" or "best", got {self.splitter!r}.')
-        if self.uncertainty not in ("leaf", "tree"):
-            raise ValueError(f'uncertainty must be "leaf" or "tree", got {self.uncertainty!r}.')
+        one_of("splitter", self.splitter, ("random", "best"))
+        one_of("uncertainty", self.uncertainty, ("leaf", "tree"))
 
     def _new_tree(self, n_features: int, seed: int) -> Any:
         return DecisionTreeRegressor(

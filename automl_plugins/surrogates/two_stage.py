@@ -15,16 +15,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import FloatArray, check_integer, validate
-from automl_plugins.surrogates.processes import (
+from automl_plugins._arguments import check_integer, one_of
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    as_features,
+    as_training,
+    informative_rows,
+)
+from automl_plugins.surrogates.gaussian_process import (
     Candidate,
     EvidenceAverage,
     Kernel,
-    informative_rows,
     uninformed,
 )
 from automl_plugins.surrogates.two_stage_sources import EarlierTasks, Sources
@@ -32,6 +36,7 @@ from automl_plugins.surrogates.two_stage_sources import EarlierTasks, Sources
 Distance = Literal["ranks", "meta_features"]
 Scale = Literal["anchored", "raw"]
 Spread = Literal["votes", "own"]
+Ties = Literal["half", "strict"]
 
 # Bandwidths that measured well on recorded tables of one and of twelve algorithms.
 _BANDWIDTHS: dict[Distance, float] = {"ranks": 0.3, "meta_features": 0.69}
@@ -39,6 +44,7 @@ _FULL = 0.75  # k at distance 0
 _INFLATION = 2.0  # variance of the votes: the tasks' own errors are part of it
 _FLAT = 1e-3  # deviation of predicted losses below which they give no scale
 _LOG_PRIOR = 3.0  # of the kernel that the earlier tasks taught
+_CHUNK = 2_000_000  # pairs compared at a time
 
 
 class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
@@ -149,24 +155,13 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return cls(sources, **(own | given))
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Condition the own process and weigh the earlier tasks.
-
-        Args:
-            X: Features of the new task's observations (n, f), n >= 0; NaN is legal.
-            y: Their losses (n,), in any unit.
-
-        Raises:
-            ValueError: For illegal constructor arguments or data.
-        """
+        """Learn from features ``X`` (n, f) and losses ``y`` (n,), n >= 0; weigh the tasks."""
         self.check_arguments()
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        if not (X.ndim == 2 and len(X) == 0 and y.shape == (0,)):
-            X, y = validate(X, y)
+        X, y = as_training(X, y, least=0)
         rows = informative_rows(y, self.max_rows) if len(y) else np.arange(0)
         X, y, n = X[rows], y[rows], len(y)
-        sources = self._sources(X)
+        self.sources_ = sources = self._sources(X)
         self.n_features_in_ = X.shape[1]
-        self.sources_ = sources
         inputs = sources.inputs(X)
         candidates = uninformed(inputs.shape[1]) if self.uninformed or not len(sources) else []
         if len(sources):
@@ -184,23 +179,12 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the losses of configurations.
+        """Mean and standard deviation (m,) of the losses at features ``X`` (m, f).
 
-        Args:
-            X: Features (m, f); NaN is legal.
-
-        Returns:
-            Mean (m,) and standard deviation (m,), in the units of the losses. Without any
-            observation in units of the earlier tasks, whose losses lie in [0, 1].
-
-        Raises:
-            NotFittedError: If ``fit`` was not called.
-            ValueError: If the number of columns is not that of ``fit``.
+        Without any observation in units of the earlier tasks, whose losses lie in [0, 1].
         """
         check_is_fitted(self, "own_")
-        X, _ = validate(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns, got {X.shape[1]}.")
+        X = as_features(X, self.n_features_in_)
         mean, std = self.own_.predict(self.sources_.inputs(X))
         k, votes = self.weights_, float(self.weights_.sum())
         if votes == 0.0:
@@ -228,17 +212,11 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.weights_ @ self.sources_.predict(X, self.weights_ > 0)) / votes
 
     def check_arguments(self) -> None:
-        """Raise what ``fit`` would.
-
-        Raises:
-            ValueError: For an illegal constructor argument.
-        """
-        for name, allowed in (("distance", Distance), ("scale", Scale), ("spread", Spread)):
-            if getattr(self, name) not in get_args(allowed):
-                told = ", ".join(map(repr, get_args(allowed)))
-                raise ValueError(f"{name} must be one of {told}, got {getattr(self, name)!r}.")
-        if self.ties not in get_args(Ties):
-            raise ValueError(f"ties must be 'half' or 'strict', got {self.ties!r}.")
+        """Raise ValueError for the first argument outside its range."""
+        one_of("distance", self.distance, get_args(Distance))
+        one_of("scale", self.scale, get_args(Scale))
+        one_of("spread", self.spread, get_args(Spread))
+        one_of("ties", self.ties, get_args(Ties))
         check_integer("max_rows", self.max_rows, 2)
         if self.bandwidth is not None and not 0.0 < self.bandwidth < np.inf:
             raise ValueError(f"bandwidth must be positive, got {self.bandwidth!r}.")
@@ -259,10 +237,8 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         sources = self.sources
         if sources is None:
             flagged = np.flatnonzero(np.isnan(X).any(axis=0))
-            nothing = np.zeros(0)
-            return Sources(
-                (), (), X.shape[1], self.kernel, nothing, flagged, (), (), np.zeros((0, 0))
-            )
+            n, none = X.shape[1], np.zeros((0, 0))
+            return Sources((), (), n, self.kernel, np.zeros(0), flagged, (), (), none)
         if not isinstance(sources, Sources):
             fitted: tuple[object, Sources] | None = getattr(self, "_fitted", None)
             if fitted is None or fitted[0] is not sources:
@@ -279,31 +255,24 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self, sources: Sources, seen: FloatArray, y: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Weights and distances (S,) of the sources."""
-        bandwidth = _BANDWIDTHS[self.distance] if self.bandwidth is None else self.bandwidth
         if self.distance == "meta_features":
-            assert self.meta_features is not None
-            distances = meta_feature_distance(
-                self.meta_features, sources.meta_features, sources.meta_feature_names
-            )
-            return epanechnikov(distances, bandwidth), distances
-        distances = discordance(y, seen, self.ties)  # 0 before two observations
-        return epanechnikov(distances, bandwidth), distances
+            own, names = self.meta_features or {}, sources.meta_feature_names
+            distances = meta_feature_distance(own, sources.meta_features, names)
+        else:
+            distances = discordance(y, seen, self.ties)  # 0 before two observations
+        return epanechnikov(distances, self.bandwidth or _BANDWIDTHS[self.distance]), distances
 
-    def _scaled(self, seen: FloatArray, y: FloatArray) -> tuple[npt.NDArray[np.float64], float]:
+    def _scaled(self, seen: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
         """Shift (S,) and stretch that bring predictions to the scale of the new task's losses."""
         votes = float(self.weights_.sum())
         if self.scale == "raw" or not len(y) or votes == 0.0:
             return np.zeros(len(seen)), 1.0
-        stretch, deviation = 1.0, float(y.std())
+        stretch = 1.0
         if y.min() < y.max():
             # Losses that differ by rounding only would stretch nothing.
-            stretch = deviation / max(float(self.weights_ @ seen.std(axis=1)) / votes, _FLAT)
+            deviation = float(self.weights_ @ seen.std(axis=1)) / votes
+            stretch = float(y.std()) / max(deviation, _FLAT)
         return y.mean() - stretch * seen.mean(axis=1), stretch
-
-
-Ties = Literal["half", "strict"]
-
-_CHUNK = 2_000_000  # pairs compared at a time
 
 
 def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") -> FloatArray:
@@ -314,7 +283,7 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
 
     Args:
         losses: Observed losses (t,).
-        predicted: What the earlier tasks predict for the same configurations (S, t).
+        predicted: Those that the earlier tasks predict (S, t).
         ties: ``"half"``: a pair that only one side ties is half a discordance, one that both tie
             is none. ``"strict"``: discordant where y_i < y_j differs, i before j, as in the
             authors' program; its value depends on the order of tied observations.

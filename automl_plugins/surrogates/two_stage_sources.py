@@ -8,26 +8,28 @@ their processes are the columns of one linear system.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.surrogates.base import FloatArray, check_integer
-from automl_plugins.surrogates.processes import (
+from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
+from automl_plugins.surrogates.gaussian_process import (
     KERNELS,
     Kernel,
-    complete_inputs,
     correlation,
     fit_shared,
-    informative_rows,
 )
 
 IntArray = npt.NDArray[np.intp]
+
+_NAMES = ("names", "left_out", "meta_feature_names")  # fields of ``Sources`` that are texts
+_PLAIN = ("n_features", "kernel", "theta", "flagged", "meta_features")
 
 _LEARNING_GROUPS = 16  # groups of tasks that the hyperparameters are learnt from
 _CHUNK = 100  # rows predicted at a time; larger correlation matrices leave the processor's cache
@@ -117,18 +119,13 @@ class Sources:
     ) -> Self:
         """Fit the processes of all tasks of a memory, aligned to the search space.
 
-        Failed and pruned runs count as the worst of their task.
-
-        Args:
-            memory: Earlier tasks.
-            kernel: ``"matern52"`` or ``"se"``, both with a length scale for each input.
-            max_rows: Largest number of runs of a task to learn from, see ``informative_rows``.
+        Failed and pruned runs count as the worst of their task. At most ``max_rows`` runs of a
+        task are learnt from, see ``informative_rows``.
 
         Raises:
             ValueError: For illegal arguments.
         """
-        if kernel not in KERNELS:
-            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
+        one_of("kernel", kernel, KERNELS)
         check_integer("max_rows", max_rows, 2)
         features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
         useful = [i for i, rows in enumerate(memory.rows) if len(set(losses[rows])) > 1]
@@ -206,14 +203,8 @@ class Sources:
         for group in self.groups:
             keep = stay[group.tasks]
             if keep.any():
-                groups.append(
-                    Group(
-                        place[group.tasks[keep]],
-                        group.inputs,
-                        group.alpha[:, keep],
-                        group.level[keep],
-                    )
-                )
+                tasks, alpha, level = place[group.tasks[keep]], group.alpha[:, keep], group.level
+                groups.append(Group(tasks, group.inputs, alpha, level[keep]))
         return replace(
             self,
             names=tuple(name for name in self.names if name not in names),
@@ -225,20 +216,11 @@ class Sources:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything as arrays of numbers and text, for ``MetaStore.save_artifact``."""
-        out: dict[str, npt.NDArray[Any]] = {
-            "names": np.array(self.names, dtype=np.str_),
-            "left_out": np.array(self.left_out, dtype=np.str_),
-            "n_features": np.array(self.n_features),
-            "kernel": np.array(self.kernel),
-            "theta": self.theta,
-            "flagged": self.flagged,
-            "meta_feature_names": np.array(self.meta_feature_names, dtype=np.str_),
-            "meta_features": self.meta_features,
-            "n_groups": np.array(len(self.groups)),
-        }
+        out = {name: np.asarray(getattr(self, name)) for name in _PLAIN}
+        out |= {name: np.array(getattr(self, name), dtype=np.str_) for name in _NAMES}
+        out["n_groups"] = np.array(len(self.groups))
         for i, group in enumerate(self.groups):
-            for name in ("tasks", "inputs", "alpha", "level"):
-                out[f"group{i}_{name}"] = getattr(group, name)
+            out |= {f"group{i}_{name}": values for name, values in vars(group).items()}
         return out
 
     @classmethod
@@ -249,26 +231,18 @@ class Sources:
             ValueError: If an array is missing.
         """
         try:
+            known: dict[str, Any] = {name: arrays[name] for name in _PLAIN}
+            known |= {name: tuple(arrays[name].tolist()) for name in _NAMES}
+            known |= {"n_features": int(arrays["n_features"]), "kernel": str(arrays["kernel"])}
+            one_of("kernel", known["kernel"], KERNELS)
+            parts = [field.name for field in fields(Group)]
             groups = tuple(
-                Group(*(arrays[f"group{i}_{n}"] for n in ("tasks", "inputs", "alpha", "level")))
+                Group(*(arrays[f"group{i}_{name}"] for name in parts))
                 for i in range(int(arrays["n_groups"]))
-            )
-            kernel = str(arrays["kernel"])
-            if kernel not in KERNELS:
-                raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
-            return cls(
-                tuple(arrays["names"].tolist()),
-                tuple(arrays["left_out"].tolist()),
-                int(arrays["n_features"]),
-                "se" if kernel == "se" else "matern52",
-                arrays["theta"],
-                arrays["flagged"],
-                groups,
-                tuple(arrays["meta_feature_names"].tolist()),
-                arrays["meta_features"],
             )
         except KeyError as error:
             raise ValueError(f"These arrays are no Sources: {error} is missing.") from None
+        return cls(groups=groups, **known)
 
 
 def _same_configurations(memory: EarlierTasks, used: Mapping[int, slice]) -> list[list[int]]:

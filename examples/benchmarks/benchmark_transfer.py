@@ -22,7 +22,7 @@ from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.proposal import Proposer
-from automl_plugins.proposers.suggested_start import SuggestedStart
+from automl_plugins.proposers.with_memory import SuggestedStart
 from automl_plugins.replay import Method, Table, proposing, replay
 from automl_plugins.statistics import compare
 

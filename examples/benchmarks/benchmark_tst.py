@@ -25,7 +25,7 @@ from automl_plugins.records.history import History
 from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import log_expected_improvement
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
 

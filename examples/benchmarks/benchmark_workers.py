@@ -29,8 +29,7 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCo
 from recorded_tables import data_folder, oboe, svm_grid
 
 from automl_plugins import recipes
-from automl_plugins.proposers.pending import ask
-from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.proposers.proposal import Proposer, ask
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table

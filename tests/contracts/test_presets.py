@@ -32,7 +32,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import log_expected_improvement
 from automl_plugins.surrogates.two_stage_sources import Sources
 
 FloatArray = npt.NDArray[np.float64]

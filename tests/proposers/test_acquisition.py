@@ -1,38 +1,58 @@
-"""Acquisition functions: by hand, against quadrature, over all magnitudes, and their signs."""
+"""Acquisitions by hand, by quadrature and over all magnitudes; the search for their maximum."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+)
 from scipy.integrate import quad
 from scipy.special import erfcx
 from scipy.stats import norm
 
 from automl_plugins.proposers.acquisition import (
-    FloatArray,
+    SMAC_SEARCH,
+    LocalSearch,
+    Score,
+    best_of,
+    distance_factor,
     gbqr_median,
+    largest_differences,
     lower_confidence_bound,
-    pending_distance,
-    plateau_distance,
+    maximize,
     plateau_radii,
     positive_part,
     weighted,
 )
-from automl_plugins.surrogates.improvement import expected_improvement, log_expected_improvement
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.surrogates.base import (
+    FloatArray,
+    expected_improvement,
+    log_expected_improvement,
+)
 
-ONE = np.ones(1)
+INF = float("inf")
 
 
 def log_h(z: FloatArray) -> FloatArray:
-    """Return log EI for std = 1 and best - mean = z."""
+    """Log EI for std = 1 and best - mean = z."""
     return log_expected_improvement(-z, np.ones_like(z), 0.0)
 
 
 def log_h_by_series(z: float) -> float:
-    """Return log h(z) for z <= -20 by the asymptotic series of Mills' ratio, exact rationals.
+    """Log h(z) for z <= -20 by the asymptotic series of Mills' ratio, exact rationals.
 
     1 - |z| Phi(z) / phi(z) = 1 / z^2 - 3 / z^4 + 15 / z^6 - ..., whose error is below the first
     term left out.
@@ -47,26 +67,32 @@ def log_h_by_series(z: float) -> float:
     return -z * z / 2.0 - 0.5 * math.log(2.0 * math.pi) + math.log(total)
 
 
-# Expected improvement
-
-
-def test_expected_improvement_by_hand() -> None:
-    # z = 0: std / sqrt(2 pi); z = 1: Phi(1) + phi(1) = 0.8413447 + 0.2419707
-    mean, std = np.array([0.0, 0.0, 2.0, 0.0]), np.array([1.0, 3.0, 1.0, 2.0])
-    value = expected_improvement(mean[:2], std[:2], 0.0)
-    np.testing.assert_allclose(value, [0.3989422804, 1.1968268412])
-    np.testing.assert_allclose(expected_improvement(mean[2:3], ONE, 3.0), [1.0833154706])
-    np.testing.assert_allclose(expected_improvement(mean[2:3], ONE, 1.0), [0.0833154706])
-    np.testing.assert_allclose(expected_improvement(mean[3:], std[3:], 2.0), [2.1666309411])
-
-
-def test_expected_improvement_without_doubt() -> None:
-    mean, std = np.array([1.0, 2.0, 3.0]), np.zeros(3)
-    np.testing.assert_array_equal(expected_improvement(mean, std, 2.0), [1.0, 0.0, 0.0])
-    np.testing.assert_array_equal(expected_improvement(mean, std, 2.0, 0.25), [0.75, 0.0, 0.0])
-    np.testing.assert_array_equal(
-        log_expected_improvement(mean, std, 2.0), [0.0, -np.inf, -np.inf]
-    )
+@pytest.mark.parametrize(
+    ("mean", "std", "best", "xi", "value"),
+    [
+        # z = 0: std / sqrt(2 pi); z = 1: Phi(1) + phi(1) = 0.8413447 + 0.2419707
+        (0.0, 1.0, 0.0, 0.0, 0.3989422804),
+        (0.0, 3.0, 0.0, 0.0, 1.1968268412),
+        (2.0, 1.0, 3.0, 0.0, 1.0833154706),
+        (2.0, 1.0, 1.0, 0.0, 0.0833154706),
+        (0.0, 2.0, 2.0, 0.0, 2.1666309411),
+        # Without doubt; a ratio that overflows leaves the gain
+        (1.0, 0.0, 2.0, 0.0, 1.0),
+        (3.0, 0.0, 2.0, 0.0, 0.0),
+        (1.0, 0.0, 2.0, 0.25, 0.75),
+        (-1.0, 5e-324, 0.0, 0.0, 1.0),
+        (-1e10, 1e-310, 0.0, 0.0, 1e10),
+        (1.0, 5e-324, 0.0, 0.0, 0.0),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_expected_improvement_by_hand(
+    mean: float, std: float, best: float, xi: float, value: float
+) -> None:
+    arguments = (np.array([mean]), np.array([std]), best, xi)
+    np.testing.assert_allclose(expected_improvement(*arguments), [value], rtol=1e-9)
+    expected = math.log(value) if value else -INF
+    np.testing.assert_allclose(log_expected_improvement(*arguments), [expected], atol=1e-9)
 
 
 @pytest.mark.parametrize("xi", [0.0, 0.01, 0.5])
@@ -87,9 +113,6 @@ def test_expected_improvement_is_the_integral(
     np.testing.assert_allclose(value, integral, rtol=1e-9)
 
 
-# Its logarithm
-
-
 def test_log_expected_improvement_is_its_logarithm() -> None:
     z = np.linspace(-37.0, 50.0, 20_001)
     # Below z = -5 the plain formula cancels: h = phi(z) (1 - |z| sqrt(pi / 2) erfcx(|z| / sqrt 2))
@@ -102,6 +125,16 @@ def test_log_expected_improvement_is_its_logarithm() -> None:
     np.testing.assert_allclose(log_h(-tail), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("xi", [0.0, 0.01, 0.5, 3.0])
+def test_xi_lowers_the_log_as_it_lowers_the_plain_form(xi: float) -> None:
+    mean, std = np.linspace(-1.0, 2.0, 13), np.linspace(0.1, 1.0, 13)
+    plain = expected_improvement(mean, std, 1.5, xi)
+    rows = plain > 1e-12
+    found = log_expected_improvement(mean, std, 1.5, xi)
+    np.testing.assert_allclose(found[rows], np.log(plain[rows]), rtol=1e-6)
+    assert rows.sum() > 3 and (found <= log_expected_improvement(mean, std, 1.5)).all()
+
+
 def test_log_expected_improvement_is_finite_and_increasing_from_minus_1e100() -> None:
     magnitudes = 10.0 ** np.linspace(-100, 100, 20_001)
     z = np.concatenate([-magnitudes[::-1], [0.0], magnitudes[magnitudes <= 1e3]])
@@ -112,161 +145,92 @@ def test_log_expected_improvement_is_finite_and_increasing_from_minus_1e100() ->
     assert (np.diff(value)[distinct] > 0).all()
 
 
-@pytest.mark.parametrize("seam", [-1.0, -50.0])
-def test_log_expected_improvement_has_no_step_where_the_formula_changes(seam: float) -> None:
-    # Over a width w the logarithm rises by |seam| w (or less); the rest would be a step.
-    width = 1e-6 * abs(seam)
-    low, middle, high = log_h(np.array([seam - width, seam, seam + width]))
-    assert middle - low == pytest.approx(high - middle, rel=1e-3)
-
-
 def test_log_expected_improvement_is_as_accurate_as_it_says() -> None:
     z = -np.concatenate([np.linspace(50.0, 60.0, 21)[1:], [200.0, 999.0, 1001.0]])
     # Differences to log phi, for log phi itself is in the thousands
     log_phi = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
     expected = np.array([log_h_by_series(value) for value in z]) - log_phi
     np.testing.assert_allclose(log_h(z) - log_phi, expected, rtol=0, atol=1e-8)
+    for seam in (-1.0, -50.0):  # no step where the formula changes
+        width = 1e-6 * abs(seam)
+        low, middle, high = log_h(np.array([seam - width, seam, seam + width]))
+        assert middle - low == pytest.approx(high - middle, rel=1e-3)
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_ratio_that_overflows_leaves_the_gain() -> None:
-    mean, std = np.array([-1.0, -1e10, 1.0]), np.array([5e-324, 1e-310, 5e-324])
-    np.testing.assert_array_equal(expected_improvement(mean, std, 0.0), [1.0, 1e10, 0.0])
-    np.testing.assert_array_equal(
-        log_expected_improvement(mean, std, 0.0), [0.0, np.log(1e10), -np.inf]
-    )
-
-
-def test_log_expected_improvement_invariances() -> None:
+@pytest.mark.parametrize("k", [-100, -5, 0, 5, 100])
+def test_expected_improvement_has_no_unit_and_no_zero(k: int) -> None:
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=50), rng.uniform(0.01, 2.0, size=50)
-    value = log_expected_improvement(mean, std, -3.0, 0.05)
-    np.testing.assert_allclose(
-        log_expected_improvement(mean + 1.0, std, -2.0, 0.05), value, rtol=1e-9
+    value, scale = log_expected_improvement(mean, std, -3.0, 0.05), 10.0**k
+    shift = 1.0 if k == 0 else 0.0
+    scaled = log_expected_improvement(
+        scale * mean + shift, scale * std, scale * -3.0 + shift, scale * 0.05
     )
-    for k in (-100, -5, 5, 100):
-        scale = 10.0**k
-        np.testing.assert_allclose(
-            log_expected_improvement(scale * mean, scale * std, scale * -3.0, scale * 0.05),
-            value + np.log(scale),
-            rtol=1e-9,
-            atol=1e-9,
-        )
+    np.testing.assert_allclose(scaled, value + np.log(scale), rtol=1e-9, atol=1e-9)
 
 
-# Bounds
-
-
-def test_lower_confidence_bound_by_hand() -> None:
+def test_bounds_by_hand() -> None:
     mean, std = np.array([1.0, 2.0, -1.0]), np.array([0.5, 2.0, 0.0])
     np.testing.assert_array_equal(lower_confidence_bound(mean, std), [-0.5, 0.0, 1.0])
     np.testing.assert_array_equal(lower_confidence_bound(mean, std, 2.0), [0.0, 2.0, 1.0])
     np.testing.assert_array_equal(lower_confidence_bound(mean, std, 0.0), -mean)
-
-
-def test_gbqr_median_by_hand() -> None:
     bound, cost = np.array([1.0, 3.0, 5.0, 5.0]), np.array([1.0, 4.0, 2.0, 8.0])
     np.testing.assert_array_equal(gbqr_median(bound, 2.0, cost), [0.0, 0.25, 1.5, 0.375])
+    utility = np.array([-1.0, 2.0, 2.0 + math.e, 1e-300 + 2.0, 3.0])
+    expected = [-INF, -INF, 1.0, -INF, 0.0]
+    np.testing.assert_allclose(positive_part(utility, 2.0), expected, atol=1e-15)
 
 
-@pytest.mark.parametrize("cost", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("cost", [0.0, -1.0, np.nan, INF])
 def test_gbqr_median_refuses_costs_that_are_none(cost: float) -> None:
     with pytest.raises(ValueError, match="cost must be positive and finite everywhere"):
         gbqr_median(np.ones(3), 0.0, np.array([1.0, cost, 2.0]))
 
 
-def test_positive_part_by_hand() -> None:
-    np.testing.assert_allclose(
-        positive_part(np.array([-1.0, 2.0, 2.0 + math.e, 1e-300 + 2.0, 3.0]), 2.0),
-        [-np.inf, -np.inf, 1.0, -np.inf, 0.0],
-        atol=1e-15,
-    )
-    utility = np.random.default_rng(0).normal(size=100)
-    part = positive_part(utility, -1.0)
-    assert not np.isnan(part).any()
-    order = np.argsort(utility)
-    assert (part[order][1:] >= part[order][:-1]).all()
-
-
-# Weights
-
-
 def test_weighted_by_hand() -> None:
-    log = np.log
     value = weighted(
-        log(np.array([3.0])),
-        log_success=log(np.array([0.5])),
-        log_seconds=log(np.array([4.0])),
+        np.log([3.0]),
+        log_success=np.log([0.5]),
+        log_seconds=np.log([4.0]),
         exponent=0.5,
-        log_distance=log(np.array([0.2])),
+        log_distance=np.log([0.2]),
     )
     np.testing.assert_allclose(np.exp(value), [3.0 * 0.5 * 0.2 / 2.0])
     np.testing.assert_array_equal(weighted(np.array([-1.5, 2.0])), [-1.5, 2.0])
+    # Where "per ln(seconds)" changes its sign: the trap of thesis 2.2.5.
+    seconds = np.log([0.1, 0.5, 0.999, 1.0, 1.001, 2.0, 1e4])
+    assert (np.diff(weighted(np.zeros(7), log_seconds=seconds)) < 0).all()
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0])
 def test_lowering_success_or_raising_seconds_never_raises(exponent: float) -> None:
     rng = np.random.default_rng(0)
     n = 2000
-    gains = np.concatenate([rng.normal(size=n // 2) * 50.0, np.full(n // 2, -np.inf)])
+    gains = np.concatenate([rng.normal(size=n // 2) * 50.0, np.full(n // 2, -INF)])
     success, distance = np.log(rng.random((2, n)))
     seconds = rng.uniform(np.log(1e-3), np.log(1e6), size=n)  # both signs of the logarithm
     parts = {"log_success": success, "log_seconds": seconds, "log_distance": distance}
     value = weighted(gains, exponent=exponent, **parts)
     less = rng.exponential(size=n)
-    for name, changed in (
-        ("log_success", success - less),
-        ("log_seconds", seconds + less),
-        ("log_distance", distance - less),
-    ):
+    for name, part in parts.items():
+        changed = part + less if name == "log_seconds" else part - less
         worse = weighted(gains, exponent=exponent, **{**parts, name: changed})
-        assert not np.isnan(worse).any()
-        assert (worse <= value).all()
+        assert not np.isnan(worse).any() and (worse <= value).all()
     assert (weighted(gains + less, exponent=exponent, **parts) >= value).all()
 
 
-def test_cheaper_wins_below_and_above_one_second() -> None:
-    # Where "per ln(seconds)" changes its sign: the trap of thesis 2.2.5.
-    seconds = np.log([0.1, 0.5, 0.999, 1.0, 1.001, 2.0, 1e4])
-    value = weighted(np.zeros(7), log_seconds=seconds)
-    assert (np.diff(value) < 0).all()
-
-
-# Running evaluations
-
-
-def test_pending_distance_by_hand() -> None:
-    pending = np.array([[0.5, 0.5], [1.0, np.nan]])
-    candidates = np.array([[0.5, 0.5], [0.5, 0.52], [0.48, 0.46], [1.0, np.nan], [0.0, np.nan]])
-    # Mean distances 0, 0.01, 0.03, 0, 0.5; with radius 0.02 squared and capped
-    np.testing.assert_allclose(
-        pending_distance(candidates, pending), [0.0, 0.25, 1.0, 0.0, 1.0], atol=1e-12
-    )
-    np.testing.assert_allclose(
-        pending_distance(candidates, pending, radius=0.06)[:3], [0.0, 1 / 36, 0.25], atol=1e-12
-    )
-    # A radius of each: 0.01 / 0.06 of the first, however near the second may be
-    own = pending_distance(
-        candidates[1:2], np.array([[0.5, 0.5], [0.5, 0.53]]), np.array([0.06, 1e-4])
-    )
-    np.testing.assert_allclose(own, [1 / 36], atol=1e-12)
-
-
-def test_pending_distance_without_pending() -> None:
-    np.testing.assert_array_equal(pending_distance(np.zeros((3, 2)), np.empty((0, 2))), np.ones(3))
-
-
-def test_more_pending_never_raise_the_distance() -> None:
-    rng = np.random.default_rng(0)
-    candidates, pending = rng.random((300, 2)), rng.random((10, 2))
-    factors = [pending_distance(candidates, pending[:k], radius=0.3) for k in range(11)]
-    assert (np.diff(factors, axis=0) <= 0).all()
-    assert np.min(factors) >= 0.0
-    assert np.max(factors) <= 1.0
-    np.testing.assert_allclose(pending_distance(pending, pending), np.zeros(10), atol=1e-15)
-
-
-# Plateaus
+@pytest.mark.parametrize(
+    ("gaps", "radius", "factor"),
+    [
+        ([[0.0, 0.5], [0.01, 0.5], [0.03, 0.5]], 0.02, [0.0, 0.25, 1.0]),
+        ([[0.01, 9.0], [0.03, 9.0]], 0.06, [1 / 36, 0.25]),
+        # A radius of each: 0.01 / 0.06 of the first, however near the second may be
+        ([[0.01, 0.005]], np.array([0.06, 1e-4]), [1 / 36]),
+        (np.empty((3, 0)), 0.02, [1.0, 1.0, 1.0]),
+    ],
+)
+def test_distance_factor_by_hand(gaps: Any, radius: Any, factor: list[float]) -> None:
+    np.testing.assert_allclose(distance_factor(np.array(gaps), radius), factor, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -296,16 +260,174 @@ def test_a_plateau_ends_where_a_branch_does() -> None:
     radii = plateau_radii(features, np.ones(5))
     # The last one is far in a number of its own branch.
     np.testing.assert_allclose(radii, [0.04, 0.02, 0.02, 0.04, 0.0], atol=1e-12)
-    factor = plateau_distance(features + 0.01, features[:1], radii[:1])
-    np.testing.assert_allclose(factor, [1 / 16, 1.0, 1.0, 9 / 16, 1.0], atol=1e-12)
-    np.testing.assert_array_equal(plateau_distance(features, features[:0], radii[:0]), np.ones(5))
+    gaps = largest_differences(features + 0.01, features[:1])
+    np.testing.assert_allclose(gaps[:, 0], [0.01, INF, INF, 0.03, INF], atol=1e-12)
 
 
-@pytest.mark.parametrize("xi", [0.0, 0.01, 0.5, 3.0])
-def test_xi_lowers_the_log_as_it_lowers_the_plain_form(xi: float) -> None:
-    mean, std = np.linspace(-1.0, 2.0, 13), np.linspace(0.1, 1.0, 13)
-    plain = expected_improvement(mean, std, 1.5, xi)
-    rows = plain > 1e-12
-    found = log_expected_improvement(mean, std, 1.5, xi)
-    np.testing.assert_allclose(found[rows], np.log(plain[rows]), rtol=1e-6)
-    assert rows.sum() > 3 and (found <= log_expected_improvement(mean, std, 1.5)).all()
+# The maximum
+
+N_CATEGORIES, N_COLUMNS = 4, 5
+
+
+def letters() -> VectorSpace:
+    """1 024 configurations, of which those of one letter are forbidden."""
+    space = ConfigurationSpace()
+    for i in range(N_COLUMNS):
+        space.add(Categorical(f"c{i}", [f"v{j}" for j in range(N_CATEGORIES)]))
+    space.add(ForbiddenEqualsClause(space["c0"], "v3"))
+    return VectorSpace(space)
+
+
+def rugged(seed: int) -> Score:
+    """A score of its own for every configuration; no two are equal."""
+    table = np.random.default_rng(seed).standard_normal((N_CATEGORIES,) * N_COLUMNS)
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = table[tuple(vectors.astype(int).T)]
+        return values, -values
+
+    return score
+
+
+def climb(start: FloatArray, level: float, value: Callable[[FloatArray], float]) -> float:
+    """The best value scored by one best-improvement search, written plainly."""
+    best = -INF
+    while True:
+        options = []
+        for column in range(N_COLUMNS):
+            for category in range(N_CATEGORIES):
+                other = start.copy()
+                other[column] = category
+                if other[0] != 3 and category != start[column]:
+                    options.append((value(other), tuple(other)))
+        top, where = max(options)
+        best = max(best, top)
+        if top <= level:
+            return best
+        level, start = top, np.array(where)
+
+
+def maximum(
+    space: VectorSpace,
+    score: Score,
+    first: FloatArray,
+    observed: FloatArray | None = None,
+    seed: int = 1,
+    search: LocalSearch | None = None,
+) -> FloatArray:
+    observed = first[:0] if observed is None else observed
+    keys = np.sort(space.keys(observed))
+    return maximize(
+        space,
+        score,
+        first,
+        observed,
+        None,
+        np.random.default_rng(seed),
+        repeats=lambda vectors: space.seen(vectors, keys),
+        search=search or LocalSearch(),
+    )
+
+
+@pytest.mark.parametrize("smac", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_start_is_searched_until_nothing_is_better(seed: int, smac: bool) -> None:
+    space, score = letters(), rugged(seed)
+    rng = np.random.default_rng(seed)
+    first, observed = space.sample(6, rng), space.sample(30 if smac else 4, rng)
+
+    def value(vector: FloatArray) -> float:
+        hidden = (observed == vector).all(axis=1).any()
+        return -INF if hidden else float(score(vector[None])[0][0])
+
+    worth = score(first)[0]
+    if smac:  # from the observed ones that score best
+        own = score(observed)[0]
+        found = [climb(observed[i], float(own[i]), value) for i in np.argsort(-own)[:10]]
+        search = SMAC_SEARCH
+    else:
+        found = [climb(start, -INF, value) for start in observed[:3]]
+        found += [climb(start, value(start), value) for start in first[np.argsort(-worth)[:2]]]
+        search = LocalSearch(n_observed=3, n_candidates=2, tolerance=0.0, joins=False)
+    best = maximum(space, score, first, observed, seed, search)
+    assert score(best[None])[0][0] == max(float(worth.max()), *found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_start_that_is_behind_at_first_finds_the_higher_hill(seed: int) -> None:
+    space = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(6)}))
+
+    def hills(v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low = np.exp(-((v - 0.25) ** 2).sum(axis=1) / 0.5)
+        high = 2.0 * np.exp(-((v - 0.8) ** 2).sum(axis=1) / 0.3)
+        return np.maximum(low, high), np.zeros(len(v))
+
+    rng = np.random.default_rng(seed)
+    near = np.clip(0.25 + 0.1 * rng.standard_normal((1000, 6)), 0, 1)
+    observed = np.clip(0.25 + 0.08 * rng.standard_normal((5, 6)), 0, 1)
+    observed[0] = 0.55  # worth 0.57, where the others are worth 0.9
+    assert hills(maximum(space, hills, near, observed, seed)[None])[0][0] > 1.2
+
+
+def test_joined_gains_climb_a_sum_with_half_of_the_neighbours() -> None:
+    space = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(20)}))
+    first = space.sample(50, np.random.default_rng(0))
+
+    def search(joins: bool) -> tuple[float, int]:
+        rows = 0
+
+        def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+            nonlocal rows
+            rows += len(vectors)
+            distances = np.abs(vectors - 0.4).sum(axis=1)
+            return -distances, distances
+
+        best = maximum(space, score, first, search=LocalSearch(tolerance=0.02, joins=joins))
+        return float(np.abs(best - 0.4).sum()), rows
+
+    (together, fewer), (single, many) = search(joins=True), search(joins=False)
+    assert together <= single
+    assert 2 * fewer <= many
+
+
+def recorded(score: Score, seen: list[FloatArray]) -> Score:
+    def record(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        seen.append(vectors)
+        return score(vectors)
+
+    return record
+
+
+def test_joined_gains_keep_to_forbidden_clauses() -> None:
+    space, seen = letters(), list[FloatArray]()
+    maximum(space, recorded(rugged(3), seen), space.sample(5, np.random.default_rng(0)))
+    assert (np.concatenate(seen)[:, 0] != 3).all()
+
+
+def test_joined_gains_that_meet_a_condition_together_are_whole() -> None:
+    both = ConfigurationSpace()
+    a, b, c = (Categorical(name, ["off", "on"]) for name in "abc")
+    child = Float("child", (0.0, 1.0))
+    both.add([a, b, c, child])
+    both.add(AndConjunction(EqualsCondition(child, a, "on"), EqualsCondition(child, b, "on")))
+    space, seen = VectorSpace(both), list[FloatArray]()
+    parents = [space.names.index(name) for name in "ab"]
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        value = (vectors[:, parents] == 1.0).sum(axis=1).astype(np.float64)
+        return value, -value
+
+    off = space.sample(200, np.random.default_rng(0))
+    off = off[(off[:, parents] == 0.0).all(axis=1)][:3]
+    maximum(space, recorded(score, seen), off)
+    scored = np.concatenate(seen)
+    active = (scored[:, parents] == 1.0).all(axis=1)
+    assert active.any()
+    assert (~np.isnan(scored[:, space.names.index("child")]) == active).all()
+
+
+def test_ties_go_to_the_lower_loss() -> None:
+    points, losses = np.linspace(0.0, 1.0, 40)[:, None], np.random.default_rng(0).random(40)
+    scores: npt.NDArray[np.float64] = np.zeros(40)
+    found = best_of(points, scores, losses, np.random.default_rng(0))
+    assert found[0] == points[losses.argmin(), 0]

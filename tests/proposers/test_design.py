@@ -15,13 +15,13 @@ from ConfigSpace import (
 )
 
 from automl_plugins.proposers.design import (
-    FloatArray,
     apportion,
     distances,
     next_point,
     stratified,
 )
 from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.surrogates.base import FloatArray
 
 
 def algorithms() -> VectorSpace:

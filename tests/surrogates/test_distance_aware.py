@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,18 @@ def test_many_observations_are_not_fitted_again_for_one_proposal() -> None:
     seen = aware.beside(pending)
     assert seen.surrogate_ is aware.surrogate_
     assert seen.predict(pending)[1][0] < aware.predict(pending)[1][0]
+
+
+def test_doubt_is_taken_from_the_best_rows() -> None:
+    class Flat:
+        random_state = None
+
+        def fit(self, X: Any, y: Any) -> Any:
+            return self
+
+        def predict(self, X: Any) -> Any:
+            return np.zeros(len(X)), np.zeros(len(X))
+
+    points = np.linspace(0.0, 1.0, 40)[:, None]
+    _, std = DistanceAware(Flat(), max_rows=5).fit(points, points[:, 0]).predict(points)
+    assert (std[:5] < 1e-6).all() and (std[5:] > 0.01).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.feasibility import Feasibility
+from automl_plugins.surrogates.seconds_and_success import Feasibility
 
 GRID = np.linspace(0.0, 1.0, 101)[:, None]
 PAIR = np.array([[0.2], [0.8]])

@@ -24,7 +24,7 @@ from automl_plugins.surrogates import (
     Surrogate,
     TwoStageTransfer,
 )
-from automl_plugins.surrogates.base import FloatArray, validate
+from automl_plugins.surrogates.base import FloatArray, as_training
 
 Make = Callable[..., Any]
 
@@ -179,7 +179,7 @@ def test_another_seed_gives_another_output(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [
-        (QuantileBoosting, {"form": "quantile"}, "form must be 'bound'.*, got 'quan"),
+        (QuantileBoosting, {"form": "quantile"}, "form must be one of.*, got 'quan"),
         (QuantileBoosting, {"alpha": 0.0}, r"alpha must lie in \(0, 1\), got 0\.0"),
         (QuantileBoosting, {"alpha": float("nan")}, r"alpha must lie in \(0, 1\), got nan"),
         (QuantileBoosting, {"n_models": 0}, "n_models must be >= 1, got 0"),
@@ -208,11 +208,11 @@ def test_another_seed_gives_another_output(name: str) -> None:
         (Feasibility, {"prior": float("nan")}, "prior must be finite and > 0, got nan"),
         (Blended, {"patience": 0.0}, "patience must be positive and finite, got 0.0"),
         (TwoStageTransfer, {"distance": "far"}, "distance must be one of 'ranks'"),
-        (TwoStageTransfer, {"ties": "none"}, "ties must be 'half' or 'strict'"),
+        (TwoStageTransfer, {"ties": "none"}, "ties must be one of 'half', 'strict'"),
         (TwoStageTransfer, {"bandwidth": 0.0}, "bandwidth must be positive"),
         (TwoStageTransfer, {"distance": "meta_features"}, "needs the meta-features"),
     ],
 )
 def test_arguments_that_are_refused(make: Make, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make(**arguments).fit(*validate(np.zeros((3, 1)), np.ones(3)))
+        make(**arguments).fit(*as_training(np.zeros((3, 1)), np.ones(3)))

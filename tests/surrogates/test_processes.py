@@ -11,16 +11,14 @@ from scipy.stats import kendalltau
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.processes import (
+from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
+from automl_plugins.surrogates.gaussian_process import (
     KERNELS,
     Candidate,
     EvidenceAverage,
     Kernel,
-    complete_inputs,
     correlation,
     fit_shared,
-    informative_rows,
     log_likelihood,
     uninformed,
 )

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.running_time import RunningTime
+from automl_plugins.surrogates.seconds_and_success import RunningTime
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -15,8 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.surrogates.base import FloatArray, Surrogate
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import FloatArray, Surrogate, log_expected_improvement
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 from automl_plugins.surrogates.two_stage_sources import Sources
 

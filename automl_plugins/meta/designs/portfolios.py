@@ -20,7 +20,7 @@ from automl_plugins.meta.designs.performance import (
 )
 from automl_plugins.meta.meta_learner import rank_correlation
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, distances
-from automl_plugins.surrogates.improvement import expected_improvement
+from automl_plugins.surrogates.base import expected_improvement
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.meta.designs.portfolios import greedy
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import log_expected_improvement
 
 from .model import MatrixFactorization
 from .posterior import Conditioned, scales

@@ -39,7 +39,7 @@ from smac.runhistory.encoder import (
     RunHistoryScaledEncoder,
 )
 
-from automl_plugins.proposers.targets import transform
+from automl_plugins.proposers.models import transform
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import (
     DistanceAware,

@@ -15,7 +15,7 @@ from automl_plugins.meta.factorization import (
 )
 from automl_plugins.meta.factorization.likelihood import Kernel, column_of, covariance
 from automl_plugins.meta.factorization.recommendation import most_improving
-from automl_plugins.surrogates.improvement import log_expected_improvement
+from automl_plugins.surrogates.base import log_expected_improvement
 
 INF = float("inf")
 

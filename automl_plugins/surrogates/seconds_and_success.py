@@ -1,4 +1,4 @@
-"""How long will this configuration take? Source: GBQR thesis 5.2."""
+"""What is modelled beside the loss: seconds (GBQR thesis 5.2), and the probability of success."""
 
 from __future__ import annotations
 
@@ -9,12 +9,70 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.surrogates.base import check_integer, validate
+from automl_plugins._arguments import check_integer
+from automl_plugins.surrogates.base import FloatArray, as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
-FloatArray = npt.NDArray[np.float64]
+
+class Feasibility(BaseEstimator):  # type: ignore[misc]
+    """P(success) by extremely randomised trees with a Laplace prior.
+
+    Random cuts put the border between a success and a failure at every place between the two, so
+    the averaged probability falls smoothly over the gap: the search approaches the border of a
+    failing region by bisection, and does not need to crash along all of it.
+
+    Args:
+        n_trees: Number of trees.
+        prior: Weight of the prior, > 0, in observations; the prior mean is the share of successes.
+        random_state: Seed of the trees.
+
+    Example::
+
+        probability = Feasibility(random_state=1).fit(X, succeeded).predict(X_new)
+    """
+
+    def __init__(
+        self, *, n_trees: int = 50, prior: float = 0.1, random_state: int | None = None
+    ) -> None:
+        self.n_trees = n_trees
+        self.prior = prior
+        self.random_state = random_state
+
+    def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
+        """Learn from features ``X`` (n, f) and the mask ``success`` (n,)."""
+        check_integer("n_trees", self.n_trees, 1)
+        if not (self.prior > 0 and isfinite(self.prior)):
+            raise ValueError(f"prior must be finite and > 0, got {self.prior!r}.")
+        X, y = as_training(X, success)
+        self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
+        self.trees_: ExtraTreesClassifier | None = None
+        if 0.0 < y.mean() < 1.0:
+            seed = self.random_state
+            if seed is None:  # scikit-learn would take numpy's global generator
+                seed = int(np.random.default_rng().integers(2**31 - 1))
+            self.trees_ = ExtraTreesClassifier(
+                self.n_trees, max_features=None, random_state=seed
+            ).fit(X, y > 0.5)
+        return self
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Probability of success (m,), strictly between 0 and 1."""
+        check_is_fitted(self)
+        X = as_features(X)
+        if self.trees_ is None:
+            return np.full(len(X), self.rate_)
+        X32 = np.ascontiguousarray(X, dtype=np.float32)
+        votes = np.zeros(len(X))
+        for tree in self.trees_.estimators_:
+            # value holds class shares; column 1 is success. Skips the per-tree validation of
+            # predict_proba, which costs more than the trees.
+            votes += tree.tree_.value[tree.tree_.apply(X32), 0, 1]
+        share = votes / self.n_trees
+        return (share + self.prior * self.rate_) / (1.0 + self.prior)
+
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
 _CEILING = 1e9  # seconds, a generation: beyond it a clock was wrong
@@ -65,15 +123,12 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Features, NaN = inactive.
-            seconds: Cost of each row in seconds, >= 0; at least one millisecond and at
-                most 10^9 seconds count.
+            seconds: Cost of each row, >= 0; at least one millisecond and at most 10^9 seconds
+                count.
             lower_bound: Mask (n,) of the rows that took at least this long.
-
-        Raises:
-            ValueError: For an invalid argument, negative seconds or wrong shapes.
         """
         self._check_arguments()
-        X, seconds = validate(X, seconds)
+        X, seconds = as_training(X, seconds)
         if (seconds < 0).any():
             raise ValueError(f"seconds must be >= 0, got {seconds.min()}.")
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
@@ -97,7 +152,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean of ln seconds (m,) and its residual standard deviation (m,)."""
         check_is_fitted(self)
-        X, _ = validate(X)
+        X = as_features(X)
         mean = np.asarray(self.model_.predict(X, num_threads=1), dtype=np.float64)
         return mean, np.full(len(X), self.std_)
 

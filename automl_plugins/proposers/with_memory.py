@@ -1,0 +1,157 @@
+"""Proposers around another one: a memory suggests the first, or another takes its place."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from automl_plugins._arguments import check_integer
+from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.designs import InitialDesign, diverse
+from automl_plugins.meta.memories import AlignedMemory
+from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, SurrogateFailure
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import FloatArray
+
+_logger = logging.getLogger(__name__)
+
+_MOST_OPTIONS = 10  # values of a parameter that each may open a branch
+_ENOUGH = 30  # complete evaluations after which no further branch is waited for
+
+
+class WithFallback:
+    """Asks a proposer that learns from a memory, and another one where that cannot answer.
+
+    It cannot where the search space can use nothing of the memory, or where a model fails. The
+    first time a warning says so. Every proposal asks again: a search space that is discovered by
+    the trials may grow into one that fits.
+    """
+
+    def __init__(self, proposer: Proposer, fallback: Proposer, *, memory: AlignedMemory) -> None:
+        self.proposer = proposer
+        self.fallback = fallback
+        self.memory = memory
+        self.timed = proposer.timed or fallback.timed
+        self._warned = False
+
+    def check(self, space: VectorSpace) -> None:
+        """Raise what would be warned of, where the search space is known beforehand.
+
+        Raises:
+            MemoryMismatch: If the space can use nothing of the memory.
+        """
+        self.memory.on(space)
+
+    def propose(
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        k: int,
+        fixed: FloatArray | None = None,
+    ) -> Proposal:
+        """As ``Proposer.propose``; what is raised is the fallback's."""
+        try:
+            self.memory.on(space)
+            return self.proposer.propose(space, history, streams, k, fixed)
+        except MemoryMismatch as mismatch:
+            if mismatch.final or not may_branch(space, history):
+                self._warn(mismatch)
+        except SurrogateFailure as failure:
+            self._warn(failure)
+        return self.fallback.propose(space, history, streams, k, fixed)
+
+    def _warn(self, trouble: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            _logger.warning(f"{trouble} The search continues without its memory.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.proposer!r}, {self.fallback!r})"
+
+
+def may_branch(space: VectorSpace, history: History) -> bool:
+    """Whether trials may yet ask for other parameters: some option has no complete evaluation.
+
+    What a memory knows may belong to an option that no trial has taken.
+    """
+    complete = history.vectors[history.status == Status.COMPLETE]
+    if len(complete) >= _ENOUGH:
+        return False
+    return any(
+        len(np.unique(column[~np.isnan(column)])) < size
+        for column, size in zip(complete.T, space.n_values, strict=True)
+        if size <= _MOST_OPTIONS
+    )
+
+
+class SuggestedStart:
+    """Proposes the suggestions of a design, each once, then asks another proposer.
+
+    A suggestion that does not fit values that are already decided is passed over.
+
+    Args:
+        memory: The earlier tasks.
+        proposer: What proposes after the suggestions.
+        n_suggested: Evaluations, of whatever origin, before ``proposer`` is asked; 0 asks it at
+            once.
+        meta_features: Those of the new task; None where they are not known.
+        design: Makes the suggestions.
+
+    Raises:
+        ValueError: For a negative number of suggestions.
+    """
+
+    def __init__(
+        self,
+        memory: AlignedMemory,
+        proposer: Proposer,
+        *,
+        n_suggested: int = 10,
+        meta_features: Mapping[str, float] | None = None,
+        design: InitialDesign = diverse,
+    ) -> None:
+        check_integer("n_suggested", n_suggested, 0)
+        self.memory = memory
+        self.proposer = proposer
+        self.timed = proposer.timed
+        self.n_suggested = n_suggested
+        self.meta_features = dict(meta_features) if meta_features else None
+        self.design = design
+        self._last: tuple[MetaDataset, FloatArray] | None = None
+
+    def propose(
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        k: int,
+        fixed: FloatArray | None = None,
+    ) -> Proposal:
+        """As ``Proposer.propose``."""
+        if len(history.before(k)) < self.n_suggested:
+            vectors = self._suggestions(space)
+            fresh = ~Repeats(space, history, k).among(vectors) & space.agrees(vectors, fixed)
+            if fresh.any():
+                vector = vectors[np.flatnonzero(fresh)[0]].copy()
+                return Proposal(vector, "design", shares={"meta-learner": 1.0})
+        return self.proposer.propose(space, history, streams, k, fixed)
+
+    def _suggestions(self, space: VectorSpace) -> FloatArray:
+        dataset = self.memory.on(space)
+        last = self._last  # read once: threads share the proposer
+        if last is None or last[0] is not dataset:
+            found = self.design(space.space, dataset, self.meta_features, self.n_suggested)
+            vectors = np.array([suggestion.vector for suggestion in found])
+            self._last = last = (dataset, space.canonical(vectors.reshape(-1, space.d)))
+        return last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}

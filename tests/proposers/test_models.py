@@ -1,0 +1,225 @@
+"""What models learn from: targets by hand and their invariants, pruned losses, rows, seconds."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.proposers import models
+from automl_plugins.proposers.models import (
+    ModelSettings,
+    Target,
+    Targets,
+    effective_losses,
+    fit_models,
+    thin_out,
+    transform,
+)
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates import RandomForest, RunningTime
+from automl_plugins.surrogates.base import FloatArray
+
+C, P, F, R = Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.RUNNING
+NAN = float("nan")
+LINE = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+POINTS = np.linspace(0.0, 1.0, 40)[:, None]
+every_kind = pytest.mark.parametrize("kind", get_args(Target))
+
+
+def losses(n: int = 60, seed: int = 0) -> FloatArray:
+    """Losses with ties and two outliers."""
+    y = np.round(np.random.default_rng(seed).normal(size=n), 1)
+    y[:2] = [1e4, -1e3]
+    return y
+
+
+@pytest.mark.parametrize(
+    ("kind", "y", "z"),
+    [
+        # The median regret is 2 - (-1) = 3
+        ("log_regret", [-1.0, 2.0, 8.0], np.log([0.15, 1.15, 3.15])),
+        # More than half of the rows are best: the largest regret, 4, is the unit
+        ("log_regret", [1.0, 5.0, 1.0, 1.0, 3.0], np.log([0.15, 1.15, 0.15, 0.15, 0.65])),
+        ("log_regret", [0.1, 0.1, 0.1, 0.1], np.full(4, np.log(0.15))),
+        # Ranks 3, 1, 2 of 3: quantiles 5/6, 1/6, 1/2 of the standard normal
+        ("normal_scores", [7.0, -1.0, 5.0], [0.9674215661, -0.9674215661, 0.0]),
+        # Two share the ranks 1 and 2, and two 3 and 4: (1.5 - 0.5) / 4 = 1/4 and 3/4
+        ("normal_scores", [0.0, 9.0, 9.0, 0.0], 0.6744897502 * np.array([-1, 1, 1, -1])),
+        # The mean of three 0.1 is not 0.1
+        ("standardize", [0.1, 0.1, 0.1], [0.0, 0.0, 0.0]),
+        ("standardize", [1.0, 3.0], [-1.0, 1.0]),
+        ("raw", [1.0, 3.0], [1.0, 3.0]),
+    ],
+)
+def test_targets_by_hand(kind: Target, y: list[float], z: Any) -> None:
+    np.testing.assert_allclose(transform(np.array(y), kind).values, z, rtol=1e-9, atol=1e-10)
+
+
+def test_log_regret_has_no_unit_and_ignores_how_bad_the_worst_is() -> None:
+    y = losses()
+    z = transform(y, "log_regret").values
+    for other in (8.0 * y + 3.0, 1e-200 * y, 1e200 * y):
+        np.testing.assert_allclose(transform(other, "log_regret").values, z, rtol=1e-9)
+    worse = np.where(y == y.max(), 1e9, y)
+    others = y < y.max()
+    np.testing.assert_array_equal(transform(worse, "log_regret").values[others], z[others])
+    gaps = np.diff(transform(np.linspace(0.0, 1.0, 101), "log_regret").values)
+    assert (np.diff(gaps) < 0).all()  # concave: equal steps count ever less
+    assert gaps[0] > 10.0 * gaps[-1]
+
+
+@every_kind
+def test_targets_increase_keep_ties_and_lead_back_into_the_observed_range(kind: Target) -> None:
+    y = losses()
+    targets = transform(y, kind)
+    np.testing.assert_array_equal(targets.losses, y)
+    order = np.argsort(y, kind="stable")
+    rising = np.diff(targets.values[order])
+    np.testing.assert_array_equal(rising > 0, np.diff(y[order]) > 0)
+    assert (rising >= 0).all()
+    grid = np.linspace(targets.values.min() - 1.0, targets.values.max() + 1.0, 500)
+    back = np.array([targets.to_loss(value) for value in grid])
+    assert (np.diff(back) >= 0).all() and (back[0], back[-1]) == (y.min(), y.max())
+    huge = transform(np.array([-1e308, 0.0, 1e307, 1.5e308]), "standardize").values
+    assert np.isfinite(huge).all() and (np.diff(huge) > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["rank", "", None, 1])
+def test_unknown_targets_are_refused(kind: Any) -> None:
+    with pytest.raises(ValueError, match=rf"target must be .*'normal_scores'.* got {kind!r}\."):
+        transform(losses(), kind)
+
+
+def test_the_way_back_by_hand() -> None:
+    targets = Targets(np.array([10.0, 0.0, 2.0]), np.array([1.0, -1.0, 0.0]))
+    answers = [targets.to_loss(z) for z in (-2.0, -1.0, -0.5, 0.0, 0.25, 1.0, 9.0)]
+    assert answers == [0.0, 0.0, 1.0, 2.0, 4.0, 10.0, 10.0]
+
+
+# Pruned losses
+
+
+def history(rows: list[tuple[Status, float, float]], **columns: Any) -> History:
+    """A history of (status, loss, budget)."""
+    status, loss, budget = (list(part) for part in zip(*rows, strict=True))
+    return History.of(np.zeros((len(rows), 1)), loss, status=status, budget=budget, **columns)
+
+
+def random_history(seed: int, n_complete: int = 20, n_pruned: int = 15) -> History:
+    """Complete, pruned and failed rows, mixed, with unequal budgets."""
+    rng = np.random.default_rng(seed)
+    status = rng.permutation([C] * n_complete + [P] * n_pruned + [F] * 3)
+    loss = np.where(status == F, NAN, rng.normal(size=len(status)))
+    budget = np.where(status == P, rng.integers(1, 5, size=len(status)), 9.0)
+    return History.of(rng.random((len(status), 2)), loss, status=status, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (  # The later step first: the quantiles 0.5 + 0.5 (1/4, 3/4) of 0, 2, 4
+            [(C, 0, 9), (P, 5, 2), (C, 4, 9), (F, NAN, NAN), (P, -9, 1), (C, 2, 9), (R, 1, 3)],
+            [0.0, 2.5, 4.0, NAN, 3.5, 2.0, NAN],
+        ),
+        (  # Step 4; step 3 by loss, then the one without a loss; then the one without a step
+            [(C, 0, NAN), (C, 1, NAN), (P, 7, 3), (P, 6, 3), (P, NAN, 3), (P, 0, NAN), (P, 99, 4)],
+            [0.0, 1.0, *(0.5 + 0.05 * np.array([5, 3, 7, 9, 1]))],
+        ),
+        # Ties go to the earlier number
+        ([(C, 0.0, 1.0), (C, 1.0, 1.0), (P, 5.0, 2.0), (P, 5.0, 2.0)], [0.0, 1.0, 0.625, 0.875]),
+        # Nothing is complete: nothing to be compared with
+        ([(P, 1.0, 1.0), (F, NAN, NAN)], [NAN, NAN]),
+        ([(P, -5.0, 1.0), (C, 2.0, 9.0), (P, 9.0, 2.0)], [2.0, 2.0, 2.0]),
+        # A failed row tells nothing even if it reported a loss, a running one nothing yet
+        ([(C, 1.0, 9.0), (F, 0.0, 9.0), (R, 0.0, 9.0)], [1.0, NAN, NAN]),
+    ],
+)
+def test_effective_losses_by_hand(
+    rows: list[tuple[Status, float, float]], expected: list[float]
+) -> None:
+    np.testing.assert_allclose(effective_losses(history(rows)), expected)
+    penalised = effective_losses(history(rows), penalise_failures=True)
+    failed = np.array([row[0] == F for row in rows])
+    complete = [loss for status, loss, _ in rows if status == C]
+    np.testing.assert_allclose(penalised[~failed], np.array(expected)[~failed])
+    np.testing.assert_allclose(penalised[failed], max(complete, default=NAN))
+
+
+def test_pruned_ties_go_by_the_number() -> None:
+    rows = [(C, 0.0, 1.0), (C, 1.0, 1.0), (P, 5.0, 2.0), (P, 5.0, 2.0)]
+    swapped = effective_losses(history(rows, number=[0, 1, 3, 2]))
+    assert np.diff(swapped[2:])[0] < 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pruned_rows_fill_the_worse_half_and_budgets_are_never_compared(seed: int) -> None:
+    observed = random_history(seed)
+    values = effective_losses(observed)
+    complete, pruned = observed.losses[observed.status == C], values[observed.status == P]
+    np.testing.assert_array_equal(values[observed.status == C], complete)
+    assert (pruned >= np.median(complete)).all() and (pruned <= complete.max()).all()
+    assert np.isnan(values[observed.status == F]).all()
+    # Spread evenly: their median is the third quartile
+    assert np.median(pruned) == pytest.approx(np.quantile(complete, 0.75))
+    budgets = np.unique(observed.budget[observed.status == P])
+    for lower, upper in itertools.pairwise(budgets):
+        at = [values[(observed.status == P) & (observed.budget == b)] for b in (lower, upper)]
+        assert at[0].min() > at[1].max()  # a later step is always better
+    # Whatever the losses of one budget, all others keep their place.
+    rng = np.random.default_rng(seed)
+    for budget in budgets:
+        rows = (observed.status == P) & (observed.budget == budget)
+        changed = np.where(rows, rng.normal(size=len(observed)) * 1e6, observed.losses)
+        other = effective_losses(
+            History.of(observed.vectors, changed, status=observed.status, budget=observed.budget)
+        )
+        np.testing.assert_array_equal(other[~rows], values[~rows])
+        np.testing.assert_array_equal(np.sort(other[rows]), np.sort(values[rows]))
+
+
+# What the models are given
+
+
+def test_models_see_a_bounded_number_of_rows_the_best_half_among_them() -> None:
+    targets = np.arange(100.0)
+    rows = thin_out(targets, 20, np.random.default_rng(0))
+    assert len(rows) == 20 and set(range(10)) <= set(rows.tolist())
+    assert np.array_equal(thin_out(targets, 200, np.random.default_rng(0)), np.arange(100))
+
+
+def test_seconds_of_pruned_rows_are_lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[bool]] = []
+
+    class Spy(RunningTime):
+        def fit(self, X: Any, seconds: Any, lower_bound: Any = None) -> Any:
+            seen.append(np.asarray(lower_bound).tolist())
+            return super().fit(X, seconds, lower_bound)
+
+    monkeypatch.setattr(models, "RunningTime", Spy)
+    rows = History.of(
+        POINTS[:4], [0.0, 1.0, np.nan, 2.0], seconds=np.arange(1.0, 5.0), status=[C, P, F, C]
+    )
+    fit_models(ModelSettings(RandomForest(), timed=True), LINE, rows, Streams(0))
+    assert seen == [[False, True, False, False]]
+
+
+def test_seconds_and_failures_of_the_newest_rows_count() -> None:
+    late = np.arange(40) >= 20
+    rows = History.of(
+        POINTS[np.random.default_rng(0).permutation(40)],
+        np.where(late, np.nan, 0.5),
+        seconds=np.where(late, 100.0, 1.0),
+        status=np.where(late, F, C),
+    )
+    settings = ModelSettings(RandomForest(), timed=True, max_rows=20)
+    fitted = fit_models(settings, LINE, rows, Streams(0))
+    features = LINE.features(POINTS)
+    assert (np.exp(fitted.log_seconds(features)) > 50.0).all()
+    assert (np.exp(fitted.log_success(features)) < 0.5).all()

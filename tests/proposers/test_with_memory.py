@@ -1,0 +1,88 @@
+"""Proposers around another one: what a memory suggests comes first."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.meta import MetaDataset, TaskRecord, diverse
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.proposers.with_memory import SuggestedStart
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import FloatArray
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"]})
+VECTORS = VectorSpace(SPACE)
+NOTHING = History.of(np.empty((0, 2)), [])
+
+
+def a_memory() -> TaskMemory:
+    points = [(x / 10, c) for x in range(11) for c in "ab"]
+    records = []
+    for t, best in enumerate((0.1, 0.5, 0.9)):
+        losses = np.array([(x - best) ** 2 + (c == "a") for x, c in points])
+        values: list[dict[str, Any]] = [{"x": x, "c": c} for x, c in points]
+        records.append(TaskRecord(f"task{t}", values, losses, space=SPACE))
+    return TaskMemory(MetaDataset.from_records(records))
+
+
+class Afterwards:
+    """Proposes one and the same."""
+
+    timed = False
+
+    def propose(self, *args: Any, **kwargs: Any) -> Proposal:
+        return Proposal(np.array([0.123, 0.0]), "model")
+
+
+def start(n_suggested: Any = 3) -> SuggestedStart:
+    return SuggestedStart(a_memory(), Afterwards(), n_suggested=n_suggested)
+
+
+SUGGESTED = np.array([s.vector for s in diverse(SPACE, a_memory().on(VECTORS), None, 3)])
+
+
+def run(proposer: SuggestedStart, n: int) -> FloatArray:
+    found: list[FloatArray] = []
+    for k in range(n):
+        history = History.of(np.array(found).reshape(k, 2), np.arange(k, dtype=float))
+        found.append(proposer.propose(VECTORS, history, Streams(0), k).vector)
+    return np.array(found)
+
+
+def test_the_suggestions_come_first_and_once() -> None:
+    found = run(start(), 4)
+    np.testing.assert_array_equal(found[:3], SUGGESTED)
+    assert found[3, 0] == run(start(0), 1)[0, 0] == 0.123
+    np.testing.assert_array_equal(run(pickle.loads(pickle.dumps(start())), 4), found)
+
+
+def test_what_is_running_or_known_is_not_suggested_again() -> None:
+    history = History.of(SUGGESTED[:2], [np.nan] * 2, status=[Status.FAILED, Status.RUNNING])
+    proposal = start().propose(VECTORS, history, Streams(0), 2)
+    np.testing.assert_array_equal(proposal.vector, SUGGESTED[2])
+    assert proposal.shares == {"meta-learner": 1.0}
+    foreign = History.of(np.array([[0.77, 0.0], [0.78, 0.0]]), [1.0, 2.0])
+    found = start().propose(VECTORS, foreign, Streams(0), 2).vector
+    np.testing.assert_array_equal(found, SUGGESTED[0])
+
+
+def test_decided_values_are_respected() -> None:
+    fixed = np.array([np.nan, SUGGESTED[0, 1]])
+    assert start().propose(VECTORS, NOTHING, Streams(0), 0, fixed).vector[1] == SUGGESTED[0, 1]
+    chosen = start().propose(VECTORS, NOTHING, Streams(0), 0, np.array([0.333, np.nan]))
+    assert chosen.vector[0] == 0.123  # the other proposer's affair
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True])
+def test_a_number_of_suggestions_that_is_none(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="n_suggested must be an integer >= 0"):
+        start(wrong)
