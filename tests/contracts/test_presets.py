@@ -167,7 +167,7 @@ def test_options_replace_those_of_a_preset_and_none_does_not() -> None:
     assert isinstance(same, ModelBasedProposer)
     assert plain.settings.n_startup == same.settings.n_startup == 3
     other = recipes.gbqr_thesis(n_startup=5, failed_trials="avoid").settings
-    assert (other.n_startup, other.models.failed_trials) == (5, "avoid")
+    assert (other.n_startup, other.failed_trials) == (5, "avoid")
 
 
 # --- TST, Wistuba 2016, 4 ------------------------------------------------------------------------

@@ -19,8 +19,7 @@ from automl_plugins.surrogates.random_forest import (
     tree_level_moments,
 )
 
-Model = RandomForest | ExtraTrees
-Factory = Callable[..., Model]
+Factory = Callable[..., RandomForest | ExtraTrees]
 
 FACTORIES: dict[str, Factory] = {
     "default": RandomForest,
@@ -32,7 +31,7 @@ every_model = pytest.mark.parametrize("make", FACTORIES.values(), ids=FACTORIES)
 
 
 def sample(n: int = 60, seed: int = 0, *, missing: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Return features (n, 4) that span [0, 1] exactly, and noisy losses (n,)."""
+    """Features (n, 4) that span [0, 1] exactly, and noisy losses (n,)."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, 4))
     X[0], X[1] = 0.0, 1.0
@@ -47,42 +46,25 @@ def walk(tree: Any, row: FloatArray) -> int:
     """Follow the decisions of a scikit-learn tree from the root to a leaf."""
     node = 0
     while tree.children_left[node] != -1:
+        sides = tree.children_left[node], tree.children_right[node]
         value = np.float32(row[tree.feature[node]])
+        left = bool(value <= tree.threshold[node])
         if np.isnan(value):
             left = bool(tree.missing_go_to_left[node])
-        else:
-            left = bool(value <= tree.threshold[node])
-        node = int((tree.children_left if left else tree.children_right)[node])
+        node = int(sides[0] if left else sides[1])
     return node
 
 
-# Hand-computed values
-
-
-def test_tree_level_moments_by_hand() -> None:
+def test_moments_and_statistics_by_hand() -> None:
     mean, variance = tree_level_moments(np.array([[1.0, 2.0], [3.0, 2.0]]))
-    np.testing.assert_array_equal(mean, [2.0, 2.0])
-    np.testing.assert_array_equal(variance, [1.0, 0.0])
-
-
-def test_leaf_level_moments_by_hand() -> None:
+    np.testing.assert_array_equal([mean, variance], [[2.0, 2.0], [1.0, 0.0]])
     # (0.5 + 1 + 1.5 + 9) / 2 - 2^2 = 2
-    mean, variance = leaf_level_moments(np.array([[1.0], [3.0]]), np.array([[0.5], [1.5]]))
-    np.testing.assert_allclose(mean, [2.0])
-    np.testing.assert_allclose(variance, [2.0])
-
-
-def test_leaf_level_variance_does_not_cancel_for_large_means() -> None:
-    means = np.full((10, 1), 1e9)
-    _, variance = leaf_level_moments(means, np.full((10, 1), 1e-6))
-    np.testing.assert_allclose(variance, [1e-6], rtol=1e-12)
-
-
-def test_leaf_statistics_by_hand() -> None:
-    leaves = np.array([1, 1, 2, 1])
-    means, variances = leaf_statistics(leaves, np.array([0.0, 3.0, 5.0, 3.0]), 4)
-    np.testing.assert_allclose(means, [0.0, 2.0, 5.0, 0.0])
-    np.testing.assert_allclose(variances, [0.0, 2.0, 0.0, 0.0])
+    found = leaf_level_moments(np.array([[1.0], [3.0]]), np.array([[0.5], [1.5]]))
+    np.testing.assert_allclose(found, [[2.0], [2.0]])
+    _, variance = leaf_level_moments(np.full((10, 1), 1e9), np.full((10, 1), 1e-6))
+    np.testing.assert_allclose(variance, [1e-6], rtol=1e-12)  # nothing cancels
+    found = leaf_statistics(np.array([1, 1, 2, 1]), np.array([0.0, 3.0, 5.0, 3.0]), 4)
+    np.testing.assert_allclose(found, [[0.0, 2.0, 5.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
 
 
 def test_one_tree_by_hand() -> None:
@@ -98,23 +80,14 @@ def test_one_tree_by_hand() -> None:
     np.testing.assert_allclose(floored.fit(X, y).predict(X)[1], np.sqrt(0.5 * 26.0))
 
 
-@pytest.mark.parametrize("magnitude", [10.0**k for k in range(-300, 301, 50)])
+@pytest.mark.parametrize("magnitude", [10.0**k for k in range(-300, 301, 100)])
 def test_standardised_at_every_magnitude(magnitude: float) -> None:
     y = magnitude * np.array([-1.0, 3.0, 0.5, 7.0])
     z, centre, scale = standardise(y)
-    assert z.mean() == pytest.approx(0.0, abs=1e-15)
-    assert z.std() == pytest.approx(1.0)
+    assert (z.mean(), z.std()) == pytest.approx((0.0, 1.0), abs=1e-15)
     np.testing.assert_allclose(centre + scale * z, y, rtol=1e-14)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e300, 1e-300])
-def test_standardised_constant(value: float) -> None:
-    z, centre, scale = standardise(np.full(3, value))
-    np.testing.assert_array_equal(z, np.zeros(3))
-    assert (centre, scale) == (value, 1.0)
-
-
-# Independent implementation
+    z, centre, scale = standardise(np.full(3, magnitude))
+    assert not z.any() and (centre, scale) == (magnitude, 1.0)
 
 
 @pytest.mark.parametrize("splitter", ["random", "best"])
@@ -140,12 +113,10 @@ def test_leaf_level_prediction_by_walking_the_trees(splitter: Any, missing: bool
 @pytest.mark.parametrize("missing", [False, True])
 def test_leaf_statistics_are_those_scikit_learn_has_grown(make: Factory, missing: bool) -> None:
     model = make(random_state=0).fit(*sample(missing=missing))
-    for tree, means, variances in zip(
-        model.trees_, model.leaf_means_, model.leaf_variances_, strict=True
-    ):
+    for tree, *found in zip(model.trees_, model.leaf_means_, model.leaf_variances_, strict=True):
         leaf = tree.children_left == -1
-        np.testing.assert_allclose(means[leaf], tree.value[leaf, 0, 0], atol=1e-12)
-        np.testing.assert_allclose(variances[leaf], tree.impurity[leaf], atol=1e-12)
+        np.testing.assert_allclose(found[0][leaf], tree.value[leaf, 0, 0], atol=1e-12)
+        np.testing.assert_allclose(found[1][leaf], tree.impurity[leaf], atol=1e-12)
 
 
 @every_model
@@ -153,28 +124,21 @@ def test_tree_level_uncertainty_is_the_spread_of_the_trees(make: Factory) -> Non
     X, y = sample()
     model = make(random_state=0)
     if isinstance(model, RandomForest):
+        leaf_level = clone(model).fit(X, y).predict(X)
         model.set_params(uncertainty="tree")
     mean, std = model.fit(X, y).predict(X)
     z = np.array([[tree.value[walk(tree, row), 0, 0] for row in X] for tree in model.trees_])
     predictions = y.mean() + y.std() * z
     np.testing.assert_allclose(mean, predictions.mean(axis=0))
     np.testing.assert_allclose(std, predictions.std(axis=0), atol=1e-12)
-
-
-def test_leaf_level_adds_the_variance_within_leaves() -> None:
-    X, y = sample()
-    leaf = RandomForest.thesis(random_state=0).fit(X, y)
-    tree = clone(leaf).set_params(uncertainty="tree").fit(X, y)
-    np.testing.assert_array_equal(leaf.predict(X)[0], tree.predict(X)[0])
-    within = leaf.predict(X)[1] ** 2 - tree.predict(X)[1] ** 2
-    assert (within >= 0.01 * y.var() - 1e-12).all()
-
-
-# Settings
+    if make is RandomForest.thesis:  # leaf level adds the variance within the leaves
+        np.testing.assert_array_equal(leaf_level[0], mean)
+        assert (leaf_level[1] ** 2 - std**2 >= 0.01 * y.var() - 1e-12).all()
 
 
 def test_settings() -> None:
-    defaults = {
+    defaults = RandomForest().get_params()
+    assert defaults == {
         "n_trees": 10,
         "max_features": 1.0,
         "min_samples_split": 2,
@@ -185,13 +149,9 @@ def test_settings() -> None:
         "variance_floor": 0.01,
         "random_state": None,
     }
+    smac = {"uncertainty": "tree", "random_state": 1}
     thesis = {"max_features": 5 / 6, "min_samples_split": 10, "splitter": "best"}
-    assert RandomForest().get_params() == defaults
-    assert RandomForest.smac(random_state=1).get_params() == {
-        **defaults,
-        "uncertainty": "tree",
-        "random_state": 1,
-    }
+    assert RandomForest.smac(random_state=1).get_params() == {**defaults, **smac}
     assert RandomForest.thesis().get_params() == {**defaults, **thesis}
     assert ExtraTrees().get_params() == {"n_trees": 100, "max_leaves": 64, "random_state": None}
 
@@ -205,40 +165,29 @@ def test_eligible_columns_are_rounded_up(ratio: float, n_features: int, eligible
     assert model._new_tree(n_features, seed=0).max_features == eligible
 
 
-def test_thesis_forest_splits_no_node_below_ten_rows() -> None:
-    X, y = sample(100)
-    for tree in RandomForest.thesis(random_state=0).fit(X, y).trees_:
-        assert tree.n_node_samples[0] == 100
-        assert tree.n_node_samples[tree.children_left != -1].min() >= 10
-
-
-def test_extra_trees_have_at_most_max_leaves() -> None:
+def test_how_far_trees_grow_and_on_which_rows() -> None:
     X, y = sample(200)
+    for tree in RandomForest.thesis(random_state=0).fit(X, y).trees_:
+        assert tree.n_node_samples[0] == 200
+        assert tree.n_node_samples[tree.children_left != -1].min() >= 10
     leaves = [tree.n_leaves for tree in ExtraTrees(random_state=0).fit(X, y).trees_]
-    assert len(leaves) == 100
-    assert max(leaves) == 64
-
-
-def test_bootstrap_draws_differ_between_trees() -> None:
-    X, y = sample()
+    assert (len(leaves), max(leaves)) == (100, 64)
     model = RandomForest(random_state=0).fit(X, y)
     assert len({float(tree.value[0, 0, 0]) for tree in model.trees_}) == model.n_trees
     whole = RandomForest(bootstrap=False, random_state=0).fit(X, y)
-    for tree in whole.trees_:
-        assert tree.value[0, 0, 0] == pytest.approx(0.0, abs=1e-12)
-
-
-# Invariants
+    assert [float(tree.value[0, 0, 0]) for tree in whole.trees_] == pytest.approx([0.0] * 10)
+    mean, std = whole.predict(X)  # grown out, a tree on all rows interpolates
+    np.testing.assert_allclose(mean, y)
+    np.testing.assert_allclose(std, 0.1 * y.std())  # the floor
 
 
 @every_model
 @pytest.mark.parametrize("scale", [2.0**-40, 2.0**40])
 def test_scaling_losses_scales_mean_and_std(make: Factory, scale: float) -> None:
     X, y = sample(missing=True)
-    mean, std = make(random_state=0).fit(X, y).predict(X)
-    scaled_mean, scaled_std = make(random_state=0).fit(X, scale * y).predict(X)
-    np.testing.assert_array_equal(scaled_mean, scale * mean)
-    np.testing.assert_array_equal(scaled_std, scale * std)
+    expected = scale * np.array(make(random_state=0).fit(X, y).predict(X))
+    scaled = make(random_state=0).fit(X, scale * y).predict(X)
+    np.testing.assert_array_equal(scaled, expected)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +195,7 @@ def test_scaling_losses_scales_mean_and_std(make: Factory, scale: float) -> None
     [RandomForest.thesis, FACTORIES["extra"], partial(RandomForest, bootstrap=False)],
     ids=["thesis", "extra", "all rows"],
 )
-@pytest.mark.parametrize(("scale", "shift"), [(1e-12, 0.0), (1e12, 0.0), (0.1, -7.0), (1.0, 1e6)])
+@pytest.mark.parametrize(("scale", "shift"), [(1e12, 0.0), (0.1, -7.0), (1.0, 1e6)])
 def test_affine_map_of_losses_with_rounding(make: Factory, scale: float, shift: float) -> None:
     # One column only: all splits of a node's last two rows are equally good, and in the choice
     # between columns rounding would decide. Repeated rows in grown trees are as delicate.
@@ -259,7 +208,7 @@ def test_affine_map_of_losses_with_rounding(make: Factory, scale: float, shift: 
 
 
 @every_model
-@pytest.mark.parametrize("scale", [1e-12, 2.0**-20, 1e12, 1e100])
+@pytest.mark.parametrize("scale", [1e-12, 2.0**-20, 1e100])
 def test_features_may_have_any_scale(make: Factory, scale: float) -> None:
     X, y = sample(missing=True)
     expected = make(random_state=0).fit(X, y).predict(X)
@@ -277,33 +226,18 @@ def test_order_of_rows_does_not_matter_without_bootstrap(make: Factory) -> None:
 
 
 @every_model
-def test_mean_stays_between_the_losses_and_std_is_not_negative(make: Factory) -> None:
-    X, y = sample(missing=True)
-    queries = 10.0 * np.random.default_rng(2).normal(size=(500, 4))
-    mean, std = make(random_state=0).fit(X, y).predict(queries)
-    assert mean.shape == std.shape == (500,)
-    assert mean.dtype == std.dtype == np.float64
-    assert (mean >= y.min() - 1e-12).all()
-    assert (mean <= y.max() + 1e-12).all()
-    assert (std >= 0.0).all()
-
-
-@every_model
-def test_predictions_follow_the_losses(make: Factory) -> None:
+def test_predictions_follow_the_losses_and_stay_between_them(make: Factory) -> None:
     X, y = sample(200)
     Q, y_query = sample(200, seed=1)
-    mean, _ = make(random_state=0).fit(X, y).predict(Q)
-    assert np.corrcoef(mean, y_query)[0, 1] > 0.9
-
-
-def test_grown_tree_on_all_rows_interpolates() -> None:
-    X, y = sample()
-    mean, std = RandomForest(bootstrap=False, random_state=0).fit(X, y).predict(X)
-    np.testing.assert_allclose(mean, y)
-    np.testing.assert_allclose(std, 0.1 * y.std())  # the floor
-
-
-# Edges
+    model = make(random_state=0).fit(X, y)
+    assert np.corrcoef(model.predict(Q)[0], y_query)[0, 1] > 0.9
+    mean, std = model.predict(10.0 * np.random.default_rng(2).normal(size=(500, 4)))
+    assert y.min() - 1e-12 <= mean.min() and mean.max() <= y.max() + 1e-12
+    assert (std >= 0.0).all()
+    far = np.array([[-1e300] * 4, [1e300] * 4])  # acts like the ends of the range
+    np.testing.assert_array_equal(model.predict(far), model.predict(X[:2]))
+    y[7] = 1e200
+    assert np.isfinite(make(random_state=0).fit(X, y).predict(X)).all()
 
 
 @every_model
@@ -318,31 +252,21 @@ def test_constant_losses(make: Factory, n: int) -> None:
 
 
 @every_model
-def test_column_of_nothing_but_missing_values_changes_nothing_at_prediction(make: Factory) -> None:
-    X, y = sample()
-    X[:, 2] = np.nan
-    model = make(random_state=0).fit(X, y)
-    present = X.copy()
-    present[:, 2] = np.linspace(-1.0, 2.0, len(X))
-    np.testing.assert_array_equal(model.predict(present), model.predict(X))
-
-
-@every_model
-def test_value_missing_only_at_prediction_follows_the_larger_side(make: Factory) -> None:
+def test_a_value_missing_only_at_prediction_follows_the_larger_side(make: Factory) -> None:
     X, y = sample()
     model = make(random_state=0).fit(X, y)
-    query = np.array([[np.nan, 0.3, 0.3, 0.3]])
+    query = np.array([np.nan, 0.3, 0.3, 0.3])
     means = []
     for tree, values in zip(model.trees_, model.leaf_means_, strict=True):
         node = 0
         while tree.children_left[node] != -1:
             left, right = tree.children_left[node], tree.children_right[node]
-            value = np.float32(query[0, tree.feature[node]])
+            value = np.float32(query[tree.feature[node]])
             larger_is_left = tree.n_node_samples[left] > tree.n_node_samples[right]
             goes_left = larger_is_left if np.isnan(value) else value <= tree.threshold[node]
             node = left if goes_left else right
         means.append(values[node])
-    mean, _ = model.predict(query)
+    mean, _ = model.predict(query[None])
     np.testing.assert_allclose(mean, y.mean() + y.std() * np.mean(means))
 
 
@@ -352,41 +276,23 @@ def test_missing_values_are_informative(make: Factory) -> None:
     X[::2, 1] = np.nan
     y = np.where(np.isnan(X[:, 1]), 1.0, 0.0)
     mean, _ = make(random_state=0).fit(X, y).predict(np.array([[0.5, np.nan], [0.5, 0.5]]))
-    assert mean[0] > 0.8
-    assert mean[1] < 0.2
-
-
-@every_model
-def test_present_value_beyond_the_range_is_not_taken_for_a_missing_one(make: Factory) -> None:
-    X = np.full((40, 1), 0.3)
-    X[::2] = np.nan
-    y = np.where(np.isnan(X[:, 0]), 1.0, 0.0)
+    assert mean[1] < 0.2 < 0.8 < mean[0]
+    # A present value beyond the range of training is not taken for a missing one
+    X = np.where(np.isnan(X[:, 1:]), np.nan, 0.3)
     mean, _ = make(random_state=0).fit(X, y).predict(np.array([[-9.0], [0.3], [9.0], [np.nan]]))
     # Random splits leave some trees unsplit, hence no exact values.
     np.testing.assert_array_equal(mean[:3], mean[1])
     assert mean[3] - mean[1] > 0.3
-
-
-@every_model
-def test_values_beyond_the_range_act_like_its_ends(make: Factory) -> None:
+    # Where all values were missing, one that is present changes nothing
     X, y = sample()
-    model = make(random_state=0).fit(X, y)
-    far = np.array([[-1e300] * 4, [1e300] * 4])
-    np.testing.assert_array_equal(model.predict(far), model.predict(X[:2]))
+    X[:, 2] = np.nan
+    model, present = make(random_state=0).fit(X, y), X.copy()
+    present[:, 2] = np.linspace(-1.0, 2.0, len(X))
+    np.testing.assert_array_equal(model.predict(present), model.predict(X))
 
 
 def test_duplicates_are_averaged() -> None:
     X = np.repeat([[0.0], [1.0]], 3, axis=0)
     y = np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0])
     mean, std = RandomForest(bootstrap=False, random_state=0).fit(X, y).predict(X[[0, 5]])
-    np.testing.assert_allclose(mean, [2.0, 8.0])
-    np.testing.assert_allclose(std, np.sqrt(2.0 / 3.0))
-
-
-@every_model
-def test_one_outlier_of_any_size_stays_finite(make: Factory) -> None:
-    X, y = sample()
-    y[7] = 1e200
-    mean, std = make(random_state=0).fit(X, y).predict(X)
-    assert np.isfinite(mean).all()
-    assert np.isfinite(std).all()
+    np.testing.assert_allclose([mean, std], [[2.0, 8.0], [np.sqrt(2.0 / 3.0)] * 2])

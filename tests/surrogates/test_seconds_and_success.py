@@ -1,0 +1,223 @@
+"""Feasibility: the border between success and failure. RunningTime: seconds and their bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
+
+BoolArray = npt.NDArray[np.bool_]
+GRID = np.linspace(0.0, 1.0, 101)[:, None]
+
+
+def circle(n: int = 300, seed: int = 0) -> tuple[FloatArray, BoolArray]:
+    """Features (n, 2) of which those in the corner at (1, 1) fail."""
+    X = np.random.default_rng(seed).random((n, 2))
+    return X, ((X - 1.0) ** 2).sum(axis=1) > 0.5**2
+
+
+def test_probability_falls_over_the_gap() -> None:
+    pair = np.array([[0.2], [0.8]])
+    p = Feasibility(n_trees=200, random_state=0).fit(pair, np.array([True, False])).predict(GRID)
+    assert (np.diff(p) <= 1e-12).all()
+    # Cuts are uniform in the gap, so the average falls along a straight line
+    inside = (GRID[:, 0] > 0.2) & (GRID[:, 0] < 0.8)
+    line = (0.8 - GRID[inside, 0]) / 0.6
+    # prior: 0.1 observations at the rate (1 + 1) / (2 + 2)
+    np.testing.assert_allclose(p[inside], (line + 0.1 * 0.5) / 1.1, atol=0.1)
+    np.testing.assert_allclose(p[GRID[:, 0] < 0.2], 1.05 / 1.1)
+    np.testing.assert_allclose(p[GRID[:, 0] > 0.81], 0.05 / 1.1)
+
+
+def test_the_border_is_approached_by_bisection() -> None:
+    # Whoever evaluates where the probability is one half halves the gap each time.
+    border, X, y = 0.637, [0.0, 1.0], [True, False]
+    fine = np.linspace(0.0, 1.0, 1001)
+    for _ in range(5):
+        model = Feasibility(random_state=0).fit(np.array(X)[:, None], np.array(y))
+        X.append(float(fine[np.argmin(np.abs(model.predict(fine[:, None]) - 0.5))]))
+        y.append(X[-1] < border)
+    last = max(x for x, success in zip(X, y, strict=True) if success)
+    first = min(x for x, success in zip(X, y, strict=True) if not success)
+    assert first - last < 0.15
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 100])
+def test_laplaces_rule_where_all_agree(n: int) -> None:
+    X = np.random.default_rng(0).random((n, 1))
+    good = Feasibility().fit(X, np.ones(n, dtype=bool)).predict(GRID)
+    bad = Feasibility().fit(X, np.zeros(n, dtype=bool)).predict(GRID)
+    np.testing.assert_allclose(good, (n + 1.0) / (n + 2.0))
+    np.testing.assert_allclose(bad, 1.0 / (n + 2.0))
+
+
+@pytest.mark.parametrize("prior", [1e-12, 0.1, 10.0, 1e9])
+def test_the_prior_draws_the_share_of_the_trees_towards_the_rate(prior: float) -> None:
+    X, y = circle(60)
+    X[::7, 1] = np.nan
+    model = Feasibility(n_trees=20, prior=prior, random_state=0).fit(X, y)
+    fresh, _ = circle(100, seed=1)
+    fresh[::5, 0] = np.nan
+    assert model.trees_ is not None and model.rate_ == (y.sum() + 1.0) / 62.0
+    share = model.trees_.predict_proba(fresh)[:, 1]
+    expected = (share + prior * model.rate_) / (1.0 + prior)
+    np.testing.assert_allclose(model.predict(fresh), expected, atol=1e-11)
+    assert prior < 0.1 or (expected.min() > 0.0 and expected.max() < 1.0)
+
+
+def test_contradictions_share_the_probability() -> None:
+    X, y = np.zeros((5, 2)), np.array([True, True, True, False, False])
+    p = Feasibility(random_state=0).fit(X, y).predict(X)
+    np.testing.assert_allclose(p, (3 / 5 + 0.1 * 4 / 7) / 1.1)
+
+
+def test_failing_regions_are_found() -> None:
+    X, y = circle()
+    fresh, truth = circle(2000, seed=1)
+    p = Feasibility(random_state=0).fit(X, y).predict(fresh)
+    assert ((p > 0.5) == truth).mean() > 0.95
+    assert p[~truth].mean() < 0.2 < 0.9 < p[truth].mean()
+    # An inactive feature can be what fails, also one that never was inactive before
+    X[::3, 0] = np.nan
+    asked = np.array([[np.nan, 0.5], [0.5, 0.5], [np.nan, np.nan]])
+    p = Feasibility(random_state=0).fit(X, ~np.isnan(X[:, 0])).predict(asked)
+    assert p[0] < 0.2 < 0.8 < p[1] and 0.0 < p[2] < 1.0
+
+
+# Seconds
+
+
+def sample(n: int = 200, seed: int = 0, noise: float = 0.1) -> tuple[FloatArray, FloatArray]:
+    """Features (n, 3), of which the last does not matter, and seconds from 0.01 to 100."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3))
+    log_seconds = 6.0 * X[:, 0] - 3.0 * X[:, 1] - 1.5 + noise * rng.normal(size=n)
+    return X, np.exp(log_seconds)
+
+
+def stopped(n: int = 300, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Features, true seconds, observed seconds, and the mask of those stopped early."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2))
+    seconds = np.exp(4.0 * X[:, 0] + 0.1 * rng.normal(size=n))
+    early = rng.random(n) < 0.5
+    return X, seconds, np.where(early, seconds * rng.uniform(0.05, 0.9, size=n), seconds), early
+
+
+def test_log_linear_seconds_are_recovered() -> None:
+    X, seconds = sample()
+    fresh, expected = sample(500, seed=1, noise=0.0)
+    mean, std = RunningTime(random_state=0).fit(X, seconds).predict(fresh)
+    error = mean - np.log(expected)
+    assert np.sqrt((error**2).mean()) < 0.35  # their own standard deviation is 1.9
+    assert abs(error.mean()) < 0.1 and (std >= 0).all() and np.ptp(std) == 0.0
+    few, seconds = sample(15)
+    mean, _ = RunningTime().fit(few, seconds).predict(few)
+    assert len(np.unique(mean)) > 4 and np.corrcoef(mean, np.log(seconds))[0, 1] > 0.9
+
+
+def test_expected_seconds_are_the_mean_of_a_log_normal() -> None:
+    X, seconds = sample(noise=0.5)
+    model = RunningTime(random_state=0).fit(X, seconds)
+    mean, std = model.predict(X)
+    assert std[0] == model.std_ == pytest.approx((np.log(seconds) - mean).std())
+    np.testing.assert_allclose(model.predict_seconds(X), np.exp(mean + std**2 / 2.0))
+    # One configuration, evaluated often: the mean of its times, and not their median
+    times = np.random.default_rng(0).lognormal(1.0, 0.8, size=4000)
+    model = RunningTime().fit(np.zeros((4000, 1)), times)
+    assert model.predict_seconds(np.zeros((1, 1)))[0] == pytest.approx(times.mean(), rel=0.05)
+    median = np.exp(model.predict(np.zeros((1, 1)))[0][0])
+    assert median == pytest.approx(np.median(times), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.0, 1e-3), (1e-9, 1e-3), (1e-3, 1e-3), (1.0, 1.0), (3600.0, 3600.0), (1e12, 1e9)],
+)
+@pytest.mark.parametrize("n", [1, 2, 60])
+def test_equal_times_are_predicted_everywhere(seconds: float, expected: float, n: int) -> None:
+    model = RunningTime().fit(sample(n)[0], np.full(n, seconds))
+    predicted = model.predict_seconds(sample(50, seed=1)[0])
+    # LightGBM keeps targets in single precision: ln seconds are good to 1e-7 of themselves.
+    np.testing.assert_allclose(predicted, expected, rtol=3e-6)
+    assert np.ptp(predicted) == 0.0 and model.std_ < 3e-6
+
+
+@pytest.mark.parametrize("unit", [1e-2, 3600.0])
+def test_another_unit_of_time_shifts_the_logarithm(unit: float) -> None:
+    X, seconds = sample()
+    one = RunningTime(random_state=0).fit(X, 10.0 * seconds)
+    two = RunningTime(random_state=0).fit(X, 10.0 * seconds * unit)
+    np.testing.assert_allclose(two.predict(X)[0], one.predict(X)[0] + np.log(unit), atol=1e-5)
+    np.testing.assert_allclose(two.predict_seconds(X), unit * one.predict_seconds(X), rtol=1e-5)
+
+
+def test_being_inactive_may_be_what_takes_long() -> None:
+    X, seconds = sample()
+    X[::2, 1] = np.nan
+    seconds[::2] = 1e4 * (1.0 + X[::2, 0])
+    model = RunningTime(random_state=0).fit(X, seconds)
+    predicted = model.predict_seconds(X)
+    assert predicted[::2].min() > predicted[1::2].max()
+    assert np.isfinite(model.predict_seconds(np.full((2, 3), np.nan))).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_times_cut_short_are_not_taken_for_the_whole(seed: int) -> None:
+    X, seconds, observed, early = stopped(seed=seed)
+    plain, _ = RunningTime(random_state=0).fit(X, observed).predict(X)
+    model = RunningTime(random_state=0).fit(X, observed, early)
+    raised, _ = model.predict(X)
+    assert raised[early].mean() > plain[early].mean() and raised.mean() > plain.mean()
+    # Single rows may move a little either way: the trees are others
+    assert (raised - plain).min() > -0.25
+    error = [np.abs(mean - np.log(seconds)).mean() for mean in (raised, plain)]
+    assert error[0] < 0.4 * error[1]
+    # How far bounds lie below their times is no noise
+    residual = np.log(observed) - raised
+    assert model.std_ == pytest.approx(residual[~early].std())
+    assert model.std_ < 0.5 * residual.std()
+
+
+def test_lower_bounds_at_the_edges() -> None:
+    X, seconds = sample(50)
+    plain = RunningTime(random_state=0).fit(X, seconds).predict(X)
+    none = RunningTime(random_state=0).fit(X, seconds, np.zeros(50, dtype=bool)).predict(X)
+    np.testing.assert_array_equal(plain, none)
+    seconds[::2] *= 1e-3  # nothing but bounds: the model raises those stopped early
+    model = RunningTime(random_state=0).fit(X, seconds, np.ones(50, dtype=bool))
+    raw = np.log(np.maximum(seconds, 1e-3)) - model.predict(X)[0]
+    assert model.std_ < raw.std() and np.isfinite(model.predict_seconds(X)).all()
+    # One of two was stopped late, after more than all others took: it stays
+    two = np.repeat([[0.0], [1.0]], 20, axis=0)
+    late = two[:, 0] == 1.0
+    model = RunningTime(random_state=0).fit(two, np.where(late, 50.0, 2.0), late)
+    predicted = np.exp(model.predict(np.array([[0.0], [1.0]]))[0])
+    np.testing.assert_allclose(predicted, [2.0, 50.0], rtol=0.05)
+
+
+def test_settings_of_the_thesis() -> None:
+    parameters = RunningTime().get_params()
+    expected = {"n_trees": 100, "learning_rate": 0.15, "num_leaves": 4, "l1": 0.20}
+    assert {name: parameters[name] for name in expected} == expected
+    X, seconds = sample()
+    booster = RunningTime().fit(X, seconds).model_
+    assert booster.num_trees() == 100
+    assert np.asarray(booster.predict(X, pred_leaf=True)).max() <= 3
+    X, seconds = sample(30)
+    spreads = [
+        np.ptp(RunningTime(l1=l1, n_trees=20).fit(X, seconds).predict(X)[0])
+        for l1 in (0.0, 0.2, 5.0, 1e4)
+    ]
+    assert spreads == sorted(spreads, reverse=True) and spreads[-1] == 0.0
+
+
+def test_seconds_that_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"seconds must be >= 0, got -2\.0"):
+        RunningTime().fit(np.zeros((3, 1)), np.array([1.0, -0.5, -2.0]))
+    for n in (1, 2):
+        with pytest.raises(ValueError, match=rf"lower_bound must have shape \(3,\), got \({n},\)"):
+            RunningTime().fit(np.zeros((3, 1)), np.ones(3), np.ones(n, dtype=bool))
