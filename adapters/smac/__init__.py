@@ -8,28 +8,34 @@ from automl_plugins._versions import require
 require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
-    from .acquisition import EIPerSecond, QuantileBound
     from .adapter import ADAPTER
-    from .cost_and_seconds import CostAndSecondsEncoder, CostEncoder
-    from .gbqr_facade import GBQRFacade
     from .initial_design import KNNInitialDesign, MetaInitialDesign
     from .memory import RecordCallback, curves, meta_dataset_from_runhistory
-    from .proposing import ExplainCallback, ProposerConfigSelector
+    from .model_parts import (
+        CostAndSecondsEncoder,
+        CostEncoder,
+        EIPerSecond,
+        QuantileBound,
+        SurrogateModel,
+    )
+    from .proposing import ExplainCallback, GBQRFacade, ProposerConfigSelector
     from .replaying import optimizer
-    from .surrogate_model import SurrogateModel
 
 import_when_used(
     __name__,
     {
         "adapter": ["ADAPTER"],
-        "acquisition": ["EIPerSecond", "QuantileBound"],
-        "cost_and_seconds": ["CostAndSecondsEncoder", "CostEncoder"],
-        "gbqr_facade": ["GBQRFacade"],
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
         "memory": ["RecordCallback", "curves", "meta_dataset_from_runhistory"],
-        "proposing": ["ExplainCallback", "ProposerConfigSelector"],
+        "model_parts": [
+            "CostAndSecondsEncoder",
+            "CostEncoder",
+            "EIPerSecond",
+            "QuantileBound",
+            "SurrogateModel",
+        ],
+        "proposing": ["ExplainCallback", "GBQRFacade", "ProposerConfigSelector"],
         "replaying": ["optimizer"],
-        "surrogate_model": ["SurrogateModel"],
     },
 )
 

@@ -60,13 +60,6 @@ def space_of(model: AbstractModel) -> ConfigurationSpace:
     return model._configspace
 
 
-def _enable_logs() -> None:
-    """Let this package speak: a facade that sets up its log disables all loggers that exist."""
-    for name, logger in logging.root.manager.loggerDict.items():
-        if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
-            logger.disabled = False
-
-
 class Selector(ConfigSelector):
     """A config selector that is told of the run and needs neither model nor acquisition.
 
@@ -80,7 +73,10 @@ class Selector(ConfigSelector):
         callbacks: list[Callback] | None = None,
         **others: Any,
     ) -> None:
-        _enable_logs()
+        # A facade that sets up its log disables all loggers that exist.
+        for name, logger in logging.root.manager.loggerDict.items():
+            if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
+                logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()
@@ -96,11 +92,7 @@ class Selector(ConfigSelector):
 
     @property
     def runhistory(self) -> RunHistory:
-        """That of the facade it has been given to.
-
-        Raises:
-            RuntimeError: If it has not been given to a facade.
-        """
+        """That of the facade it has been given to; RuntimeError before."""
         if self._runhistory is None:
             raise RuntimeError("This config selector has not been given to a facade.")
         return self._runhistory
@@ -110,11 +102,11 @@ class Selector(ConfigSelector):
         """What the facade's initial design has selected."""
         return self._initial_design_configs
 
-    def begins(self) -> None:
+    def begin(self) -> None:
         """Tell the callbacks that a configuration is looked for."""
         self._call_callbacks_on_start()
 
-    def ends(self, config: Configuration) -> None:
+    def end(self, config: Configuration) -> None:
         """Tell the callbacks which one was found."""
         self._call_callbacks_on_end(config)
 

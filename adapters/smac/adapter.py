@@ -1,15 +1,17 @@
 """SMAC as the core sees it."""
 
+from ConfigSpace import ConfigurationSpace
+
 from automl_plugins.frameworks import Adapter
 
-from .memory import curves, is_space, read_task, write_history
+from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .trials import owns
 
 ADAPTER = Adapter(
     name="smac",
     owns=owns,
-    is_space=is_space,
+    is_space=lambda thing: isinstance(thing, ConfigurationSpace),
     curves=curves,
     read_task=read_task,
     write_history=write_history,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from ConfigSpace import Configuration
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
-from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.design import Design
 from automl_plugins.meta.memories import Memory, open_memory
@@ -131,14 +130,16 @@ class MetaInitialDesign(AbstractInitialDesign):
             "design": name_of(design),
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
-            "memory": None if dataset is None else _size(dataset),
+            "memory": None
+            if dataset is None
+            else {
+                "tasks": len(dataset.tasks),
+                "runs": len(dataset),
+                "hyperparameters": len(dataset.space),
+            },
             "meta_features": None if task is None else {n: _plain(v) for n, v in task.items()},
             "suggestions": [
-                {
-                    "configuration": dict(s.configuration),
-                    "score": _plain(s.score),
-                    "reason": s.reason,
-                }
+                dict(configuration=dict(s.configuration), score=_plain(s.score), reason=s.reason)
                 for s in self.suggestions
             ],
             "notes": list(self.suggestions.notes),
@@ -164,29 +165,31 @@ class MetaInitialDesign(AbstractInitialDesign):
         return self._configs[: self._n_configs]
 
 
+class KNNOptions(TypedDict, total=False):
+    """Arguments of ``MetaInitialDesign`` that ``KNNInitialDesign`` has too."""
+
+    X: Any
+    y: Any
+    meta_features: TaskDescription
+    default: AbstractInitialDesign | None
+    max_ratio: float
+    additional_configs: list[Configuration] | None
+    seed: int | None
+    exclude: Collection[str]
+
+
 class KNNInitialDesign(MetaInitialDesign):
     """The best configuration of each of the k nearest tasks (Feurer 2015, auto-sklearn).
 
-    Nearest by L1 distance of meta-features, see ``automl_plugins.meta.knn``; auto-sklearn replaces
-    the default design by them, with k = 25.
+    Nearest by L1 distance of meta-features, see ``automl_plugins.meta.knn``; without any, the
+    greedy portfolio. auto-sklearn replaces the default design by them, with k = 25.
 
     Args:
         scenario: The scenario.
-        memory: As in ``MetaInitialDesign``.
+        memory: The memory.
         k: Number of suggestions; no more than the scenario has trials.
-        X: The data of the task, of which meta-features are computed.
-        y: Its target.
-        meta_features: Its meta-features instead. Without either: the greedy portfolio.
-        mode: As in ``MetaInitialDesign``.
-        default: As in ``MetaInitialDesign``.
-        max_ratio: As in ``MetaInitialDesign``.
-        additional_configs: As in ``MetaInitialDesign``.
-        seed: As in ``MetaInitialDesign``.
-        exclude: As in ``MetaInitialDesign``.
-
-    Raises:
-        TypeError: As in ``MetaInitialDesign``.
-        ValueError: As in ``MetaInitialDesign``.
+        mode: What becomes of the default design.
+        **options: The other arguments of ``MetaInitialDesign``, which has the errors too.
 
     Example::
 
@@ -200,44 +203,19 @@ class KNNInitialDesign(MetaInitialDesign):
         memory: Memory,
         *,
         k: int = 25,
-        X: Any = None,
-        y: Any = None,
-        meta_features: TaskDescription = None,
         mode: WarmStart = "replace",
-        default: AbstractInitialDesign | None = None,
-        max_ratio: float = 1.0,
-        additional_configs: list[Configuration] | None = None,
-        seed: int | None = None,
-        exclude: Collection[str] = (),
+        **options: Unpack[KNNOptions],
     ) -> None:
         k = check_number("k", k, least=1)
-        others = len(additional_configs or ()) + scenario.use_default_config
-        super().__init__(
-            scenario,
-            memory,
-            X=X,
-            y=y,
-            meta_features=meta_features,
-            design=knn,
-            mode=mode,
-            n_configs=max(1, min(k, scenario.n_trials - others)),
-            default=default,
-            max_ratio=max_ratio,
-            additional_configs=additional_configs,
-            seed=seed,
-            exclude=exclude,
-        )
+        others = len(options.get("additional_configs") or ()) + scenario.use_default_config
+        n = max(1, min(k, scenario.n_trials - others))
+        super().__init__(scenario, memory, design=knn, mode=mode, n_configs=n, **options)
 
 
 def _usual(
     scenario: Scenario, default: AbstractInitialDesign | None, seed: int | None
 ) -> list[Configuration]:
-    """What the search would begin with otherwise.
-
-    Raises:
-        TypeError: If it is no initial design.
-        ValueError: If it is one for another search space.
-    """
+    """What the search would begin with otherwise."""
     if default is None:
         default = SobolInitialDesign(scenario, seed=seed)
     if not isinstance(default, AbstractInitialDesign):
@@ -263,14 +241,6 @@ def _distinct(configs: list[Configuration]) -> list[Configuration]:
 
 def _values(configs: list[Configuration]) -> list[dict[str, Any]]:
     return [to_values(c.config_space, c.get_array()[None, :])[0] for c in configs]
-
-
-def _size(dataset: MetaDataset) -> dict[str, int]:
-    return {
-        "tasks": len(dataset.tasks),
-        "runs": len(dataset),
-        "hyperparameters": len(dataset.space),
-    }
 
 
 def _plain(number: float) -> float | None:

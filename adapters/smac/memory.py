@@ -26,10 +26,10 @@ from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.values import as_configuration, values_of
+from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
 from ._private import scenario_of
-from .trials import NOTE, Run, Source, Told, runs_in, runs_of, scenario_name
+from .trials import NOTE, Run, Source, Told, describe_run, runs_in, runs_of
 
 # --- searches -------------------------------------------------------------------------------
 
@@ -61,25 +61,23 @@ def curves(
         ValueError: For a folder without run histories, one that does not say what was tuned, or
             runs on several objectives or instances, whose losses cannot be compared.
     """
-    return [_read_search(run, table, method, seed) for run in runs_of(source)]
+    labels: dict[str, Any] = {"table": table, "method": method, "seed": seed}
+    given = {name: value for name, value in labels.items() if value is not None}
+    return [_read_search(replace(run, **given)) for run in runs_of(source)]
 
 
-def _read_search(run: Run, table: str | None, method: str | None, seed: int | None) -> Search:
-    table = run.table if table is None else table
-    method = run.method if method is None else method
-    if table is None or method is None:
-        absent = " and ".join(
-            f"{word}=" for word, value in (("table", table), ("method", method)) if value is None
-        )
+def _read_search(run: Run) -> Search:
+    if run.table is None or run.method is None:
+        absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
         raise ValueError(
             f"A run history does not say what it is of: pass {absent}. With Scenario(name=...) and"
             " its folder or facade, table= and method= are known."
         )
-    told = replace(run, table=table).finished()
+    told = run.finished()
     return Search.of(
-        table,
-        method,
-        (run.seed or 0) if seed is None else seed,
+        run.table,
+        run.method,
+        run.seed or 0,
         run.read(told),
         space=run.space,
         left_out={"running": len(run.history) - len(told)},
@@ -115,23 +113,19 @@ def read_task(
             " read all with meta_dataset_from_runhistory."
         )
     run = runs[0] if name is None else replace(runs[0], table=name)
-    record = read_record(run, run.finished())
+    record = _read_record(run, run.finished())
     return record if space is None else replace(record, space=space)
 
 
-def read_record(run: Run, told: Sequence[Told], name: str | None = None) -> TaskRecord:
-    """Finished trials of a run history as a task.
-
-    Raises:
-        UnnamedTask: Without a name.
-    """
-    name = run.table if name is None else name
-    if name is None:
+def _read_record(run: Run, told: Sequence[Told]) -> TaskRecord:
+    if run.table is None:
         raise UnnamedTask(
             "A run history does not say what it is of: pass name=, or give the Scenario a name and"
             " pass its folder or facade."
         )
-    return TaskRecord.of(name, run.read(told), space=run.space, framework="smac", seed=run.seed)
+    return TaskRecord.of(
+        run.table, run.read(told), space=run.space, framework="smac", seed=run.seed
+    )
 
 
 def meta_dataset_from_runhistory(
@@ -159,14 +153,8 @@ def meta_dataset_from_runhistory(
         TypeError: For anything that is no run history.
         ValueError: As ``read_task``; if no task shares a hyperparameter with the space.
     """
-    records = [read_record(run, run.finished()) for run in runs_in(sources)]
-    return dataset_of(
-        records,
-        space,
-        meta_features=meta_features,
-        tags=tags,
-        **options,
-    )
+    records = [_read_record(run, run.finished()) for run in runs_in(sources)]
+    return dataset_of(records, space, meta_features=meta_features, tags=tags, **options)
 
 
 # --- runs of anywhere as a run history ------------------------------------------------------
@@ -206,51 +194,43 @@ def write_history(
     complete = record.losses[(record.status == Status.COMPLETE) & np.isnan(record.budget)]
     worst = float(complete.max()) if len(complete) else 1.0
     history = RunHistory()
-    repeats: Counter[tuple[float, ...]] = Counter()
+    repeats: Counter[Configuration] = Counter()
     clock = 0.0
     for i, values in enumerate(record.configurations):
-        vector = np.array(
-            [space[n].to_vector(values[n]) if n in values else math.nan for n in space.at]
-        )
+        config = as_configuration(space, to_vector(space, values))
         seconds, end = float(record.seconds[i]), float(record.times[i])
         length = 0.0 if math.isnan(seconds) else seconds
         if math.isnan(end):  # its own clock, which no time is taken for
             end = clock = clock + length
-        key = tuple(np.nan_to_num(vector, nan=-1.0).tolist())
         status, cost, note = _outcome(record, i, worst if crash_cost is None else crash_cost)
         history.add(
-            as_configuration(space, vector),
+            config,
             cost=cost,
             time=length,
             status=status,
-            seed=repeats[key],
+            seed=repeats[config],
             starttime=end - length,
             endtime=end,
             additional_info={NOTE: note},
         )
-        repeats[key] += 1
+        repeats[config] += 1
     return history
 
 
 def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusType, float, Any]:
     """Status and cost for SMAC's model, and what it has no word for."""
-    status, loss = Status(record.status[row]), float(record.losses[row])
-    budget = float(record.budget[row])
-    seconds = float(record.seconds[row])  # more exact than the difference of two times
-    note: dict[str, Any] = {"seconds": None if math.isnan(seconds) else seconds}
-    if status == Status.COMPLETE and math.isnan(budget):
-        return StatusType.SUCCESS, loss, note
+    status = Status(record.status[row])
+    # The seconds are more exact than the difference of two times.
+    loss, budget, seconds = (
+        None if math.isnan(column[row]) else float(column[row])
+        for column in (record.losses, record.budget, record.seconds)
+    )
+    if status == Status.COMPLETE and loss is not None and budget is None:
+        return StatusType.SUCCESS, loss, {"seconds": seconds}
     if status == Status.FAILED:
-        return StatusType.CRASHED, crash_cost, note
-    note["status"] = int(status)
-    note["loss"] = None if math.isnan(loss) else loss
-    note["budget"] = None if math.isnan(budget) else budget
+        return StatusType.CRASHED, crash_cost, {"seconds": seconds}
+    note = {"seconds": seconds, "status": int(status), "loss": loss, "budget": budget}
     return StatusType.TIMEOUT, crash_cost, note
-
-
-def is_space(thing: Any) -> bool:
-    """Whether something is a search space of SMAC's."""
-    return isinstance(thing, ConfigurationSpace)
 
 
 # --- recording while a facade continues -----------------------------------------------------
@@ -306,7 +286,7 @@ class RecordCallback(SearchRecorder, Callback):
             return None
         trial = info.config, TrialKey(0, info.instance, info.seed, info.budget), value
         self.recorder.write(
-            lambda: read_record(self._run(smbo), [trial]),
+            lambda: _read_record(self._run(smbo), [trial]),
             search=lambda: _search(self._run(smbo)),
             key=lambda: _key(*trial),
         )
@@ -314,21 +294,18 @@ class RecordCallback(SearchRecorder, Callback):
 
     def _run(self, smbo: SMBO) -> Run:
         scenario = scenario_of(smbo)
-        name = scenario_name(scenario.name) if self.recorder.task is None else self.recorder.task
-        if name is None:
+        run = self._named(describe_run(smbo.runhistory, scenario))
+        if run.table is None:
             raise ValueError("The Scenario has no name to call the task by: pass task=.")
-        if len(scenario.instances or ()) > 1:
+        if (n := len(scenario.instances or ())) > 1:
             raise ValueError(
-                f"The scenario has {len(scenario.instances or ())} instances, whose losses cannot"
-                " be compared: RecordCallback records tasks with one."
+                f"The scenario has {n} instances, whose losses cannot be compared: RecordCallback"
+                " records tasks with one."
             )
-        return Run(
-            smbo.runhistory,
-            scenario.configspace,
-            name,
-            seed=scenario.seed,
-            max_budget=scenario.max_budget,
-        )
+        return run
+
+    def _named(self, run: Run) -> Run:
+        return run if self.recorder.task is None else replace(run, table=self.recorder.task)
 
     def add(self, source: Source | Iterable[Source]) -> int:
         """Write all finished trials of run histories that are not there yet; returns how many.
@@ -344,8 +321,8 @@ class RecordCallback(SearchRecorder, Callback):
         new = 0
         for run in runs_in(source):
             if told := run.finished():
-                record = read_record(run, told, self.recorder.task)
                 keys = [_key(*trial) for trial in told]
+                record = _read_record(self._named(run), told)
                 new += self.recorder.add(record, search=_search(run), keys=keys)
         return new
 

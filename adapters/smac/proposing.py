@@ -1,35 +1,49 @@
-"""``ProposerConfigSelector``: any proposer of the core chooses SMAC's configurations."""
+"""Proposers of the core in SMAC: any one by ``ProposerConfigSelector``, GBQR as a facade."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import Configuration
-from smac import Scenario
+from smac import HyperparameterOptimizationFacade, Scenario
+from smac.acquisition.function import EI
+from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 from smac.callback import Callback
+from smac.initial_design import RandomInitialDesign
+from smac.main.config_selector import ConfigSelector
 from smac.main.smbo import SMBO
-from smac.random_design import AbstractRandomDesign
+from smac.model.multi_objective_model import MultiObjectiveModel
+from smac.multi_objective.abstract_multi_objective_algorithm import (
+    AbstractMultiObjectiveAlgorithm,
+)
+from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
 from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.proposers.with_memory import WithFallback
+from automl_plugins.recipes import gbqr, gbqr_surrogate
+from automl_plugins.recipes.without_memory import GBQROptions
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._history import Rows, canonical
-from ._meta import described
 from ._private import Selector
 from .initial_design import SUGGESTED
-
-FloatArray = npt.NDArray[np.float64]
+from .model_parts import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    QuantileBound,
+    SurrogateModel,
+    describe,
+)
+from .trials import Rows, canonical
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -51,7 +65,7 @@ class ProposerConfigSelector(Selector):
     A proposal depends on the seed, the number of configurations so far and the run history alone:
     a run that is continued goes on as if it had never stopped, but for a ``random_design`` that
     draws anew. Seeds and instances of a configuration are averaged, see
-    ``automl_plugins.adapters.smac._history``; with budgets, the highest one with enough
+    ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
     configurations counts. A proposer whose model fails is replaced by a random configuration,
     with one warning in SMAC's log. The search ends when the space is exhausted; SMAC waits for
     what is still running.
@@ -120,7 +134,7 @@ class ProposerConfigSelector(Selector):
         design = self.random_design
         return {
             "name": type(self).__name__,
-            "proposer": described(self.proposer),
+            "proposer": describe(self.proposer),
             "min_trials": self._rows.min_trials,
             "random_design": None if design is None else design.meta,
             "seed": self._streams.seed,
@@ -131,20 +145,27 @@ class ProposerConfigSelector(Selector):
         self._waiting, self._proposals = {}, {}  # of the facade it was given to before
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
-                self.begins()
+                self.begin()
                 again = as_configuration(self.space.space, config.get_array())
-                yield self._given(again, config.origin or "Initial design")
+                yield self._give(again, config.origin or "Initial design")
         while True:
-            self.begins()
+            self.begin()
             proposal = self._next()
             if proposal is None:
-                _logger.warning(f"All configurations were tried: the search ends.{self._unused()}")
+                unused = (
+                    f" {len(self._waiting)} of them were never evaluated: the intensifier starts"
+                    " no bracket before it is full. Take smaller brackets, or another intensifier."
+                )
+                _logger.warning(
+                    "All configurations were tried: the search ends."
+                    + (unused if self._waiting else "")
+                )
                 return
             config = as_configuration(self.space.space, proposal.vector)
             # The values decide: ConfigSpace rounds them.
             proposal = replace(proposal, vector=canonical(config))
             self._proposals[self._key(config)] = proposal
-            yield self._given(config, f"Proposer: {proposal.origin}")
+            yield self._give(config, f"Proposer: {proposal.origin}")
 
     def history(self) -> History:
         """What the proposer is shown next: the run history, and what is not in it yet."""
@@ -159,12 +180,12 @@ class ProposerConfigSelector(Selector):
         """
         key, known = self._key(config), self.runhistory.config_ids.items()
         number = next((n for other, n in known if self._key(other) == key), len(known) + 1)
-        stored: Mapping[str, Any] | None
+        stored: Mapping[str, Any] | None = None
         if (proposal := self._proposals.get(key)) is not None:
             stored = proposal.to_dict()
         else:
-            trials = [v for k, v in self.runhistory.items() if k.config_id == number]
-            stored = next(filter(None, map(_noted, trials)), None)
+            values = (v for k, v in self.runhistory.items() if k.config_id == number)
+            stored = next(filter(None, map(_read_note, values)), None)
         origin = config.origin or ""
         initial = "suggested" if origin.endswith(SUGGESTED) else "design"
         return Explanation.from_proposal(
@@ -175,13 +196,10 @@ class ProposerConfigSelector(Selector):
         """What was proposed since the facade was made; None for what comes from elsewhere."""
         return self._proposals.get(self._key(config))
 
-    # --- parts ----------------------------------------------------------------------------
-
     def _next(self) -> Proposal | None:
         """The next proposal; None when there is nothing new."""
-        history = self.history()
+        history, design = self.history(), self.random_design
         k = len(history)
-        design = self.random_design
         if design is not None:
             design.next_iteration()
             if design.check(k):
@@ -192,13 +210,12 @@ class ProposerConfigSelector(Selector):
             if not self._warned:
                 self._warned = True
                 _logger.warning(
-                    f"{failure} Random configurations are taken instead; this is said once.",
+                    f"{failure} Random configurations are taken instead; this is said once."
                 )
             return self._random(history, k)
         config = as_configuration(self.space.space, proposal.vector)
-        if self._key(config) in set(self.space.keys(history.vectors).tolist()):
-            return self._random(history, k)  # None if the space is exhausted
-        return proposal
+        new = self._key(config) not in self.space.keys(history.vectors).tolist()
+        return proposal if new else self._random(history, k)
 
     def _random(self, history: History, k: int) -> Proposal | None:
         """A configuration that was not tried; None if there is none."""
@@ -213,25 +230,15 @@ class ProposerConfigSelector(Selector):
                 return Proposal(fresh[rng.integers(len(fresh))], "random")
         return None
 
-    def _unused(self) -> str:
-        """What to say of configurations that the intensifier keeps for a bracket."""
-        if not self._waiting:
-            return ""
-        return (
-            f" {len(self._waiting)} of them were never evaluated: the intensifier starts no"
-            " bracket before it is full. Take smaller brackets, or another intensifier."
-        )
-
-    def _given(self, config: Configuration, origin: str) -> Configuration:
+    def _give(self, config: Configuration, origin: str) -> Configuration:
         config.origin = origin
         self._waiting[self._key(config)] = config
-        self.ends(config)
+        self.end(config)
         return config
 
     def _known(self) -> set[int]:
         """Keys of the configurations in the run history."""
-        vectors = self._rows.vectors(self.runhistory)
-        return set(self.space.keys(vectors).tolist())
+        return set(self.space.keys(self._rows.vectors(self.runhistory)).tolist())
 
     def _key(self, config: Configuration) -> int:
         return int(self.space.keys(canonical(config)[None])[0])
@@ -240,14 +247,14 @@ class ProposerConfigSelector(Selector):
 class ExplainCallback(Callback):
     """Writes why each configuration was proposed into ``additional_info`` of its trials.
 
-    Args:
-        selector: That of the facade.
+    ``GBQRFacade`` has it; another facade is given it with its selector.
 
     Example::
 
-        facade = GBQRFacade(scenario, train, callbacks=[])
-        selector = facade.intensifier.config_selector
-        ExplainCallback(selector)
+        selector = ProposerConfigSelector(scenario, gbqr())
+        HyperparameterOptimizationFacade(
+            scenario, train, config_selector=selector, callbacks=[ExplainCallback(selector)]
+        )
     """
 
     def __init__(self, selector: ProposerConfigSelector) -> None:
@@ -262,8 +269,186 @@ class ExplainCallback(Callback):
         return None
 
 
-def _noted(value: TrialValue) -> Mapping[str, Any] | None:
+def _read_note(value: TrialValue) -> Mapping[str, Any] | None:
     """Our note on a trial; None where the target function has one of its own under its name."""
     info = value.additional_info
     note = info.get(_NOTE) if isinstance(info, Mapping) else None
     return note if isinstance(note, Mapping) and "origin" in note else None
+
+
+# --- a facade -------------------------------------------------------------------------------
+
+
+class GBQRFacade(HyperparameterOptimizationFacade):
+    """SMAC with GBQR: a new model for each configuration, in milliseconds.
+
+    ``GBQRFacade(scenario, train)`` is the whole recipe. A ``ProposerConfigSelector`` chooses: it
+    learns from failures and running trials, and from seconds if it is told to
+    (``config_selector=GBQRFacade.get_config_selector(scenario, per_second=True)``).
+
+    Every part can be exchanged:
+
+    * ``initial_design``: its configurations come first; GBQR's own start only adds what is still
+      missing. The default has none but ``additional_configs`` and the scenario's default.
+    * ``random_design``: configurations it asks for are random ones. The default asks for none.
+    * ``intensifier``: any; with ``Hyperband`` or ``SuccessiveHalving`` GBQR proposes what their
+      brackets start with, and the highest budget with enough configurations counts.
+    * ``config_selector``: a ``ProposerConfigSelector`` with any other proposer, or one of SMAC's.
+    * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: any
+      of them hands the choice over to SMAC's own ``ConfigSelector``, with a new model for each
+      configuration; the others of the four are those of ``get_model`` and so on, the initial
+      design is SMAC's (Sobol points). Running trials are then unknown to the model, as in all of
+      SMAC, and proposals take SMAC's time.
+    * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
+
+    Args:
+        scenario: The scenario, of one objective.
+        target_function: What is minimised; None for ask and tell.
+        **parts: See above.
+
+    Raises:
+        ValueError: For several objectives; for a ``ProposerConfigSelector`` together with a part
+            that it does not ask; for one of another search space; for ``EIPerSecond`` without
+            an encoder of seconds or a model that predicts them, and the reverse.
+
+    Example::
+
+        scenario = Scenario(space, n_trials=100, deterministic=True)
+        best = GBQRFacade(scenario, train).optimize()
+    """
+
+    def __init__(self, scenario: Scenario, target_function: Any = None, **parts: Any) -> None:
+        if scenario.count_objectives() > 1 or parts.get("multi_objective_algorithm") is not None:
+            raise ValueError(
+                "GBQRFacade minimises one objective: combine several into one cost, or use"
+                " HyperparameterOptimizationFacade."
+            )
+        parts = {name: part for name, part in parts.items() if part is not None}
+        replaced = sorted(parts.keys() & _MODEL_PARTS)
+        selector = parts.get("config_selector")
+        if selector is None and not replaced:
+            selector = self.get_config_selector(scenario)
+        if isinstance(selector, ProposerConfigSelector):
+            _check_fits(selector, scenario, replaced, parts.get("random_design"))
+            selector.random_design = parts.get("random_design", selector.random_design)
+            parts["callbacks"] = [*parts.get("callbacks", []), ExplainCallback(selector)]
+        else:
+            selector = selector or ConfigSelector(scenario, retrain_after=1)
+            _complete(parts, scenario)
+        super().__init__(scenario, target_function, **parts | {"config_selector": selector})
+
+    @staticmethod
+    def get_config_selector(  # type: ignore[override]
+        scenario: Scenario,
+        *,
+        min_trials: int | None = None,
+        **options: Unpack[GBQROptions],
+    ) -> ProposerConfigSelector:
+        """GBQR as the chooser.
+
+        Args:
+            scenario: The scenario.
+            min_trials: See ``ProposerConfigSelector``.
+            **options: Arguments of ``automl_plugins.recipes.gbqr``.
+        """
+        return ProposerConfigSelector(scenario, gbqr(**options), min_trials=min_trials)
+
+    @staticmethod
+    def get_model(scenario: Scenario, *, per_second: bool = False) -> SurrogateModel:  # type: ignore[override]
+        """GBQR's surrogate; ``per_second`` for use with ``EIPerSecond``."""
+        return SurrogateModel(
+            scenario.configspace,
+            gbqr_surrogate(per_second=per_second),
+            instance_features=scenario.instance_features,
+            seed=scenario.seed,
+        )
+
+    @staticmethod
+    def get_acquisition_function(  # type: ignore[override]
+        scenario: Scenario, *, xi: float = 0.0
+    ) -> AbstractAcquisitionFunction:
+        """Expected improvement of the normal scores."""
+        return EI(xi=xi)
+
+    @staticmethod
+    def get_runhistory_encoder(scenario: Scenario) -> CostEncoder:  # type: ignore[override]
+        """Costs as normal scores: only their order counts."""
+        return CostEncoder(scenario, target="normal_scores")
+
+    @staticmethod
+    def get_initial_design(  # type: ignore[override]
+        scenario: Scenario, *, additional_configs: list[Configuration] | None = None
+    ) -> RandomInitialDesign:
+        """None but ``additional_configs``, for GBQR's own start fills the space."""
+        return RandomInitialDesign(
+            scenario, n_configs=0, additional_configs=list(additional_configs or [])
+        )
+
+    @staticmethod
+    def get_random_design(
+        scenario: Scenario, *, probability: float = 0.0
+    ) -> ProbabilityRandomDesign:
+        """No random configurations, unless asked for."""
+        return ProbabilityRandomDesign(probability, seed=scenario.seed)
+
+    @staticmethod
+    def get_multi_objective_algorithm(  # type: ignore[override]
+        scenario: Scenario,
+    ) -> AbstractMultiObjectiveAlgorithm:
+        """There is none.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError("GBQRFacade minimises one objective.")
+
+
+_MODEL_PARTS = {"acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder"}
+
+
+def _check_fits(
+    selector: ProposerConfigSelector,
+    scenario: Scenario,
+    replaced: list[str],
+    design: AbstractRandomDesign | None,
+) -> None:
+    if replaced:
+        raise ValueError(
+            f"{' and '.join(replaced)} would never be asked: a ProposerConfigSelector chooses by"
+            " itself. Leave out config_selector, or pass one of SMAC's."
+        )
+    if selector.scenario.configspace != scenario.configspace:
+        raise ValueError("config_selector was made for another search space.")
+    if design is not None and selector.random_design not in (None, design):
+        raise ValueError("random_design was given twice: to the facade and to its selector.")
+
+
+def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
+    """Add the parts that fit those given, for SMAC's own selector; ValueError if these do not."""
+    usual_design = HyperparameterOptimizationFacade.get_initial_design(scenario)
+    parts.setdefault("initial_design", usual_design)
+    if isinstance(parts.get("runhistory_encoder"), CostAndSecondsEncoder):
+        parts.setdefault("acquisition_function", EIPerSecond())
+    function = parts.get("acquisition_function")
+    timed = isinstance(function, EIPerSecond)
+    if timed and "runhistory_encoder" not in parts:
+        parts["runhistory_encoder"] = CostAndSecondsEncoder(scenario, target="normal_scores")
+    if "model" not in parts:
+        parts["model"] = GBQRFacade.get_model(scenario, per_second=timed)
+    encoder, model = parts.get("runhistory_encoder"), parts["model"]
+    with_seconds = isinstance(encoder, CostAndSecondsEncoder)
+    if timed and not with_seconds:
+        raise ValueError(
+            f"EIPerSecond needs seconds, which {type(encoder).__name__} does not encode: leave"
+            " out runhistory_encoder, or pass CostAndSecondsEncoder(scenario)."
+        )
+    if with_seconds and not isinstance(function, EIPerSecond | QuantileBound):
+        raise ValueError(
+            f"CostAndSecondsEncoder encodes seconds, which {type(function).__name__} does not"
+            " know: pass EIPerSecond() or QuantileBound(), or CostEncoder(scenario)."
+        )
+    if with_seconds and not isinstance(model, SurrogateModel | MultiObjectiveModel):
+        raise ValueError(
+            f"{type(model).__name__} does not predict seconds: pass"
+            " SurrogateModel(scenario.configspace), or a MultiObjectiveModel of a list of two."
+        )

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import smac
 from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
@@ -20,7 +19,7 @@ from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
-from automl_plugins.spaces.values import values_of
+from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import next_trial, quiet, uses_budgets
@@ -63,7 +62,7 @@ def optimizer(
         TypeError: For a part that the facade does not take.
     """
     if isinstance(facade, str):
-        facade = _named(facade)
+        facade = _find_facade(facade)
     extra = dict(scenario or {})
     if taken := sorted({*extra} & {*_SCENARIO_OF_THE_REPLAY} | {*parts} & {*_PARTS_OF_THE_REPLAY}):
         raise ValueError(f"{', '.join(taken)} cannot be given: the replay decides.")
@@ -71,12 +70,11 @@ def optimizer(
         inspect.signature(facade).bind(None, **parts)
     except TypeError as error:
         raise TypeError(f"{facade.__name__} does not take these parts: {error}.") from None
-    return SMACMethod(facade, name if name is not None else label(facade.__name__), extra, parts)
+    return SMACMethod(facade, label(facade.__name__) if name is None else name, extra, parts)
 
 
-def _named(name: str) -> type[AbstractFacade]:
-    for candidate in (name, f"{name}Facade"):
-        found = getattr(smac, candidate, None)
+def _find_facade(name: str) -> type[AbstractFacade]:
+    for found in (getattr(smac, name, None), getattr(smac, f"{name}Facade", None)):
         if isinstance(found, type) and issubclass(found, AbstractFacade):
             return found
     known = ", ".join(sorted(key for key in vars(smac) if key.endswith("Facade")))
@@ -103,32 +101,31 @@ class SMACMethod:
         Raises:
             ValueError: If the facade has several fidelities, but the problem has no steps.
         """
+        arguments: dict[str, Any] = {"deterministic": True}
+        budgets = [step for step in problem.steps if step > 0]
+        if budgets:
+            arguments |= {"min_budget": budgets[0], "max_budget": budgets[-1]}
         with tempfile.TemporaryDirectory() as folder, quiet():
             # The facade writes its scenario; ask and tell write nothing.
-            facade = self._facade(problem, Path(folder))
-        if uses_budgets(facade) and not any(step > 0 for step in problem.steps):
+            scenario = Scenario(
+                problem.space,
+                seed=problem.seed,
+                n_trials=_UNLIMITED if problem.n_trials is None else problem.n_trials,
+                output_directory=Path(folder),
+                **(arguments | dict(self.scenario)),
+            )
+            parts = {name: _make_part(part, scenario) for name, part in self.parts.items()}
+            parts = {"logging_level": False, "overwrite": True} | parts
+            facade = self.facade(scenario, **parts)
+        if uses_budgets(facade) and not budgets:
             raise ValueError(
                 f"{self.facade.__name__} evaluates at several fidelities, so it needs steps > 0:"
                 " replay a table with learning curves, or use another facade."
             )
         return SMACSearch(facade, problem)
 
-    def _facade(self, problem: Problem, folder: Path) -> AbstractFacade:
-        arguments: dict[str, Any] = {"deterministic": True}
-        if budgets := [step for step in problem.steps if step > 0]:
-            arguments |= {"min_budget": budgets[0], "max_budget": budgets[-1]}
-        scenario = Scenario(
-            problem.space,
-            seed=problem.seed,
-            n_trials=_UNLIMITED if problem.n_trials is None else problem.n_trials,
-            output_directory=folder,
-            **(arguments | dict(self.scenario)),
-        )
-        parts = {key: _part(part, scenario) for key, part in self.parts.items()}
-        return self.facade(scenario, **({"logging_level": False, "overwrite": True} | parts))
 
-
-def _part(part: Any, scenario: Scenario) -> Any:
+def _make_part(part: Any, scenario: Scenario) -> Any:
     # Not every callable is a factory: acquisition functions are callable themselves.
     if inspect.isroutine(part) or isinstance(part, partial):
         return part(scenario)
@@ -136,23 +133,14 @@ def _part(part: Any, scenario: Scenario) -> Any:
 
 
 class SMACSearch:
-    """A running search: a facade.
-
-    Args:
-        facade: What is asked and told.
-        problem: What is searched.
-
-    Attributes:
-        facade: As given.
-    """
+    """A running search of ``problem``: a facade that is asked and told."""
 
     def __init__(self, facade: AbstractFacade, problem: Problem) -> None:
         self.facade = facade
         self._steps = problem.steps
-        self._vectors = VectorSpace(problem.space)
-        everything = self._vectors.enumerate(_SMALL)
+        everything = VectorSpace(problem.space).enumerate(_SMALL)
         self._size = math.inf if everything is None else len(everything)
-        self._asked: set[int] = set()  # keys of configurations
+        self._asked: set[Configuration] = set()
         self._under_way = 0
         self._worst: float | None = None  # the largest loss told so far
         self._failed: list[tuple[Proposal, Outcome]] = []  # until there is one
@@ -166,7 +154,7 @@ class SMACSearch:
         if info is None:
             return None
         self._under_way += 1
-        self._asked.add(self._key(info.config))
+        self._asked.add(as_configuration(info.config.config_space, info.config.get_array()))
         return Proposal(values_of(info.config), self._step(info.budget), token=info)
 
     def _must_wait(self) -> bool:
@@ -178,10 +166,6 @@ class SMACSearch:
         if not self._under_way and self._worst is not None:
             return False
         return len(self._asked) >= self._size
-
-    def _key(self, config: Configuration) -> int:
-        vector = self._vectors.canonical(np.array(config.get_array())[None])
-        return int(self._vectors.keys(vector)[0])
 
     def _step(self, budget: float | None) -> float | None:
         """The step at which to stop. Budgets are powers of eta, off a step by rounding errors."""
@@ -205,12 +189,7 @@ class SMACSearch:
             self._failed.clear()
 
     def _record(self, info: TrialInfo, status: StatusType, cost: float, outcome: Outcome) -> None:
-        value = TrialValue(
-            cost=cost,
-            time=outcome.seconds,
-            status=status,
-            starttime=outcome.started,
-            endtime=outcome.finished,
-        )
+        times: dict[str, Any] = {"starttime": outcome.started, "endtime": outcome.finished}
+        value = TrialValue(cost=cost, time=outcome.seconds, status=status, **times)
         with quiet():
             self.facade.tell(info, value, save=False)

@@ -1,4 +1,13 @@
-"""The one reader of SMAC's trials, and where they are found: run histories, facades, folders."""
+"""The one reader of SMAC's trials: where they are found, and what a proposer is shown of them.
+
+Several seeds and instances of a configuration are one row of its ``History``. Its loss is the
+mean cost, of several instances without the effect of each: racing evaluates most configurations on
+a few instances only, and a configuration is not good because its instances were easy.
+
+Of several budgets, the loss is that of the highest budget which enough configurations have
+finished (``loss_budget``). One that has not come so far is a PRUNED row with the cost at its own
+highest budget: the intensifier preferred others.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +15,40 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
-from smac import RunHistory
+from smac import RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
-from automl_plugins.records.trial import (
-    Status,
-    Trial,
-    as_number,
-    as_seconds,
-)
+from automl_plugins.records.history import History
+from automl_plugins.records.scores import HUGE
+from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable
 from automl_plugins.spaces.values import values_of
 
 from ._private import facade_name
 from .replaying import label
 
-NOTE = "automl_plugins"  # our key in ``additional_info``
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Source = RunHistory | AbstractFacade | str | Path
+Told = tuple[Configuration, TrialKey, TrialValue]
+Pair = tuple[TrialKey, Trial]
 
+NOTE = "automl_plugins"  # our key in ``additional_info``
 _FILE = "runhistory.json"
 _DEPTH = 3  # folders between a source and its run histories: name, seed, and one above
 
-Source = RunHistory | AbstractFacade | str | Path
-Told = tuple[Configuration, TrialKey, TrialValue]
-
 
 def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: int = -1) -> Trial:
-    """Read one trial.
+    """Read one trial; its step is the budget.
 
     A trial that succeeded with one finite cost is complete; one that crashed or ran out of time or
     memory has failed, whatever the crash cost. What ``write_history`` noted counts instead: SMAC
@@ -46,12 +57,6 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
     The seconds are what ``write_history`` noted, else ``time``, else the time from start to end:
     the first of them that is a duration. SMAC leaves ``time`` at 0 where a trial crashed or ran
     out of time or memory; ask and tell has ``time`` only, and 0 for an end that nobody gave.
-
-    Args:
-        config: The configuration.
-        key: Seed, instance and budget; the budget is the step of the trial.
-        value: What came of it.
-        number: Of the trial.
     """
     info = value.additional_info
     note = info.get(NOTE, {}) if isinstance(info, Mapping) else {}
@@ -92,13 +97,6 @@ class Run:
     seed: int | None = None
     max_budget: float | None = None
 
-    @property
-    def highest_budget(self) -> float:
-        """The budget of trials in full; without one, no trial is evaluated in part."""
-        if self.max_budget is not None:
-            return self.max_budget
-        return max((k.budget for k in self.history if k.budget is not None), default=math.inf)
-
     def finished(self) -> list[Told]:
         """What was told of the finished trials, in the order in which they ended.
 
@@ -122,10 +120,13 @@ class Run:
 
     def read(self, told: Iterable[Told]) -> list[Trial]:
         """Trials with values as the space of the run has them; those in full have no step."""
+        highest = self.max_budget
+        if highest is None:
+            highest = max((k.budget for k in self.history if k.budget is not None), default=0.0)
         trials = []
         for number, (config, key, value) in enumerate(told):
             trial = replace(read_trial(config, key, value, number), config=values_of(config))
-            if key.budget is not None and key.budget >= self.highest_budget:
+            if key.budget is not None and key.budget >= highest:
                 trial = replace(trial, step=None)
             trials.append(trial)
         return trials
@@ -133,61 +134,49 @@ class Run:
 
 def owns(source: str) -> bool:
     """Whether ``curves`` can read a source: a folder with run histories, at most 3 levels down."""
-    return os.path.isdir(source) and any(_folders(Path(source)))
+    return os.path.isdir(source) and any(_files(Path(source)))
 
 
 def runs_in(sources: Source | Iterable[Source] | Mapping[str, Source]) -> list[Run]:
-    """The run histories that are meant.
+    """The run histories of one source, several, or several by name of the task.
 
-    Raises:
-        TypeError: For anything that is none.
-        ValueError: For a folder without any.
+    Errors are those of ``runs_of``.
     """
     if isinstance(sources, RunHistory | AbstractFacade | str | Path):
         return runs_of(sources)
-    if isinstance(sources, Mapping):
-        return [
-            replace(run, table=str(name))
-            for name, source in sources.items()
-            for run in runs_of(source)
-        ]
-    return [run for source in sources for run in runs_of(source)]
+    if not isinstance(sources, Mapping):
+        return [run for source in sources for run in runs_of(source)]
+    named = ((str(name), run) for name, source in sources.items() for run in runs_of(source))
+    return [replace(run, table=name) for name, run in named]
 
 
 def runs_of(source: Any) -> list[Run]:
-    """The run histories of one source; errors are those of ``runs_in``."""
+    """The run histories of one source.
+
+    Raises:
+        TypeError: For anything that is none.
+        ValueError: For a folder without any, or a file that cannot be read.
+    """
     if isinstance(source, RunHistory):
         configs = source.get_configs()
         return [Run(source, configs[0].config_space if configs else None)]
     if isinstance(source, AbstractFacade):
-        scenario = source.scenario
-        return [
-            Run(
-                source.runhistory,
-                scenario.configspace,
-                scenario_name(scenario.name),
-                _method(scenario.meta),
-                scenario.seed,
-                scenario.max_budget,
-            )
-        ]
+        return [describe_run(source.runhistory, source.scenario)]
     if not isinstance(source, str | Path):
         raise TypeError(f"curves() reads run histories, facades and folders, not {source!r}.")
-    folders = sorted(_folders(Path(source)))
-    if not folders:
+    files = sorted(_files(Path(source)))
+    if not files:
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")
-    return [_read_folder(folder) for folder in folders]
+    return [_read_file(file) for file in files]
 
 
-def _folders(root: Path) -> Iterable[Path]:
+def _files(root: Path) -> Iterable[Path]:
     for depth in range(_DEPTH + 1):
-        for file in root.glob("*/" * depth + _FILE):
-            yield file.parent
+        yield from root.glob("*/" * depth + _FILE)
 
 
-def _read_folder(folder: Path) -> Run:
-    file, space_file = folder / _FILE, folder / "configspace.json"
-    scenario_file = folder / "scenario.json"
+def _read_file(file: Path) -> Run:
+    space_file, scenario_file = file.with_name("configspace.json"), file.with_name("scenario.json")
     if not space_file.is_file():
         raise ValueError(f"{file} needs the search space beside it, in {space_file.name}.")
     space = ConfigurationSpace.from_json(space_file)
@@ -199,21 +188,183 @@ def _read_folder(folder: Path) -> Run:
         raise ValueError(f"{file} is no JSON: {error}.") from None
     history = RunHistory()
     history.load(file, configspace=space)
-    return Run(
-        history,
-        space,
-        scenario_name(known.get("name")),
-        _method(known.get("_meta", {})),
-        known.get("seed"),
-        known.get("max_budget"),
+    return _describe(history, space, known)
+
+
+def describe_run(history: RunHistory, scenario: Scenario) -> Run:
+    """A run history with what its scenario says of it."""
+    facts = {name: getattr(scenario, name) for name in ("name", "seed", "max_budget")}
+    return _describe(history, scenario.configspace, facts | {"_meta": scenario.meta})
+
+
+def _describe(history: RunHistory, space: ConfigurationSpace, facts: Mapping[str, Any]) -> Run:
+    name, facade = facts.get("name"), facade_name(facts.get("_meta", {}))
+    if name is not None and re.fullmatch("[0-9a-f]{32}", name):
+        name = None  # a hash that SMAC makes up, another one for each seed
+    method = None if facade is None else label(facade)
+    return Run(history, space, name, method, facts.get("seed"), facts.get("max_budget"))
+
+
+# --- as rows of a history --------------------------------------------------------------------
+
+
+@dataclass
+class Rows:
+    """Reads a run history, each trial and configuration once.
+
+    Args:
+        space: The search space.
+        min_trials: Configurations that must have finished a budget before it gives the loss.
+    """
+
+    space: ConfigurationSpace
+    min_trials: int = 1
+    _trials: dict[TrialKey, tuple[TrialValue, Trial]] = field(default_factory=dict, repr=False)
+    _vectors: dict[int, tuple[Configuration, FloatArray]] = field(default_factory=dict, repr=False)
+
+    def read(self, history: RunHistory, waiting: Sequence[Configuration] = ()) -> History:
+        """All configurations: finished ones by their first end, running ones, ``waiting`` ones.
+
+        A row's number is that of its configuration, from 0.
+        """
+        finished: dict[int, list[Pair]] = {}
+        ends: dict[int, tuple[float, int]] = {}
+        running: dict[int, None] = {}
+        for place, (key, value) in enumerate(history.items()):
+            trial = self._read(history, key, value)
+            if trial.status == Status.RUNNING:
+                running[key.config_id] = None
+                continue
+            finished.setdefault(key.config_id, []).append((key, trial))
+            end = sortable(trial.ended), place  # without clocks: the order of asking
+            ends[key.config_id] = min(ends.get(key.config_id, end), end)
+        order = sorted(finished, key=ends.__getitem__)
+        level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
+        counted = [_counted(finished[i], level) for i in order]
+        known = [*order, *(i for i in running if i not in finished)]
+        free = max(known, default=0)
+        unknown = [math.nan] * (len(known) - len(order) + len(waiting))
+        vectors = [self._vector(i, history.ids_config[i]) for i in known]
+        vectors += [canonical(config) for config in waiting]
+        return History.of(
+            np.array(vectors).reshape(len(vectors), len(self.space)),
+            np.append(_losses(counted), unknown),
+            seconds=np.append([_mean_seconds(pairs) for pairs in counted], unknown),
+            status=[_status(pairs, level) for pairs in counted] + [Status.RUNNING] * len(unknown),
+            number=[i - 1 for i in known] + [free + i for i in range(len(waiting))],
+            budget=[pairs[0][1].budget for pairs in counted] + unknown if order else None,
+        )
+
+    def vectors(self, history: RunHistory) -> FloatArray:
+        """Vectors (n, d) of all configurations in a run history."""
+        found = [self._vector(i, config) for i, config in history.ids_config.items()]
+        return np.array(found).reshape(len(found), len(self.space))
+
+    def _read(self, history: RunHistory, key: TrialKey, value: TrialValue) -> Trial:
+        known = self._trials.get(key)
+        if known is None or known[0] is not value:
+            trial = read_trial(history.get_config(key.config_id), key, value)
+            known = self._trials[key] = value, trial
+        return known[1]
+
+    def _vector(self, config_id: int, config: Configuration) -> FloatArray:
+        held = self._vectors.get(config_id)
+        if held is None or held[0] is not config:
+            held = self._vectors[config_id] = config, canonical(config)
+        return held[1]
+
+
+def canonical(config: Configuration) -> FloatArray:
+    """The vector (d,) of a configuration's values: the same before and after a run is saved."""
+    space = config.config_space
+    vector = np.full(len(space), np.nan)
+    for name, value in config.items():
+        vector[space.index_of[name]] = space[name].to_vector(value)
+    return vector
+
+
+def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
+    """The budget whose costs are the losses of ``configs``, finished trials of each.
+
+    The highest one at which ``min_trials`` configurations are complete; before there is one, that
+    at which most are, the higher one of equals. None without budgets; infinite where
+    configurations were evaluated in full, without a budget, beside those with one.
+    """
+    counts, in_full = Counter[float](), False
+    for trials in configs:
+        steps = {t.step: 0 for t in trials if t.status != Status.PRUNED}
+        steps |= {t.step: 1 for t in trials if t.status == Status.COMPLETE}
+        in_full |= None in steps
+        counts.update({step: n for step, n in steps.items() if step is not None})
+    if in_full:
+        return math.inf if counts else None
+    enough = [budget for budget, n in counts.items() if n >= min_trials]
+    if enough:
+        return max(enough)
+    return max(counts, key=lambda budget: (counts[budget], budget), default=None)
+
+
+def _counted(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
+    """Trials at the lowest budget from the level on; without one, at the highest budget."""
+    budgets = [trial.step for _, trial in pairs if trial.step is not None]
+    if level is None or len(budgets) < len(pairs):
+        return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
+    budget = min((b for b in budgets if b >= level), default=max(budgets))
+    return [(key, trial) for key, trial in pairs if trial.step == budget]
+
+
+def _status(pairs: Sequence[Pair], level: float | None) -> Status:
+    found = {trial.status for _, trial in pairs}
+    below = level is not None and pairs[0][1].budget < level
+    if Status.FAILED in found:
+        return Status.FAILED
+    return Status.PRUNED if below or Status.PRUNED in found else Status.COMPLETE
+
+
+def _mean_seconds(pairs: Sequence[Pair]) -> float:
+    known = [trial.seconds for _, trial in pairs if not math.isnan(trial.seconds)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
+    """Loss (n,) of each configuration; NaN where one of its trials has none."""
+    rows, instances, costs = [], [], []
+    names: dict[str | None, int] = {}
+    for row, pairs in enumerate(configs):
+        if not any(math.isnan(trial.loss) for _, trial in pairs):
+            for key, trial in pairs:
+                rows.append(row)
+                instances.append(names.setdefault(key.instance, len(names)))
+                costs.append(trial.loss)
+    # Sums must not overflow where the largest number there is marks a bad configuration.
+    return adjusted_means(
+        np.clip(np.array(costs, dtype=np.float64), -HUGE, HUGE),
+        np.array(rows, dtype=np.int64),
+        np.array(instances, dtype=np.int64),
+        len(configs),
     )
 
 
-def scenario_name(name: str | None) -> str | None:
-    """Name of a scenario; None for the hash, another one for each seed, that SMAC makes up."""
-    return None if name is None or re.fullmatch("[0-9a-f]{32}", name) else name
+def adjusted_means(
+    costs: FloatArray, rows: IntArray, instances: IntArray, n_rows: int
+) -> FloatArray:
+    """Mean cost (n_rows,) of each row, had it been evaluated on all instances; NaN without trials.
 
-
-def _method(meta: dict[str, Any]) -> str | None:
-    name = facade_name(meta)
-    return None if name is None else label(name)
+    Least squares of cost = a[row] + b[instance] with sum b = 0, for trials (t,) of known row and
+    instance, both counted from 0. With one instance, or all rows on all instances, a is the plain
+    mean.
+    """
+    n_instances = int(instances.max(initial=0)) + 1
+    met = np.zeros((n_rows, n_instances))
+    np.add.at(met, (rows, instances), 1.0)
+    total, trials = np.bincount(rows, costs, n_rows), met.sum(axis=1)
+    effect = np.zeros(n_instances)
+    if n_instances > 1:
+        # The normal equations without a: a[row] = (total[row] - met[row] b) / trials[row].
+        share = met / np.maximum(trials, 1.0)[:, None]
+        per_instance = np.bincount(instances, costs, n_instances)
+        matrix = np.diag(met.sum(axis=0)) - met.T @ share
+        effect = np.linalg.lstsq(matrix, per_instance - share.T @ total)[0]
+        effect -= effect.mean()
+    with np.errstate(invalid="ignore"):
+        return np.asarray((total - met @ effect) / trials, dtype=np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.smac._history import (
+from automl_plugins.adapters.smac.trials import (
     Rows,
     adjusted_means,
     canonical,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.smac import GBQRFacade, MetaInitialDesign, ProposerConfigSelector
-from automl_plugins.adapters.smac._history import Rows
 from automl_plugins.adapters.smac._private import quiet
+from automl_plugins.adapters.smac.trials import Rows
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from smac import (
     Callback,

@@ -18,8 +18,8 @@ from automl_plugins.adapters.smac import (
     QuantileBound,
     SurrogateModel,
 )
-from automl_plugins.adapters.smac._history import canonical
 from automl_plugins.adapters.smac._private import quiet
+from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from scipy.stats import norm
 from smac import (

@@ -1,0 +1,481 @@
+"""Parts for SMAC's own config selector: models, acquisition functions and encoders."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+from smac import Scenario
+from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
+from smac.model.abstract_model import AbstractModel
+from smac.runhistory import StatusType, TrialKey, TrialValue
+from smac.runhistory.encoder import AbstractRunHistoryEncoder
+
+from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
+from automl_plugins.proposers.models import TARGETS, Target, transform
+from automl_plugins.recipes import gbqr_surrogate
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates import RunningTime
+from automl_plugins.surrogates.base import Surrogate, check_surrogate, reseed
+from automl_plugins.surrogates.base import log_expected_improvement
+
+from ._private import space_of
+from .trials import canonical, read_trial
+
+FloatArray = npt.NDArray[np.float64]
+
+_logger = logging.getLogger("smac.automl_plugins")
+
+_BATCH = 1000  # random configurations of which the median bound is taken
+_FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
+_DEPTH = 16  # levels of a description; an object and its settings are two
+_SHORT = 20  # entries of a list that are described one by one
+
+
+# --- models ---------------------------------------------------------------------------------
+
+
+class SurrogateModel(AbstractModel):
+    """A surrogate with ``fit(X, y)`` and ``predict(X)``, for ``model=`` of a facade.
+
+    ``BlackBoxFacade`` alone refuses it: it takes Gaussian processes only.
+
+    It sees the features of ``VectorSpace``: numbers on [0, 1], categories one by one, inactive
+    hyperparameters as NaN; after them the features of the instance, if there are any. Trained on
+    two columns, costs and ln seconds (``CostAndSecondsEncoder``), it predicts both: the second by
+    a ``RunningTime``.
+
+    Costs that are not finite, such as SMAC's crash cost, count as the worst finite one.
+
+    Args:
+        configspace: The search space.
+        surrogate: Copied, never fitted itself. None takes that of GBQR.
+        instance_features: Those of the scenario.
+        pca_components: Most features of an instance; more are reduced by a PCA.
+        seed: Seed of the fits: equal data, equal model.
+
+    Raises:
+        TypeError: For a surrogate without ``fit`` and ``predict``.
+
+    Example::
+
+        model = SurrogateModel(scenario.configspace, RandomForest(), seed=scenario.seed)
+        facade = HyperparameterOptimizationFacade(scenario, train, model=model)
+    """
+
+    def __init__(
+        self,
+        configspace: ConfigurationSpace,
+        surrogate: Surrogate | None = None,
+        *,
+        instance_features: dict[str, list[int | float]] | None = None,
+        pca_components: int | None = 7,
+        seed: int = 0,
+    ) -> None:
+        surrogate = gbqr_surrogate() if surrogate is None else surrogate
+        check_surrogate(surrogate)
+        super().__init__(configspace, instance_features, pca_components, seed)
+        self.surrogate = surrogate
+        self._space = VectorSpace(configspace)
+        self._streams = Streams(seed)
+        self._fitted: Any = None
+        self._running_time: RunningTime | None = None
+        self._warned = False
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the model."""
+        return {**super().meta, "surrogate": describe(self.surrogate), "seed": self._seed}
+
+    def _train(self, X: FloatArray, Y: FloatArray) -> Self:
+        Y = Y.reshape(len(X), -1)  # MultiObjectiveModel passes on single columns, flat
+        if Y.shape[1] > 2:
+            raise ValueError(
+                "SurrogateModel models a cost, or a cost and its seconds;"
+                f" the encoder gave {Y.shape[1]} columns."
+            )
+        features, n = self._features(X), len(X)
+        costs = self._finite(np.array(Y[:, 0], dtype=np.float64))
+        fitted = reseed(self.surrogate, self._streams.integer("surrogate", n))
+        self._fitted = fitted.fit(features, costs)
+        self._running_time = None
+        if Y.shape[1] == 2:
+            model = RunningTime(random_state=self._streams.integer("running_time", n))
+            self._running_time = model.fit(features, np.exp(Y[:, 1]))
+        return self
+
+    def _predict(
+        self, X: FloatArray, covariance_type: str | None = "diagonal"
+    ) -> tuple[FloatArray, FloatArray | None]:
+        if covariance_type not in (None, "std", "diagonal"):
+            raise ValueError(
+                "covariance_type must be None, 'std' or 'diagonal': a surrogate knows no"
+                f" covariances, got {covariance_type!r}."
+            )
+        if self._fitted is None:
+            raise ValueError("The model has to be trained before it can predict.")
+        features = self._features(X)
+        answers = [self._fitted.predict(features)]
+        if self._running_time is not None:
+            answers.append(self._running_time.predict(features))
+        # A bare bound knows no deviation.
+        pairs = [a if isinstance(a, tuple) else (a, np.zeros(len(X))) for a in answers]
+        mean = np.column_stack([np.asarray(m, dtype=np.float64) for m, _ in pairs])
+        std = np.column_stack([np.asarray(s, dtype=np.float64) for _, s in pairs])
+        if covariance_type is None:
+            return mean, None
+        return mean, std if covariance_type == "std" else std**2
+
+    def predict_marginalized(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (m, outputs) at ``X`` (m, d), over all instances.
+
+        SMAC's own method asks for each configuration by itself, and knows one output.
+        """
+        if self._instance_features is None or X.ndim != 2 or X.shape[1] != self._n_hps:
+            return super().predict_marginalized(X)
+        instances = np.array(list(self._instance_features.values()), dtype=np.float64)
+        m, n = len(X), len(instances)
+        pairs = np.hstack([np.repeat(X, n, axis=0), np.tile(instances, (m, 1))])
+        mean, variance = self.predict(pairs)
+        assert variance is not None
+        # Var[1/n sum X_i] = 1/n^2 sum Var[X_i] for independent X_i, as SMAC has it.
+        variance = variance.reshape(m, n, -1).sum(axis=1) / n**2
+        return mean.reshape(m, n, -1).mean(axis=1), np.maximum(variance, self._var_threshold)
+
+    def _features(self, X: FloatArray) -> FloatArray:
+        vectors, instances = X[:, : self._n_hps], X[:, self._n_hps :]
+        return np.hstack([self._space.features(np.asarray(vectors, dtype=np.float64)), instances])
+
+    def _finite(self, costs: FloatArray) -> FloatArray:
+        finite = np.isfinite(costs)
+        if finite.all():
+            return costs
+        if not self._warned and not finite.any() and len(costs) > 1:
+            self._warned = True
+            _logger.warning(
+                "The runhistory encoder gave no finite cost, for scaling by an infinite crash cost"
+                " leaves none: pass runhistory_encoder=CostEncoder(scenario), or a scenario with a"
+                " finite crash_cost."
+            )
+        worst = float(costs[finite].max()) if finite.any() else 0.0
+        return np.where(finite, costs, worst)
+
+
+# --- acquisition functions ------------------------------------------------------------------
+
+
+class QuantileBound(AbstractAcquisitionFunction):
+    """The negated lower bound of the cost, mean - beta std: GBQR's acquisition (thesis 5.3.2).
+
+    Of a model that predicts ln seconds too (``CostAndSecondsEncoder``), GBQR-median (thesis
+    eq. 5.2): how far the bound is better than that of the median random configuration, per
+    second.
+
+    Args:
+        beta: Standard deviations between mean and bound; a model of a quantile needs none.
+
+    Raises:
+        ValueError: For a negative or infinite beta.
+
+    Example::
+
+        HyperparameterOptimizationFacade(scenario, train, acquisition_function=QuantileBound())
+    """
+
+    def __init__(self, beta: float = 1.0) -> None:
+        super().__init__()
+        if not (np.isfinite(beta) and beta >= 0):
+            raise ValueError(f"beta must be finite and >= 0, got {beta!r}.")
+        self.beta = float(beta)
+        self._median: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return "Quantile Bound"
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the function."""
+        return {**super().meta, "beta": self.beta}
+
+    def _update(self, **kwargs: Any) -> None:
+        self._median = None
+
+    def _compute(self, X: FloatArray) -> FloatArray:
+        bound, log_seconds = self._bound(X)
+        if log_seconds is None:
+            return bound[:, None]
+        if self._median is None:  # kept until the next update, so that scores can be compared
+            space = VectorSpace(space_of(_model_of(self)))
+            batch = space.sample(_BATCH, np.random.default_rng(0))
+            self._median = float(np.median(self._bound(batch)[0]))
+        return gbqr_median(bound, self._median, np.exp(log_seconds))[:, None]
+
+    def _bound(self, X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        mean, variance = _model_of(self).predict_marginalized(X)
+        bound = lower_confidence_bound(mean[:, 0], np.sqrt(variance[:, 0]), self.beta)
+        return bound, _log_seconds(mean, variance) if mean.shape[1] == 2 else None
+
+
+class EIPerSecond(AbstractAcquisitionFunction):
+    """log(EI / seconds^kappa): expected improvement for the time that it takes (thesis 2.2.5).
+
+    Unlike SMAC's ``EIPS`` it divides by seconds and not by their logarithm, which changes sign.
+    It needs costs and ln seconds, as ``CostAndSecondsEncoder`` encodes and ``SurrogateModel`` (or
+    SMAC's ``MultiObjectiveModel`` of a list of two) predicts them.
+
+    Args:
+        xi: Improvement of the encoded cost below which nothing is gained.
+        cost_exponent: kappa, in [0, 1]; 0 ignores the seconds.
+        cost_budget: Evaluated configurations over which kappa falls linearly to 0; None keeps it.
+
+    Raises:
+        ValueError: For an argument outside its range.
+
+    Example::
+
+        facade = HyperparameterOptimizationFacade(
+            scenario,
+            train,
+            model=SurrogateModel(scenario.configspace, seed=scenario.seed),
+            acquisition_function=EIPerSecond(),
+            runhistory_encoder=CostAndSecondsEncoder(scenario),
+        )
+    """
+
+    def __init__(
+        self, xi: float = 0.0, *, cost_exponent: float = 1.0, cost_budget: int | None = None
+    ) -> None:
+        super().__init__()
+        if not (np.isfinite(xi) and xi >= 0):
+            raise ValueError(f"xi must be finite and >= 0, got {xi!r}.")
+        if not 0.0 <= cost_exponent <= 1.0:
+            raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
+        if cost_budget is not None and cost_budget < 1:
+            raise ValueError(f"cost_budget must be None or >= 1, got {cost_budget!r}.")
+        self.xi = float(xi)
+        self.cost_exponent = float(cost_exponent)
+        self.cost_budget = cost_budget
+        self._best: float | None = None
+        self._n_evaluated = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return "Expected Improvement per Second"
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the function."""
+        names = ("xi", "cost_exponent", "cost_budget")
+        return {**super().meta, **{name: getattr(self, name) for name in names}}
+
+    def _update(self, **kwargs: Any) -> None:
+        self._best = float(kwargs["eta"])
+        self._n_evaluated = int(kwargs.get("num_data", 0))
+
+    def _compute(self, X: FloatArray) -> FloatArray:
+        if self._best is None:
+            raise ValueError("The best cost is unknown: call update(model, eta=...) first.")
+        mean, variance = _model_of(self).predict_marginalized(X)
+        if mean.shape[1] != 2:
+            raise ValueError(
+                "EIPerSecond needs predictions of cost and ln seconds, the model predicts"
+                f" {mean.shape[1]} value(s): pass runhistory_encoder=CostAndSecondsEncoder("
+                "scenario) and model=SurrogateModel(scenario.configspace)."
+            )
+        std, budget = np.sqrt(variance[:, 0]), self.cost_budget
+        log_gain = log_expected_improvement(mean[:, 0], std, self._best, self.xi)
+        left = 1.0 if budget is None else max(0.0, 1.0 - self._n_evaluated / budget)
+        exponent, log_seconds = self.cost_exponent * left, _log_seconds(mean, variance)
+        score = weighted(log_gain, log_seconds=log_seconds, exponent=exponent)
+        return np.maximum(score, np.finfo(np.float64).min)[:, None]
+
+
+def _model_of(function: AbstractAcquisitionFunction) -> AbstractModel:
+    if function.model is None:
+        raise ValueError("The acquisition function has no model: call update(model, ...) first.")
+    return function.model
+
+
+def _log_seconds(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Log of the expected seconds (m,) of a log-normal, from the second column."""
+    return np.asarray(mean[:, 1] + variance[:, 1] / 2.0)
+
+
+# --- encoders -------------------------------------------------------------------------------
+
+
+class CostEncoder(AbstractRunHistoryEncoder):
+    """Costs as ``automl_plugins.proposers.models`` transforms them, for ``runhistory_encoder=``.
+
+    A trial that failed, or has an infinite cost, counts as the worst one that succeeded, whatever
+    the scenario's crash cost: that is a mark, not a measurement, and no scale survives it.
+
+    Args:
+        scenario: The scenario, of one objective.
+        target: ``"log_regret"``, ``"normal_scores"``, ``"standardize"`` or ``"raw"``.
+        considered_states: Trials that are considered besides those that ran out of time; None
+            takes all that finished.
+        lower_budget_states: Those of lower budgets that are considered too.
+        seed: As in SMAC's own encoders, which keep it.
+
+    Raises:
+        ValueError: For several objectives or an unknown target.
+
+    Example::
+
+        HyperparameterOptimizationFacade(
+            scenario, train, runhistory_encoder=CostEncoder(scenario, target="normal_scores")
+        )
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        target: Target = "log_regret",
+        considered_states: list[StatusType] | None = None,
+        lower_budget_states: list[StatusType] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if scenario.count_objectives() > 1:
+            raise ValueError(
+                f"{type(self).__name__} encodes one objective, the scenario has"
+                f" {scenario.count_objectives()}: {scenario.objectives}."
+            )
+        if target not in TARGETS:
+            raise ValueError(
+                f"target must be one of {', '.join(map(repr, TARGETS))}, got {target!r}."
+            )
+        super().__init__(
+            scenario,
+            considered_states=considered_states,  # type: ignore[arg-type]  # SMAC's own default
+            lower_budget_states=lower_budget_states,  # type: ignore[arg-type]
+            seed=seed,
+        )
+        self.target = target
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the encoder."""
+        return {**super().meta, "target": self.target}
+
+    def transform(self, budget_subset: list[Any] | None = None) -> tuple[FloatArray, FloatArray]:
+        """Configurations (n, d), instance features after them, and targets (n, c).
+
+        Args:
+            budget_subset: The budget whose trials are considered; None takes all.
+        """
+        trials = self._get_considered_trials(budget_subset)
+        # SMAC scales these by themselves; a scale of their own says nothing.
+        trials.update(self._get_timeout_trials(budget_subset))
+        return self._build_matrix(trials)
+
+    def transform_response_values(self, values: FloatArray) -> FloatArray:
+        """Targets (n, c) of costs (n, c) that are NaN where a trial failed."""
+        out = np.array(values, dtype=np.float64)
+        costs = out[:, 0].copy()
+        known = np.isfinite(costs)
+        out[:, 0] = 0.0
+        if known.any():
+            worst = float(costs[known].max())
+            out[:, 0] = transform(np.where(known, costs, worst), self.target).values
+        return out
+
+    _n_columns = 1  # of costs and seconds
+
+    def _build_matrix(
+        self, trials: Mapping[TrialKey, TrialValue], store_statistics: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        X = np.empty((len(trials), self._n_params + self._n_features))
+        values = np.empty((len(trials), 2))
+        for row, (key, value) in enumerate(trials.items()):
+            config = self.runhistory.get_config(key.config_id)
+            X[row, : self._n_params] = canonical(config)
+            if self._n_features and self._instance_features is not None:
+                X[row, self._n_params :] = self._instance_features[str(key.instance)]
+            trial = read_trial(config, key, value)
+            loss = trial.loss if trial.status == Status.COMPLETE else math.nan
+            values[row] = loss, trial.seconds
+        return X, self.transform_response_values(values[:, : self._n_columns])
+
+
+class CostAndSecondsEncoder(CostEncoder):
+    """Costs as ``CostEncoder`` has them, and ln seconds: two columns, for ``EIPerSecond``.
+
+    The seconds are true ones: those between start and end where SMAC keeps no running time, of
+    crashed trials and of those that ran out of time or memory. Where nobody said (ask and tell
+    without ``time``), the median of the others; below a millisecond, a millisecond. Arguments and
+    errors are those of ``CostEncoder``.
+
+    Example::
+
+        HyperparameterOptimizationFacade(
+            scenario,
+            train,
+            runhistory_encoder=CostAndSecondsEncoder(scenario),
+            model=SurrogateModel(scenario.configspace),
+            acquisition_function=EIPerSecond(),
+        )
+    """
+
+    _n_columns = 2
+
+    def transform_response_values(self, values: FloatArray) -> FloatArray:
+        """Targets (n, 2) of costs and seconds (n, 2) that are NaN where they are unknown."""
+        out = super().transform_response_values(values)
+        seconds = out[:, 1]
+        known = np.isfinite(seconds)
+        usual = float(np.median(seconds[known])) if known.any() else 1.0
+        out[:, 1] = np.log(np.maximum(np.where(known, seconds, usual), _FLOOR))
+        return out
+
+
+# --- what SMAC stores of a part -------------------------------------------------------------
+
+
+def describe(part: Any, depth: int = _DEPTH) -> Any:
+    """Class names and settings of a part, as builtins that JSON keeps.
+
+    The name of a run is a hash of it, so it repeats exactly. Of large data, such as the tasks of a
+    memory, it has the number only: change the name of the scenario if a run must not be continued
+    with others.
+    """
+    part = part.item() if isinstance(part, np.generic) else part
+    if part is None or isinstance(part, bool | int | str):
+        return part
+    if isinstance(part, float):
+        return part if math.isfinite(part) else str(part)
+    if isinstance(part, np.ndarray):
+        return {"shape": list(part.shape)}
+    if isinstance(part, Mapping | list | tuple):
+        if depth == 0 or len(part) > _SHORT:
+            return {"entries": len(part)}
+        if isinstance(part, Mapping):
+            return {str(key): describe(value, depth - 1) for key, value in part.items()}
+        return [describe(value, depth - 1) for value in part]
+    name = {"name": type(part).__name__}
+    return name if depth == 0 else name | describe(_settings(part), depth - 1)
+
+
+def _settings(part: Any) -> dict[str, Any]:
+    """Public settings by name, without what a fit or a cache has left."""
+    if isinstance(part, type):
+        return {"class": part.__name__}
+    if hasattr(part, "get_params"):  # scikit-learn
+        return dict(part.get_params(deep=False))
+    if dataclasses.is_dataclass(part):
+        found = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    else:
+        found = getattr(part, "__dict__", {})
+    return {n: value for n, value in found.items() if not n.startswith("_") and n[-1:] != "_"}
