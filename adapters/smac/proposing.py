@@ -251,7 +251,7 @@ class ExplainCallback(Callback):
 
     Example::
 
-        selector = ProposerConfigSelector(scenario, gbqr())
+        selector = ProposerConfigSelector(scenario, tst("lightgbm", task="iris"))
         HyperparameterOptimizationFacade(
             scenario, train, config_selector=selector, callbacks=[ExplainCallback(selector)]
         )
