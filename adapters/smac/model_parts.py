@@ -24,8 +24,12 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
-from automl_plugins.surrogates.base import Surrogate, check_surrogate, reseed
-from automl_plugins.surrogates.base import log_expected_improvement
+from automl_plugins.surrogates.base import (
+    Surrogate,
+    check_surrogate,
+    log_expected_improvement,
+    reseed,
+)
 
 from ._private import space_of
 from .trials import canonical, read_trial
