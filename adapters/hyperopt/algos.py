@@ -21,6 +21,7 @@ from typing import Any, ParamSpec
 
 from hyperopt import Domain, Trials, tpe
 
+from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.report import describe_lost_incumbent, describe_round
 from automl_plugins.bandits.successive_filtering import (
@@ -30,7 +31,6 @@ from automl_plugins.bandits.successive_filtering import (
     Unit,
     lost_incumbent,
 )
-from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
 

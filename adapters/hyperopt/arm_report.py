@@ -59,5 +59,4 @@ def arm_report(
         rounds=rounds,
         notes=arms.notes,
         unit="trials" if search is None or search.get("budget_seconds") is None else "seconds",
-        opened=[opened.finished for opened in rounds if opened.finished is not None],
     )

@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import preset
+from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.model_weights import (
     weights_from_counts,
     weights_from_logs,
@@ -30,7 +31,6 @@ from automl_plugins.bandits.successive_filtering import (
     Unit,
     lost_incumbent,
 )
-from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.branches import log_volumes
 

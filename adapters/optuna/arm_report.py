@@ -70,7 +70,6 @@ def arm_report(
             f" {sorted(known.memory.categories)}."
         )
     situation = known.situation(view, arms, len(view))
-    opened = [r.finished for r in situation.rounds if r.finished is not None]
     return ArmReport.from_pulls(
         arms.names,
         situation.pulls,
@@ -79,5 +78,4 @@ def arm_report(
         notes=arms.notes,
         maximize=known.memory.maximize,
         unit=sampler.filtering.unit if isinstance(sampler, BOASFSampler) else "trials",
-        opened=opened if len(opened) == len(situation.rounds) else (),
     )

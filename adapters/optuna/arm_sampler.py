@@ -13,9 +13,9 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.records import loss_range
-from automl_plugins.bandits.ucb import MaxUCB
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.proposal import MOST_ASKING
 

@@ -7,30 +7,38 @@ from automl_plugins._lazy import import_when_used
 if TYPE_CHECKING:
     from automl_plugins.spaces.cells import partition
 
-    from .greedy import AlwaysBest, DecreasingEpsilon, EpsilonGreedy, RandomArm
-    from .increasing_effort import IncreasingEffort
+    from .confidence import (
+        UCB1,
+        IncreasingEffort,
+        MaxUCB,
+        Thompson,
+        TopTwoThompson,
+        UCB1Tuned,
+    )
     from .model_weights import failure_probability, model_weights
-    from .policy import Policy
+    from .policy import AlwaysBest, DecreasingEpsilon, EpsilonGreedy, Policy, RandomArm
     from .records import ArmRecords
     from .report import ArmReport
     from .successive_filtering import Round, SuccessiveFiltering
     from .successive_halving import Hyperband, SuccessiveHalving
-    from .thompson import Thompson, TopTwoThompson
-    from .ucb import UCB1, MaxUCB, UCB1Tuned
 
 import_when_used(
     __name__,
     {
-        "greedy": ["AlwaysBest", "DecreasingEpsilon", "EpsilonGreedy", "RandomArm"],
-        "increasing_effort": ["IncreasingEffort"],
+        "confidence": [
+            "UCB1",
+            "IncreasingEffort",
+            "MaxUCB",
+            "Thompson",
+            "TopTwoThompson",
+            "UCB1Tuned",
+        ],
         "model_weights": ["failure_probability", "model_weights"],
-        "policy": ["Policy"],
+        "policy": ["AlwaysBest", "DecreasingEpsilon", "EpsilonGreedy", "Policy", "RandomArm"],
         "records": ["ArmRecords"],
         "report": ["ArmReport"],
         "successive_filtering": ["Round", "SuccessiveFiltering"],
         "successive_halving": ["Hyperband", "SuccessiveHalving"],
-        "thompson": ["Thompson", "TopTwoThompson"],
-        "ucb": ["UCB1", "MaxUCB", "UCB1Tuned"],
         "automl_plugins.spaces.cells": ["partition"],
     },
 )

@@ -20,7 +20,7 @@ simple model is the best: examples/benchmarks/benchmark_weighted.py measures bot
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,9 @@ def model_weights(
     """
     choice = choice_of(space, choice)
     if isinstance(rule, Mapping):
-        return _given(options_of(space, choice), rule)
+        options = options_of(space, choice)
+        weights = weights_by_option(options, rule, "rule must give a weight to each option")
+        return dict(zip(options, weights_from_numbers(weights).tolist(), strict=True))
     if rule == "2^N":
         counts = hyperparameter_counts(space, choice)
         logs = {option: n * math.log(2.0) for option, n in counts.items()}
@@ -162,13 +164,19 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
         return float(np.exp(n_draws * np.log1p(-np.minimum(hit, 1.0))).mean())
 
 
-def _given(options: tuple[Any, ...], weights: Mapping[Any, float]) -> dict[Any, float]:
+def weights_by_option(
+    options: Sequence[Any], weights: Mapping[Any, float], demand: str
+) -> FloatArray:
+    """The weights in the order of the options (K,).
+
+    Raises:
+        ValueError: If there is not one for each option; it begins with ``demand``.
+    """
     missing = [o for o in options if o not in weights]
     unknown = [o for o in weights if o not in options]
     if missing or unknown:
         raise ValueError(
-            f"rule must give a weight to each option, {', '.join(map(str, options))}; missing:"
-            f" {missing or 'none'}, unknown: {unknown or 'none'}."
+            f"{demand}, {', '.join(map(str, options))}; missing: {missing or 'none'}, unknown:"
+            f" {unknown or 'none'}."
         )
-    probabilities = weights_from_numbers([weights[o] for o in options])
-    return dict(zip(options, probabilities.tolist(), strict=True))
+    return np.array([weights[o] for o in options], dtype=np.float64)

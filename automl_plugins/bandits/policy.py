@@ -1,11 +1,12 @@
-"""What every arm policy shares: failing arms leave, and nobody starves."""
+"""What every policy of arms shares, and those that play the best arm so far or one at random."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from .records import ArmRecords, ArmStatistics
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -33,27 +35,13 @@ class Standing:
     of: ArmStatistics
     records: ArmRecords
 
-    @classmethod
-    def from_records(cls, arms: Sequence[int], records: ArmRecords) -> Standing:
-        """The standing of those of ``arms`` that have not always failed.
-
-        Raises:
-            ValueError: If there is no arm.
-        """
-        if not len(arms):
-            raise ValueError("There is no arm to choose from.")
-        n_arms = max(int(records.arm.max(initial=-1)), *arms) + 1
-        statistics = ArmStatistics.from_records(records, n_arms)
-        left = statistics.working(np.unique(np.asarray(arms, dtype=np.int64)))
-        return cls(left, statistics.take(left), records)
-
     def play_best(self, scores: FloatArray, rng: np.random.Generator) -> int:
         """The arm with the largest score (K,); ties are drawn."""
         return best_of(self.arms, scores, rng)
 
     def play_fewest(self, rng: np.random.Generator) -> int:
         """An arm with the fewest pulls."""
-        return int(rng.choice(self.arms[self.of.pulls == self.of.pulls.min()]))
+        return best_of(self.arms, -self.of.pulls, rng)
 
 
 @dataclass(frozen=True)
@@ -73,6 +61,7 @@ class ArmChoice:
     round: int | None = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Policy(ShowsArguments, ABC):
     """Chooses the arm of the next pull; a pure function of the records, the seed and k.
 
@@ -85,7 +74,7 @@ class Policy(ShowsArguments, ABC):
         min_share: Guaranteed part of an equal share, in [0, 1].
 
     Raises:
-        ValueError: For an argument outside its range.
+        ValueError: For an argument outside its range, here and in every policy.
 
     Example::
 
@@ -97,13 +86,14 @@ class Policy(ShowsArguments, ABC):
         FewestPulls().choose([0, 1], records, Streams(1), k=3)
     """
 
-    def __init__(self, *, min_pulls: int = 2, min_share: float = 0.25) -> None:
-        if not min_pulls >= 1:
-            raise ValueError(f"min_pulls must be >= 1, got {min_pulls!r}.")
-        if not 0.0 <= min_share <= 1.0:
-            raise ValueError(f"min_share must lie in [0, 1], got {min_share!r}.")
-        self.min_pulls = min_pulls
-        self.min_share = min_share
+    min_pulls: int = 2
+    min_share: float = 0.25
+    _fewest: ClassVar[int] = 1  # that min_pulls may be
+
+    def __post_init__(self) -> None:
+        if not self.min_pulls >= self._fewest:
+            raise ValueError(f"min_pulls must be >= {self._fewest}, got {self.min_pulls!r}.")
+        self._refuse_outside_unit("min_share")
 
     def choose(self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int) -> int:
         """The arm to pull next.
@@ -117,25 +107,24 @@ class Policy(ShowsArguments, ABC):
         Raises:
             ValueError: If there is no arm.
         """
-        standing = Standing.from_records(arms, records)
-        rng = streams.generator("policy", k)
-        if self._guarantees(standing.of.pulls):
-            return standing.play_fewest(rng)
-        return int(self._pick(standing, rng))
+        return self.decide(arms, records, streams, k).arm
 
     def decide(
         self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int
     ) -> ArmChoice:
         """What ``choose`` returns, and why."""
-        arm = self.choose(arms, records, streams, k)
-        standing = Standing.from_records(arms, records)
+        if not len(arms):
+            raise ValueError("There is no arm to choose from.")
+        statistics = ArmStatistics.from_records(records, max(arms) + 1)
+        left = statistics.working(np.unique(np.asarray(arms, dtype=np.int64)))
+        standing = Standing(left, statistics.take(left), records)
+        rng, name = streams.generator("policy", k), type(self).__name__
         if self._guarantees(standing.of.pulls):
-            return ArmChoice(arm, f"guaranteed minimum of {type(self).__name__}")
+            return ArmChoice(standing.play_fewest(rng), f"guaranteed minimum of {name}")
+        arm = int(self._pick(standing, rng))
         scores = self._scores(standing)
-        score = (
-            None if scores is None else float(scores[standing.arms == arm].max(initial=-math.inf))
-        )
-        return ArmChoice(arm, f"chosen by {type(self).__name__}", score)
+        score = None if scores is None else float(scores[left == arm][0])
+        return ArmChoice(arm, f"chosen by {name}", score)
 
     def _guarantees(self, pulls: IntArray) -> bool:
         """Whether an arm has fewer pulls (K,) than it is guaranteed."""
@@ -151,6 +140,11 @@ class Policy(ShowsArguments, ABC):
         """What the rule compares, larger is better (K,); None if it compares nothing."""
         return None
 
+    def _refuse_outside_unit(self, name: str) -> None:
+        value = getattr(self, name)
+        if not 0.0 <= value <= 1.0:
+            raise ValueError(f"{name} must lie in [0, 1], got {value!r}.")
+
 
 class ScoredPolicy(Policy):
     """A policy that plays the arm with the largest score."""
@@ -162,6 +156,163 @@ class ScoredPolicy(Policy):
         return standing.play_best(self._scores(standing), rng)
 
 
-def best_of(arms: IntArray, scores: FloatArray, rng: np.random.Generator) -> int:
+def best_of(arms: IntArray, scores: npt.NDArray[Any], rng: np.random.Generator) -> int:
     """The arm with the largest score (len(arms),); ties are drawn."""
     return int(rng.choice(arms[scores == scores.max()]))
+
+
+def mean_rewards(of: ArmStatistics) -> FloatArray:
+    """Mean rewards (K,).
+
+    An arm of which nothing has finished gets the mean of all rewards, 0 if there are none: a slow
+    first pull neither draws all workers to its arm nor keeps them away.
+    """
+    overall = of.total.sum() / max(int(of.scored.sum()), 1)
+    return np.asarray(np.where(of.scored > 0, of.mean, overall))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EpsilonGreedy(Policy):
+    """With probability epsilon any arm, else the one with the best mean (GBQR thesis 2.4.1).
+
+    Args:
+        epsilon: Part of the pulls that is drawn uniformly, in [0, 1].
+        min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        EpsilonGreedy(epsilon=0.2).choose([0, 1], records, Streams(1), k=3)
+    """
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_outside_unit("epsilon")
+
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        if rng.random() < self._epsilon(int(standing.of.pulls.sum())):
+            return int(rng.choice(standing.arms))
+        return standing.play_best(mean_rewards(standing.of), rng)
+
+    def _epsilon(self, t: int) -> float:
+        """Probability of any arm after t pulls."""
+        return self.epsilon
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DecreasingEpsilon(EpsilonGreedy):
+    """Epsilon-greedy whose epsilon falls linearly with the pulls (GBQR thesis 2.4.1).
+
+    Args:
+        start: Epsilon before the first pull, in [0, 1].
+        end: Epsilon from pull ``horizon`` on, in [0, 1].
+        horizon: Pulls until ``end`` is reached, best the number of trials planned; >= 1.
+        min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        DecreasingEpsilon(horizon=50).choose([0, 1], records, Streams(1), k=3)
+    """
+
+    epsilon: float = field(init=False)
+    start: float = 1.0
+    end: float = 0.0
+    horizon: int = 100
+
+    def __post_init__(self) -> None:
+        self.epsilon = self.start
+        super().__post_init__()
+        self._refuse_outside_unit("end")
+        if not self.horizon >= 1:
+            raise ValueError(f"horizon must be >= 1 pulls, got {self.horizon!r}.")
+
+    def _epsilon(self, t: int) -> float:
+        return self.start + (self.end - self.start) * min(t / self.horizon, 1.0)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RandomArm(Policy):
+    """Draws an arm, uniformly or with given weights; the rewards do not matter.
+
+    Weighted model sampling is this policy with ``min_pulls=0, min_share=0``: with a guarantee,
+    the shares of the pulls are not the weights.
+
+    Args:
+        weights: Weight of each arm, by its number: a mapping or a sequence; finite, >= 0, one of
+            them positive. Only arms that are left are drawn; if none of them has a positive
+            weight, all are drawn alike. None weighs all alike.
+        min_pulls: See ``Policy``; here 0 is allowed: not even one pull is guaranteed.
+        min_share: See ``Policy``.
+
+    Raises:
+        ValueError: For an argument outside its range; on choosing, for an arm without a weight.
+
+    Example::
+
+        RandomArm(weights=[1, 4]).choose([0, 1], records, Streams(1), k=3)
+    """
+
+    weights: Weights | None = None
+    _fewest: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is None:
+            return
+        given = self.weights
+        pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
+        self.weights = {int(arm): float(weight) for arm, weight in pairs}
+        wrong = {a: w for a, w in self.weights.items() if not (np.isfinite(w) and w >= 0.0)}
+        if wrong:
+            raise ValueError(f"weights must be finite and >= 0, got {wrong}.")
+        if not any(self.weights.values()):
+            raise ValueError("weights must have a positive entry.")
+
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        arms = standing.arms
+        if self.weights is None:
+            return int(rng.choice(arms))
+        assert isinstance(self.weights, dict)
+        unknown = [arm for arm in arms.tolist() if arm not in self.weights]
+        if unknown:
+            raise ValueError(f"weights name arms {sorted(self.weights)}, but not {unknown}.")
+        weights = np.array([self.weights[arm] for arm in arms.tolist()])
+        if not weights.any():
+            return int(rng.choice(arms))
+        weights /= weights.max()  # the sum of very large ones would overflow
+        return int(rng.choice(arms, p=weights / weights.sum()))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AlwaysBest(Policy):
+    """Always the arm whose first reward was best, or always a given one: baselines (thesis 7.5).
+
+    A failed first pull has reward 0. Without any reward yet, arms are drawn. The thesis's baseline
+    has ``min_pulls=1, min_share=0``.
+
+    Args:
+        arm: Play this one as long as it is left.
+        min_pulls, min_share: See ``Policy``.
+
+    Example::
+
+        AlwaysBest(arm=1).choose([0, 1], records, Streams(1), k=3)
+    """
+
+    arm: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.arm is not None and self.arm < 0:
+            raise ValueError(f"arm must be the number of an arm, >= 0, or None, got {self.arm!r}.")
+
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        arms, records = standing.arms, standing.records
+        if self.arm is not None and self.arm in arms:
+            return self.arm
+        done = records.finished
+        arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
+        first = np.full(max(arm.max(initial=-1), arms.max()) + 1, -np.inf)
+        first[arm[::-1]] = reward[::-1]  # of several values for one place, the last one stays
+        return standing.play_best(first[arms], rng)

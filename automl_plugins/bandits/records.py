@@ -47,26 +47,21 @@ class ArmRecords:
 
     def __post_init__(self) -> None:
         n = len(self.arm)
-        for name in ("arm", "reward", "seconds", "status"):
-            shape = getattr(self, name).shape
-            if shape != (n,):
-                raise ValueError(f"{name} must have shape ({n},), got {shape}.")
-        self._refuse(self.arm < 0, "arm", "must be >= 0")
-        self._refuse((self.reward < 0) | (self.reward > 1), "reward", "must lie in [0, 1]")
-        self._refuse(
-            (self.seconds < 0) | np.isinf(self.seconds), "seconds", "must be finite, >= 0"
-        )
-        unknown = (self.status < min(Status)) | (self.status > max(Status))
-        self._refuse(unknown, "status", "must be a Status")
-        complete = self.status == Status.COMPLETE
-        self._refuse(
-            complete & np.isnan(self.reward), "reward", "of a COMPLETE pull must be known"
-        )
-
-    def _refuse(self, wrong: BoolArray, column: str, rule: str) -> None:
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(f"{column} {rule}, got {getattr(self, column)[row]} in row {row}.")
+        for name, column in vars(self).items():
+            if column.shape != (n,):
+                raise ValueError(f"{name} must have shape ({n},), got {column.shape}.")
+        reward, seconds = self.reward, self.seconds
+        unknown = (self.status == Status.COMPLETE) & np.isnan(reward)
+        for name, rule, wrong in (
+            ("arm", "must be >= 0", self.arm < 0),
+            ("reward", "must lie in [0, 1]", (reward < 0) | (reward > 1)),
+            ("seconds", "must be finite, >= 0", (seconds < 0) | np.isinf(seconds)),
+            ("status", "must be a Status", ~np.isin(self.status, list(Status))),
+            ("reward", "of a COMPLETE pull must be known", unknown),
+        ):
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ValueError(f"{name} {rule}, got {getattr(self, name)[row]} in row {row}.")
 
     def __repr__(self) -> str:
         return f"ArmRecords({count_statuses(self.status)})"
@@ -137,25 +132,26 @@ class ArmStatistics:
     seconds: FloatArray
 
     @classmethod
-    def from_records(cls, records: ArmRecords, n_arms: int) -> ArmStatistics:
-        """Statistics of arms 0 to ``n_arms`` - 1."""
+    def from_records(cls, records: ArmRecords, n_arms: int = 0) -> ArmStatistics:
+        """Statistics of ``n_arms`` arms, or of more if more have records."""
+        n_arms = max(n_arms, int(records.arm.max(initial=-1)) + 1)
         done = records.finished
         arm, failed = records.arm[done], records.status[done] == Status.FAILED
         reward = np.where(failed, 0.0, np.nan_to_num(records.reward[done], nan=0.0))
         best = np.full(n_arms, -np.inf)
         np.maximum.at(best, arm[~failed], reward[~failed])
 
-        def count(weights: Any = None, of: IntArray = arm) -> Any:
-            return np.bincount(of, weights=weights, minlength=n_arms)
+        def count(of: IntArray, weights: Any = None) -> Any:
+            return np.bincount(of, weights, n_arms)
 
         return cls(
-            pulls=count(of=records.arm),
-            scored=count(),
-            failed=count(of=arm[failed]),
-            total=count(reward),
-            squares=count(reward**2),
+            pulls=count(records.arm),
+            scored=count(arm),
+            failed=count(arm[failed]),
+            total=count(arm, reward),
+            squares=count(arm, reward**2),
             best=best,
-            seconds=count(np.nan_to_num(records.seconds[done], nan=0.0)),
+            seconds=count(arm, np.nan_to_num(records.seconds[done], nan=0.0)),
         )
 
     @property
@@ -303,8 +299,7 @@ class Pulls:
 
     def given_up(self) -> set[int]:
         """Arms whose finished pulls, three or more, have all failed."""
-        n_arms = int(self.records.arm.max(initial=-1)) + 1
-        failing = ArmStatistics.from_records(self.records, n_arms).failing()
+        failing = ArmStatistics.from_records(self.records).failing()
         return set(np.flatnonzero(failing).tolist())
 
 

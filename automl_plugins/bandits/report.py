@@ -6,7 +6,7 @@ import itertools
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,7 +91,7 @@ class ArmReport:
     records: ArmRecords
     losses: Sequence[float]
     rounds: tuple[Round, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     maximize: bool = False
     unit: Unit = "trials"
     opened: tuple[int, ...] = ()
@@ -107,19 +107,10 @@ class ArmReport:
         notes: Sequence[str] = (),
         maximize: bool = False,
         unit: Unit = "trials",
-        opened: Sequence[int] = (),
     ) -> ArmReport:
-        """The report of a search.
+        """The report of a search, given its pulls and the arms that have something left to try.
 
-        Args:
-            names: Names of the arms.
-            pulls: All pulls.
-            left: Arms that have something left to try.
-            rounds: See the class.
-            notes: Further notes.
-            maximize: See the class.
-            unit: See the class.
-            opened: See the class.
+        The others are arguments of the class; ``notes`` are added to what the pulls say.
         """
         said = [f"Rewards: {pulls.scale.reason}.", *notes]
         said += [f"{names[a]} failed in all of its trials." for a in sorted(pulls.given_up())]
@@ -133,20 +124,11 @@ class ArmReport:
                     " arms of the round before."
                 )
         losses = (-pulls.losses if maximize else pulls.losses).tolist()
+        known = [r.finished for r in rounds if r.finished is not None]
+        opened = tuple(known) if len(known) == len(rounds) else ()
         return cls(
-            names=tuple(names),
-            records=pulls.records,
-            losses=losses,
-            rounds=tuple(rounds),
-            notes=tuple(said),
-            maximize=maximize,
-            unit=unit,
-            opened=tuple(opened),
+            tuple(names), pulls.records, losses, tuple(rounds), tuple(said), maximize, unit, opened
         )
-
-    def __repr__(self) -> str:
-        rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
-        return f"ArmReport({len(self.names)} arms, {len(self.records)} pulls{rounds}; print it)"
 
     def __post_init__(self) -> None:
         n, decided = len(self.records), [d.arm for r in self.rounds for d in r.decisions]
@@ -167,20 +149,25 @@ class ArmReport:
         if list(self.opened) != sorted(self.opened) or not all(0 <= o <= n for o in self.opened):
             raise ValueError(f"opened must ascend from 0 to at most {n}, got {self.opened!r}.")
 
+    def __repr__(self) -> str:
+        rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
+        return f"ArmReport({len(self.names)} arms, {len(self.records)} pulls{rounds}; print it)"
+
     def table(self) -> list[ArmRow]:
         """A row for each arm, in the order of their numbers."""
-        of = ArmStatistics.from_records(self.records, len(self.names))
-        timed = self.records.finished & ~np.isnan(self.records.seconds)
-        n_timed = np.bincount(self.records.arm[timed], minlength=len(self.names))
-        seconds = np.where((n_timed == 0) & (of.scored > 0), np.nan, of.seconds)
-        best = self._best()
-        left = {
-            d.arm: (r.index + 1, d.reason)
-            for r in self.rounds
-            for d in r.decisions
-            if not d.advances
-        }
-        n, total = len(self.records), float(of.seconds.sum())
+        records, n_arms, n = self.records, len(self.names), len(self.records)
+        of = ArmStatistics.from_records(records, n_arms)
+        timed = np.bincount(
+            records.arm[records.finished & ~np.isnan(records.seconds)], minlength=n_arms
+        )
+        seconds = np.where((timed == 0) & (of.scored > 0), np.nan, of.seconds)
+        total = float(of.seconds.sum())
+        values = self._sign * np.asarray(self.losses, dtype=np.float64).reshape(-1)
+        known = (records.status == Status.COMPLETE) & ~np.isnan(values)
+        best = np.full(n_arms, np.nan)
+        np.fmin.at(best, records.arm[known], values[known])
+        decisions = [(r, d) for r in self.rounds for d in r.decisions]
+        left = {d.arm: (r.index + 1, d.reason) for r, d in decisions if not d.advances}
         return [
             ArmRow(
                 arm=name,
@@ -190,10 +177,10 @@ class ArmReport:
                 pull_share=float(of.pulls[k]) / n if n else np.nan,
                 seconds=float(seconds[k]),
                 seconds_share=float(seconds[k]) / total if total else np.nan,
-                best=float(best[k]),
+                best=float(self._sign * best[k]),
                 mean_reward=float(of.mean[k]) if of.scored[k] else np.nan,
-                left=left[k][0] if k in left else None,
-                reason=left[k][1] if k in left else "",
+                left=left.get(k, (None, ""))[0],
+                reason=left.get(k, (None, ""))[1],
             )
             for k, name in enumerate(self.names)
         ]
@@ -237,27 +224,22 @@ class ArmReport:
 
     # --- parts ----------------------------------------------------------------------------
 
-    def _best(self) -> FloatArray:
-        """Best value of the complete pulls of each arm (K,), NaN where there is none."""
-        sign = -1.0 if self.maximize else 1.0
-        values = sign * np.asarray(self.losses, dtype=np.float64).reshape(-1)
-        known = (self.records.status == Status.COMPLETE) & ~np.isnan(values)
-        best = np.full(len(self.names), np.nan)
-        np.fmin.at(best, self.records.arm[known], values[known])
-        return sign * best
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.maximize else 1.0
 
     def _sorted(self) -> list[ArmRow]:
         """The best arm first, arms without a value last."""
-        sign = -1.0 if self.maximize else 1.0
         return sorted(
-            self.table(), key=lambda r: math.inf if math.isnan(r.best) else sign * r.best
+            self.table(), key=lambda r: math.inf if math.isnan(r.best) else self._sign * r.best
         )
 
     def _summary(self) -> str:
         rows = self._sorted()
         totals = {"running": sum(r.running for r in rows), "failed": sum(r.failed for r in rows)}
         asides = ", ".join(f"{n} {what}" for what, n in totals.items() if n)
-        line = f"{_count(len(rows), 'arm')}, {_count(len(self.records), 'pull')}"
+        counts = {"arm": len(rows), "pull": len(self.records)}
+        line = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items())
         line += f" ({asides})" if asides else ""
         seconds = sum(row.seconds for row in rows if not math.isnan(row.seconds))
         line += f", {seconds:.1f} s" if seconds else ""
@@ -290,7 +272,8 @@ def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
     """Who takes part in a round with what, the largest share first; who left and why."""
     total = sum(d.share for d in outcome.decisions)
     stays = sorted((d for d in outcome.decisions if d.advances), key=lambda d: -d.share)
-    leaves = sorted((d for d in outcome.decisions if not d.advances), key=_score, reverse=True)
+    leaves = [d for d in outcome.decisions if not d.advances]
+    leaves.sort(key=lambda d: math.inf if d.score is None else -d.score)
     amount = f"{total:.1f} s" if unit == "seconds" else f"{total:.4g} trial{'s' * (total != 1)}"
     line = f"Round {outcome.index + 1} ({amount}): "
     if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
@@ -330,16 +313,8 @@ def _terms(decision: Decision, total: float | None) -> str:
     return ", ".join(terms)
 
 
-def _score(decision: Decision) -> float:
-    return -math.inf if decision.score is None else decision.score
-
-
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -39,15 +39,7 @@ Unit = Literal["trials", "seconds"]
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
 
 
-class _Paper(TypedDict):
-    score: Score
-    c: float
-    temperature: float
-    min_pulls: int
-    carry_debts: bool
-
-
-PAPER: _Paper = {
+PAPER: dict[str, Any] = {
     "score": "mean",
     "c": 2.0,
     "temperature": 1.0,
@@ -488,15 +480,13 @@ class _Ledger:
         unit: Unit,
         expected: npt.ArrayLike | None = None,
     ) -> _Ledger:
-        seen = int(records.arm.max()) + 1 if len(records) else 0
-        n_arms = max(seen, int(max(arms)) + 1)
-        statistics = ArmStatistics.from_records(records, n_arms)
+        statistics = ArmStatistics.from_records(records, int(max(arms)) + 1)
         if unit == "trials":
-            return cls(statistics, statistics.pulls.astype(np.float64), np.ones(n_arms))
-        mean = statistics.seconds / np.maximum(statistics.scored, 1)
-        given = np.full(n_arms, np.nan)
+            pulls = statistics.pulls.astype(np.float64)
+            return cls(statistics, pulls, np.ones(len(pulls)))
+        cost = statistics.seconds / np.maximum(statistics.scored, 1)
         if expected is not None:
-            given[: len(np.asarray(expected))] = expected
-        cost = np.where(np.isnan(given), mean, given)
+            given = np.asarray(expected, dtype=np.float64)
+            cost[: len(given)] = np.where(np.isnan(given), cost[: len(given)], given)
         running = statistics.pulls - statistics.scored
         return cls(statistics, statistics.seconds + running * cost, cost)

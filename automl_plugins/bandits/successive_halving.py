@@ -109,18 +109,35 @@ def promotions(r_min: float, eta: int) -> int:
     return s
 
 
+@dataclass(frozen=True)
 class _Schedule(ABC):
-    """One schedule of successive halving or several."""
+    """One schedule of successive halving or several, with the arguments of both classes below."""
+
+    n: int
+    r_min: float = 1 / 9
+    eta: int = 3
+
+    def __post_init__(self) -> None:
+        least, why = self._least(promotions(self.r_min, self.eta))
+        if _whole("n", self.n) < least:
+            raise ValueError(
+                f"n must be at least {least} with r_min={self.r_min:g} and eta={self.eta}, {why},"
+                f" got {self.n}."
+            )
+
+    @abstractmethod
+    def _least(self, s_max: int) -> tuple[int, str]:
+        """The smallest ``n``, and why."""
 
     @property
     @abstractmethod
     def brackets(self) -> tuple[SuccessiveHalving, ...]:
-        """The schedules of successive halving that are executed, in their order."""
+        """The schedules of successive halving that are executed, the most exploring one first."""
 
     @property
-    @abstractmethod
     def budget(self) -> float:
-        """What it costs, in full evaluations."""
+        """What it costs, in full evaluations (eq. 2 and 4)."""
+        return math.fsum(r.n * r.resource for bracket in self.brackets for r in bracket.rungs)
 
     def run(
         self,
@@ -142,21 +159,19 @@ class _Schedule(ABC):
             All evaluations, in their order; see ``best``.
         """
         out: list[Evaluation[C]] = []
-        first = 0
+        configurations: list[C] = []
         for b, bracket in enumerate(self.brackets):
+            first = len(configurations)
             numbers = list(range(first, first + bracket.n))
-            configurations = {i: sample(i) for i in numbers}
-            first += bracket.n
-            losses: list[float] = []
+            configurations += [sample(i) for i in numbers]
             for r, rung in enumerate(bracket.rungs):
-                if r:
-                    numbers = [numbers[i] for i in promote(losses, rung.n).tolist()]
                 loss_of = partial(_loss, evaluate, rung.resource, catch)
                 losses = [float(x) for x in map(loss_of, [configurations[i] for i in numbers])]
                 out += [
                     Evaluation(i, configurations[i], b, r, rung.resource, loss)
                     for i, loss in zip(numbers, losses, strict=True)
                 ]
+                numbers = [numbers[i] for i in promote(losses, rung.n // bracket.eta).tolist()]
         return out
 
 
@@ -172,7 +187,6 @@ def _loss(
         return math.nan
 
 
-@dataclass(frozen=True)
 class SuccessiveHalving(_Schedule):
     """Evaluate many configurations cheaply, and the best 1 / eta of them with eta times as much.
 
@@ -192,17 +206,8 @@ class SuccessiveHalving(_Schedule):
         evaluations = SuccessiveHalving(n=9).run(sample, evaluate)
     """
 
-    n: int
-    r_min: float = 1 / 9
-    eta: int = 3
-
-    def __post_init__(self) -> None:
-        least = self.eta ** promotions(self.r_min, self.eta)
-        if _whole("n", self.n) < least:
-            raise ValueError(
-                f"n must be at least {least} with r_min={self.r_min:g} and eta={self.eta}, so that"
-                f" one configuration reaches the last rung, got {self.n}."
-            )
+    def _least(self, s_max: int) -> tuple[int, str]:
+        return self.eta**s_max, "so that one configuration reaches the last rung"
 
     @classmethod
     def of_budget(cls, budget: int, s: int, *, eta: int = 3) -> SuccessiveHalving:
@@ -236,17 +241,11 @@ class SuccessiveHalving(_Schedule):
         return tuple(Rung(self.n // self.eta**i, 1 / self.eta ** (s - i)) for i in range(s + 1))
 
     @property
-    def budget(self) -> float:
-        """What it costs, in full evaluations (eq. 2)."""
-        return math.fsum(rung.n * rung.resource for rung in self.rungs)
-
-    @property
     def brackets(self) -> tuple[SuccessiveHalving, ...]:
         """The schedule itself."""
         return (self,)
 
 
-@dataclass(frozen=True)
 class Hyperband(_Schedule):
     """Schedules of successive halving of equal budget, from s_max promotions down to none.
 
@@ -256,11 +255,7 @@ class Hyperband(_Schedule):
     Args:
         n: Budget of each schedule in full evaluations; > s_max.
         r_min: Least resource, in (0, 1].
-        eta: One in eta is promoted; an integer >= 2.
-
-    Raises:
-        ValueError: For an argument outside its range.
-        TypeError: For an ``n`` or ``eta`` that is not whole.
+        eta: See ``SuccessiveHalving``, also for the errors.
 
     Example::
 
@@ -268,29 +263,14 @@ class Hyperband(_Schedule):
         best = min(evaluations, key=lambda e: e.loss)
     """
 
-    n: int
-    r_min: float = 1 / 9
-    eta: int = 3
-
-    def __post_init__(self) -> None:
-        s_max = promotions(self.r_min, self.eta)
-        if _whole("n", self.n) <= s_max:
-            raise ValueError(
-                f"n must be at least {s_max + 1} with r_min={self.r_min:g} and eta={self.eta}, a"
-                f" full evaluation for each rung of the longest schedule, got {self.n}."
-            )
+    def _least(self, s_max: int) -> tuple[int, str]:
+        return s_max + 1, "a full evaluation for each rung of the longest schedule"
 
     @property
     def brackets(self) -> tuple[SuccessiveHalving, ...]:
         """The schedules, the one that explores most first."""
-        s_max = promotions(self.r_min, self.eta)
-        order = range(s_max, -1, -1)
+        order = range(promotions(self.r_min, self.eta), -1, -1)
         return tuple(SuccessiveHalving.of_budget(self.n, s, eta=self.eta) for s in order)
-
-    @property
-    def budget(self) -> float:
-        """What it costs, in full evaluations (eq. 4)."""
-        return math.fsum(bracket.budget for bracket in self.brackets)
 
 
 def _whole(name: str, value: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,20 @@ from effort import count_calls
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from automl_plugins.bandits.greedy import AlwaysBest, DecreasingEpsilon, EpsilonGreedy, RandomArm
-from automl_plugins.bandits.increasing_effort import IncreasingEffort
-from automl_plugins.bandits.policy import Policy
-from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.thompson import Thompson, TopTwoThompson
-from automl_plugins.bandits.ucb import UCB1, MaxUCB, UCB1Tuned
+from automl_plugins.bandits import (
+    UCB1,
+    AlwaysBest,
+    ArmRecords,
+    DecreasingEpsilon,
+    EpsilonGreedy,
+    IncreasingEffort,
+    MaxUCB,
+    Policy,
+    RandomArm,
+    Thompson,
+    TopTwoThompson,
+    UCB1Tuned,
+)
 from automl_plugins.records.trial import Status
 from automl_plugins.streams import Streams
 
@@ -78,16 +87,19 @@ class Search:
 
 
 @every_policy
-@pytest.mark.parametrize("workers", [1, 5])
-@pytest.mark.parametrize("k", [2, 7, 12])
+@pytest.mark.parametrize(("k", "workers"), [(2, 1), (7, 5)])
 def test_nobody_starves(make: Make, k: int, workers: int) -> None:
     # Arm 0 always has the best reward and the others the worst
     search = Search(lambda arm, i: 1.0 if arm == 0 else 0.001 * (i % 7), workers)
-    search.run(make(), range(k), 150)
-    for t in range(1, 151):
+    search.run(make(), range(k), 100)
+    for t in range(1, 101):
         pulls = np.bincount(search.pulls[:t], minlength=k)
         assert t < 2 * k or pulls.min() >= max(2, t / (4 * k)), t
         assert t > k or pulls.max() == 1  # the first k pulls are one of each
+    # Running pulls count: eight workers ask before anything has finished.
+    search = Search(lambda arm, i: 0.5, workers=100)
+    search.run(make(), range(4), 8)
+    assert np.bincount(search.pulls).tolist() == [2, 2, 2, 2]
 
 
 @every_policy
@@ -134,15 +146,6 @@ def test_arms_far_apart_and_one_alone(make: Make) -> None:
 
 
 @every_policy
-def test_closed_arms_leave_and_their_records_stay(make: Make) -> None:
-    search = Search(lambda arm, i: 1.0 - arm / 10 - 0.001 * (i % 5))
-    search.run(make(), range(5), 40)
-    search.run(make(), [1, 4], 40)  # the best so far is gone
-    late = np.bincount(search.pulls[40:], minlength=5)
-    assert late[[0, 2, 3]].sum() == 0 and late[[1, 4]].min() >= 1
-
-
-@every_policy
 def test_an_arm_that_fails_three_times_is_given_up(make: Make) -> None:
     nan = float("nan")
     search = Search(lambda arm, i: nan if arm in (1, 3) else 0.5 + 0.01 * (i % 5))
@@ -151,32 +154,23 @@ def test_an_arm_that_fails_three_times_is_given_up(make: Make) -> None:
     assert pulls[[1, 3]].max() <= 3
     assert pulls[[0, 2]].sum() >= 94
     assert pulls[[0, 2]].min() >= 12  # a quarter of an equal share of two arms
-    # A late success keeps an arm in
+    # A success keeps an arm in
     search = Search(lambda arm, i: nan if arm == 1 and i > 4 else 0.5)
     search.run(make(), range(2), 60)
     assert np.bincount(search.pulls)[1] >= 7
-
-
-@every_policy
-def test_if_all_fail_the_run_goes_on(make: Make) -> None:
-    search = Search(lambda arm, i: float("nan"))
+    # If all fail the run goes on
+    search = Search(lambda arm, i: nan)
     search.run(make(), range(4), 60)
     assert np.bincount(search.pulls, minlength=4).min() >= 60 / 16
-
-
-@every_policy
-def test_running_pulls_count(make: Make) -> None:
-    # 8 workers ask before anything has finished
-    search = Search(lambda arm, i: 0.5, workers=100)
-    search.run(make(), range(4), 8)
-    assert np.bincount(search.pulls).tolist() == [2, 2, 2, 2]
 
 
 @every_policy
 def test_what_was_asked_before_changes_nothing(make: Make) -> None:
     free = {"min_pulls": 1, "min_share": 0.0}
     busy = make(**free)
-    for seed in range(30):
+    np.random.seed(0)  # noqa: NPY002
+    state: Any = np.random.get_state()  # noqa: NPY002
+    for seed in range(10):
         records = some_records(seed, range(5))
         expected = make(**free).choose(range(5), records, Streams(seed), 7)
         other = some_records(seed + 100, range(5), 60)
@@ -187,20 +181,13 @@ def test_what_was_asked_before_changes_nothing(make: Make) -> None:
             busy.choose(range(5), prefix, Streams(seed), k)
         assert busy.choose(range(5), records, Streams(seed), 7) == expected
         assert busy.choose([3, 1, 0, 4, 2], records, Streams(seed), 7) == expected
-        assert busy.choose(np.arange(5).tolist(), records, Streams(seed), 7) == expected
+    after: Any = np.random.get_state()  # noqa: NPY002
+    np.testing.assert_array_equal(after[1], state[1])
 
 
 @every_policy
-def test_global_random_state_is_left_alone(make: Make) -> None:
-    np.random.seed(0)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
-    make(min_pulls=1, min_share=0.0).choose(range(5), some_records(0, range(5)), Streams(0), 7)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # type: ignore[index]  # noqa: NPY002
-
-
-@pytest.mark.parametrize("policy", [m() for m in MAKES.values()], ids=MAKES.keys())
-def test_pickles(policy: Policy) -> None:
-    records = some_records(3, range(5), 200)
+def test_pickles(make: Make) -> None:
+    records, policy = some_records(3, range(5), 200), make()
     expected = [policy.choose(range(5), records, Streams(0), k) for k in range(20)]
     copy = pickle.loads(pickle.dumps(policy))
     assert [copy.choose(range(5), records, Streams(0), k) for k in range(20)] == expected
@@ -211,17 +198,17 @@ def test_pickles(policy: Policy) -> None:
 def test_labels_do_not_matter(name: str) -> None:
     free = {"min_pulls": 1, "min_share": 0.0}
     rng = np.random.default_rng(5)
-    for seed in range(3):
+    for seed in range(2):
         records = some_records(seed, range(5))
         new = rng.permutation(5)
         renamed = ArmRecords.of(new[records.arm], records.reward, status=records.status)
         counts = np.zeros((2, 5))
-        for k in range(400):
+        for k in range(200):
             counts[0, MAKES[name](**free).choose(range(5), records, Streams(0), k)] += 1
             counts[1, MAKES[name](**free).choose(range(5), renamed, Streams(1), k)] += 1
         # 4.5 standard deviations of a difference of two shares
-        assert np.abs(counts[0] - counts[1][new]).max() < 4.5 * np.sqrt(2 * 400 * 0.25)
-        assert ((counts[0] == 400) == (counts[1][new] == 400)).all()
+        assert np.abs(counts[0] - counts[1][new]).max() < 4.5 * np.sqrt(2 * 200 * 0.25)
+        assert ((counts[0] == 200) == (counts[1][new] == 200)).all()
 
 
 @every_policy

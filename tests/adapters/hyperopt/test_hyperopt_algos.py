@@ -32,8 +32,8 @@ from hyperopt_runs import configs, minimise, options_of, values_of
 from scipy.stats import chisquare
 
 from automl_plugins import bandits
+from automl_plugins.bandits.confidence import UCB1, MaxUCB
 from automl_plugins.bandits.policy import Policy, Standing
-from automl_plugins.bandits.ucb import UCB1, MaxUCB
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.records.trial import Status
 
