@@ -8,9 +8,9 @@ from automl_plugins._versions import require
 require("hyperopt", needed_by=__name__, extra="hyperopt")
 
 if TYPE_CHECKING:
+    from ._pulls import arm_report
     from .adapter import ADAPTER
     from .algos import bandit, boasf, weighted
-    from .arm_report import arm_report
     from .boasf import boasf_fmin
     from .initial_design import initial_trials
     from .memory import curves, meta_dataset_from_trials, record
@@ -24,7 +24,7 @@ import_when_used(
     {
         "adapter": ["ADAPTER"],
         "algos": ["bandit", "boasf", "weighted"],
-        "arm_report": ["arm_report"],
+        "_pulls": ["arm_report"],
         "boasf": ["boasf_fmin"],
         "initial_design": ["initial_trials"],
         "memory": ["curves", "meta_dataset_from_trials", "record"],

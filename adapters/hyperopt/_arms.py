@@ -21,7 +21,11 @@ from ConfigSpace import ConfigurationSpace
 from hyperopt import Domain, Trials, rand, tpe
 from hyperopt.base import trials_from_docs
 
-from automl_plugins.bandits.model_weights import model_weights, weights_from_numbers
+from automl_plugins.bandits.model_weights import (
+    model_weights,
+    weights_by_option,
+    weights_from_numbers,
+)
 from automl_plugins.spaces.cells import partition
 from automl_plugins.spaces.restriction import Domain as Domain_
 from automl_plugins.spaces.restriction import Range, domain_of, holds, restricted
@@ -65,6 +69,11 @@ class Arm:
     parts: Mapping[str, Part]
     labels: tuple[str, ...]
     size: int | None
+
+    @property
+    def options(self) -> dict[str, tuple[int, ...]]:
+        """The options that are left of the choices it restricts."""
+        return {name: part for name, part in self.parts.items() if isinstance(part, tuple)}
 
     def contains(self, values: Mapping[str, Any]) -> bool:
         """Whether a configuration lies in it; False if a label it restricts has no value."""
@@ -126,12 +135,10 @@ class ArmSpace:
         known: The search space.
         space: The same in ConfigSpace's language, without options of probability zero.
         arms: Name, restrictions and what is left of ``space``, for each arm.
-        choice: See ``Arms``.
-        notes: See ``Arms``.
+        choice, notes: See ``Arms``.
 
     Attributes:
-        known: The search space.
-        space: The same in ConfigSpace's language.
+        known, space: See the arguments.
         arms: The arms.
         exprs: The restricted expression of each arm.
     """
@@ -146,25 +153,23 @@ class ArmSpace:
         notes: Sequence[str] = (),
     ) -> None:
         self.known, self.space = known, space
+        self.exprs = [restrict(known.expr, parts) for _, parts, _ in arms]
         self._grids: list[tuple[ConfigurationSpace, FloatArray] | None] = []
-        self.exprs: list[Any] = []
         self._domains: dict[int, Domain] = {}
         found = []
-        for name, parts, left in arms:
-            expr = restrict(known.expr, parts)
-            rows = None
+        for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
+            grid = None
             if left is not None and not endless(expr, known):
                 rows = VectorSpace(left).enumerate(_MOST)
-            self._grids.append(None if left is None or rows is None else (left, rows))
-            self.exprs.append(expr)
-            size = None if rows is None else len(rows)
-            found.append(Arm(name, parts, labels(expr), size))
+                grid = None if rows is None else (left, rows)
+            self._grids.append(grid)
+            found.append(Arm(name, parts, labels(expr), None if grid is None else len(grid[1])))
         self.arms = Arms(tuple(found), choice, tuple(notes))
 
-    def grid(self, number: int) -> list[Values] | None:
-        """All configurations of an arm, values by label, if they are few; else None."""
+    def grid(self, number: int) -> list[Values]:
+        """All configurations of an arm, values by label; none if there are too many."""
         listed = self._grids[number]
-        return None if listed is None else [*map(self.known.labels, to_values(*listed))]
+        return [] if listed is None else [*map(self.known.labels, to_values(*listed))]
 
     def domain(self, number: int) -> Domain:
         """What a suggest function in an arm is shown; the objective is not part of it."""
@@ -175,17 +180,15 @@ class ArmSpace:
 
     def outer(self, number: int, values: Mapping[str, Any]) -> Values:
         """Values in the search space from those in the expression of an arm."""
-        parts = self.arms.arms[number].parts
-        kept = {name: part for name, part in parts.items() if isinstance(part, tuple)}
+        kept = self.arms.arms[number].options
         fixed = {name: part[0] for name, part in kept.items() if len(part) == 1}
         return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
 
     def view(self, number: int, documents: Iterable[Document]) -> Trials:
         """Trials of an arm as a suggest function inside it sees them."""
-        arm = self.arms.arms[number]
-        kept = {n: part for n, part in arm.parts.items() if isinstance(part, tuple)}
+        arm, seen = self.arms.arms[number], []
+        kept = arm.options
         renamed = any(len(part) > 1 for part in kept.values())
-        seen = []
         for document in documents:
             misc = document["misc"]
             if renamed or not all(name in misc["vals"] for name in arm.labels):
@@ -234,7 +237,7 @@ class ArmSpace:
             values, note = self.outer(number, values_of(proposed[0])), note_of(proposed[0])
             if arm.key(values) not in tried:
                 return values, note
-        untried = [v for v in self.grid(number) or () if arm.key(v) not in tried]
+        untried = [v for v in self.grid(number) if arm.key(v) not in tried]
         if untried:
             return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
         return values, note
@@ -312,10 +315,10 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
 
 def endless(expr: Any, known: PyllSpace) -> set[str]:
     """Labels of hyperparameters whose range has no end, or is not known."""
-    params = [node for node in nodes(expr) if node.name == "hyperopt_param"]
+    params = {label_of(node): node for node in nodes(expr) if node.name == "hyperopt_param"}
     return {
         label
-        for label, node in ((label_of(node), node) for node in params)
+        for label, node in params.items()
         if node.arg["obj"].name in _UNBOUNDED or label in known.stand_ins
     }
 
@@ -416,7 +419,16 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
     known, label = arms.known, arms.arms.choice
     drawn = [next(iter(arm.parts[label])) for arm in arms.arms.arms]  # type: ignore[arg-type]
     if not isinstance(weights, str):
-        return weights_from_numbers(_weights_by_option(known, label, weights)[drawn])
+        names = option_names(known, label)
+        demand = f"weights must have one number for each of the {len(names)} options of {label!r}"
+        if not isinstance(weights, Mapping):
+            if len(weights) != len(names):
+                raise ValueError(f"{demand}, got {len(weights)}.")
+            weights = dict(enumerate(weights))
+        indices = range(len(names))
+        named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}
+        given = weights_by_option(names, named, f"{demand}, by name or index")
+        return weights_from_numbers(given[drawn])
     if weights not in ("2^N", "volume"):
         raise ValueError(
             f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
@@ -432,30 +444,6 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         )
     found = model_weights(arms.space, label, rule=weights)
     return np.array([found[known.options[label][i]] for i in drawn])
-
-
-def _weights_by_option(
-    known: PyllSpace, label: str, weights: Mapping[Any, float] | Sequence[float]
-) -> FloatArray:
-    """Numbers by option (n_options,)."""
-    names = option_names(known, label)
-    if not isinstance(weights, Mapping):
-        if len(weights) != len(names):
-            raise ValueError(
-                f"weights must have one number for each of the {len(names)} options of {label!r},"
-                f" got {len(weights)}."
-            )
-        return np.array([float(w) for w in weights])
-    unknown = [key for key in weights if key not in names and key not in range(len(names))]
-    if unknown:
-        raise ValueError(
-            f"weights: no option {unknown[0]!r} in the choice {label!r}; there are"
-            f" {', '.join(names)}, or their indices."
-        )
-    missing = [name for i, name in enumerate(names) if name not in weights and i not in weights]
-    if missing:
-        raise ValueError(f"weights: {', '.join(missing)} of {label!r} must have one too.")
-    return np.array([float(weights[n if n in weights else i]) for i, n in enumerate(names)])
 
 
 # --- inside an arm ---------------------------------------------------------------------------

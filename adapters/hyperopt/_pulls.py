@@ -1,4 +1,4 @@
-"""Trials as pulls of arms: what policies are shown."""
+"""Trials as pulls of arms: what policies are shown, what a search noted, and the report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from hyperopt import STATUS_OK, Trials
+from hyperopt import STATUS_OK, Domain, Trials
 
 from automl_plugins.bandits.records import Pulls
+from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Round, Unit
 from automl_plugins.records.trial import Status, Trial, as_number
 
-from ._arms import Arms
+from ._arms import Arms, Split, arms_of
+from ._private import all_documents
 from .trials import FINISHED, UNFINISHED, Document, note_of, read_trial, values_of
 
 #: None, a key of the result, or a function of the result: the seconds an evaluation is charged.
@@ -32,12 +34,20 @@ class Row:
         trial: The same, read; its seconds are those that it is charged.
         arm: Number of the arm.
         key: Identity of the configuration within the arm.
+        state, result: Of the document when it was read.
     """
 
     document: Document
     trial: Trial
     arm: int
     key: tuple[Any, ...]
+    state: int
+    result: Any
+
+    def is_of(self, document: Document) -> bool:
+        """Whether it was read from this document as it is now."""
+        same = self.state == document["state"] and self.result is document["result"]
+        return self.document is document and same
 
 
 @dataclass(frozen=True)
@@ -99,54 +109,50 @@ class Situation:
         return math.fsum(s for row in self.rows if not math.isnan(s := row.trial.seconds))
 
 
-class PullReader:
-    """Reads trials as pulls, each again only when its state or its result has changed.
+#: What was last read of trials, for which arms and cost, by number; read again when it is lost.
+_READ: WeakKeyDictionary[Trials, tuple[Arms, Cost, dict[int, Row]]] = WeakKeyDictionary()
+
+
+def read_pulls(
+    trials: Trials,
+    arms: Arms,
+    *,
+    cost: Cost = None,
+    reward_range: tuple[float, float] | None = None,
+    new: Sequence[Document] = (),
+) -> Situation:
+    """The trials that are pulls; cancelled ones and those of no arm are left out.
+
+    A trial is read again only when its state or its result has changed.
 
     Args:
+        trials: Where they are.
         arms: The arms.
         cost: What a finished trial cost, see ``charge``.
+        reward_range: See ``Situation``.
+        new: Trials that are not inserted yet.
     """
-
-    def __init__(self, arms: Arms, cost: Cost = None) -> None:
-        self.arms, self.cost = arms, cost
-        self._known: dict[int, tuple[Any, Any, Row]] = {}  # read again when it is lost
-
-    def read(
-        self, documents: Sequence[Document], reward_range: tuple[float, float] | None = None
-    ) -> Situation:
-        """The trials that are pulls; cancelled ones and those of no arm are left out."""
-        rows = (self._read(document) for document in documents)
-        found = sorted((row for row in rows if row is not None), key=lambda row: row.trial.place)
-        return Situation(self.arms, documents, found, reward_range)
-
-    def _read(self, document: Document) -> Row | None:
-        state, result, tid = document["state"], document["result"], document["tid"]
-        known_state, known_result, row = self._known.get(tid, (None, None, None))
-        same = known_state == state and known_result is result
-        if row is not None and row.document is document and same:
-            return row
-        values = values_of(document)
-        arm = self.arms.find(values)
-        if arm is None or state not in UNFINISHED + FINISHED:
-            return None
-        key = self.arms.arms[arm].key(values)
-        trial = read_trial(document)
-        if trial.status != Status.RUNNING:
-            trial = replace(trial, seconds=charge(document, self.cost, trial.seconds))
-        row = Row(document, trial, arm, key)
-        self._known[tid] = state, result, row
-        return row
-
-
-_READERS: WeakKeyDictionary[Trials, PullReader] = WeakKeyDictionary()
-
-
-def reader_of(trials: Trials, arms: Arms, cost: Cost = None) -> PullReader:
-    """The reader that was used for these trials and arms the last time, or a new one."""
-    reader = _READERS.get(trials)
-    if reader is None or reader.arms is not arms or reader.cost is not cost:
-        reader = _READERS[trials] = PullReader(arms, cost)
-    return reader
+    known_arms, known_cost, read = _READ.get(trials, (None, None, {}))
+    if known_arms is not arms or known_cost is not cost:
+        read = {}
+    _READ[trials] = arms, cost, read
+    documents = [*all_documents(trials), *new]
+    rows = []
+    for document in documents:
+        row = read.get(document["tid"])
+        if row is None or not row.is_of(document):
+            values, state = values_of(document), document["state"]
+            arm = arms.find(values)
+            if arm is None or state not in UNFINISHED + FINISHED:
+                continue
+            trial = read_trial(document)
+            if trial.status != Status.RUNNING:
+                trial = replace(trial, seconds=charge(document, cost, trial.seconds))
+            key = arms.arms[arm].key(values)
+            row = Row(document, trial, arm, key, state, document["result"])
+            read[document["tid"]] = row
+        rows.append(row)
+    return Situation(arms, documents, sorted(rows, key=lambda row: row.trial.place), reward_range)
 
 
 def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:
@@ -163,12 +169,7 @@ def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> lis
 
 
 def charge(document: Document, cost: Cost, measured: float) -> float:
-    """Seconds that a finished trial is charged; one that failed need not say them.
-
-    Args:
-        document: The trial.
-        cost: None, a key of the result, or a function of the result.
-        measured: Where ``cost`` says nothing.
+    """Seconds that a finished trial is charged, ``measured`` where ``cost`` says nothing.
 
     Raises:
         ValueError: If ``cost`` finds no seconds in the result of a trial that did not fail.
@@ -191,4 +192,53 @@ def charge(document: Document, cost: Cost, measured: float) -> float:
     raise ValueError(
         f"cost={cost!r} must give seconds >= 0, got {given!r} for trial {document['tid']} with the"
         f" result {result!r}."
+    )
+
+
+def arm_report(
+    trials: Trials,
+    space: Any = None,
+    *,
+    label: str | None = None,
+    split: Split | None = None,
+    max_arms: int = 32,
+    reward_range: tuple[float, float] | None = None,
+) -> ArmReport:
+    """How a search shared its trials and seconds among its arms.
+
+    Arms and rounds are those of the last ``boasf``, ``bandit`` or ``weighted`` on these trials.
+    After ``fmin`` with any other algorithm, or with ``label`` or ``split``, the arms are the
+    options of a choice or the cells of the space, and there are no rounds.
+
+    Args:
+        trials: What the search left.
+        space: Its search space; needed only where no trial says what the arms are.
+        label: The choice whose options are the arms; None is the root.
+        split: See ``boasf``.
+        max_arms: See ``boasf``.
+        reward_range: The best and the worst loss there may be; None scales by the losses.
+
+    Raises:
+        ValueError: If the space has no such choice, or is needed.
+    """
+    documents = all_documents(trials)
+    search = last_search(documents) if label is None and split is None else None
+    if search is not None:
+        arms = Arms.from_dict(search["arms"])
+    elif space is not None:
+        domain = Domain(None, space, pass_expr_memo_ctrl=False)
+        arms = arms_of(domain, label=label, split=split, max_arms=max_arms).arms
+    else:
+        raise ValueError(
+            "No trial says what the arms are: pass the search space, arm_report(trials, space)."
+        )
+    situation = read_pulls(trials, arms, reward_range=reward_range)
+    rounds = [] if search is None else read_rounds(documents, search)
+    return ArmReport.from_pulls(
+        arms.names,
+        situation.pulls,
+        situation.left,
+        rounds=rounds,
+        notes=arms.notes,
+        unit="trials" if search is None or search.get("budget_seconds") is None else "seconds",
     )

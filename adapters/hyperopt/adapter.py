@@ -2,7 +2,7 @@
 
 from automl_plugins.frameworks import Adapter
 
-from .arm_report import arm_report
+from ._pulls import arm_report
 from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .space import is_space

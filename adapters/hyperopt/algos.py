@@ -15,7 +15,7 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ParamSpec
 
@@ -44,8 +44,7 @@ from ._arms import (
     name_of,
     option_weights,
 )
-from ._private import all_documents
-from ._pulls import Cost, Situation, last_search, read_rounds, reader_of
+from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
 from .proposing import Algorithm, Suggest
 from .trials import NOTE, Document, new_document
 
@@ -87,10 +86,7 @@ class ArmMethod(ABC):
     """What chooses the arm of each trial; a subclass has the options as attributes.
 
     Attributes:
-        label: The choice whose options are the arms; None is the root.
-        inner: What proposes inside an arm.
-        seed: Used by ``Algorithm``.
-        reward_range: See ``Bandit``.
+        label, inner, seed, reward_range: See ``Bandit``; the seed is used by ``Algorithm``.
         cost: See ``Boasf``.
         repeats: Whether a configuration may be tried twice.
     """
@@ -135,22 +131,21 @@ class ArmMethod(ABC):
             choice, note = self.choose(space, situation, streams, tid)
             if choice is None:
                 break
-            tried: Set[Any] = (
-                frozenset() if self.repeats else situation.tried.get(choice.arm, frozenset())
-            )
+            tried = set() if self.repeats else situation.tried.get(choice.arm, set())
             own = situation.documents(choice.arm)
             proposed = space.propose(choice.arm, tid, own, inner, streams, tried)
             if proposed is None:
                 break
+            values, noted = proposed
+            name = space.arms.names[choice.arm]
             facts = ArmFacts(
                 space.arms.choice,
-                space.arms.names[choice.arm],
+                name,
                 choice.reason,
                 choice.score,
                 choice.round,
                 name_of(self.inner),
             )
-            values, noted = proposed
             document = new_document(trials, domain, tid, values)
             document["misc"][NOTE] = {**noted, "arm": choice.arm, "why": facts.to_dict(), **note}
             if "opened" in note or last_search(situation.known) != search:
@@ -160,8 +155,8 @@ class ArmMethod(ABC):
 
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
         """All trials as pulls, those that are not inserted yet too."""
-        reader = reader_of(trials, self.space(domain).arms, self.cost)
-        return reader.read([*all_documents(trials), *new], self.reward_range)
+        arms = self.space(domain).arms
+        return read_pulls(trials, arms, cost=self.cost, reward_range=self.reward_range, new=new)
 
 
 @dataclass(kw_only=True)
@@ -268,12 +263,10 @@ class Bandit(ArmMethod):
 class Boasf(ArmMethod):
     """BOASF (Zhu 2020): the arms share a budget in rounds, and the better ones advance.
 
-    The budget is spent in rounds; a suggest function proposes within each arm and sees that arm's
-    trials only. Before a round, arms advance with a probability that grows with their score, and
-    those that do share the round's budget by a softmax of it. A configuration is not evaluated
-    twice; an option without hyperparameters is evaluated once. An arm that always fails is
-    dropped. When the budget is spent no trial is proposed, which ends ``fmin``. A line for each
-    round goes to the log (level INFO).
+    A suggest function proposes within each arm and sees that arm's trials only. A configuration is
+    not evaluated twice; an option without hyperparameters is evaluated once. An arm that always
+    fails is dropped. When the budget is spent no trial is proposed, which ends ``fmin``. A line
+    for each round goes to the log (level INFO).
 
     Rounds are kept in the documents of the trials. With the same options and trials a search
     continues where it was. With another budget it opens rounds anew; trials that are there
@@ -283,16 +276,8 @@ class Boasf(ArmMethod):
         budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. An
             evaluation under way is never cut, one that is not expected to fit is not started.
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
-        rounds: Rounds of equal budget.
-        score: ``"maximum"``, an arm's best reward: the arm of the best trial always advances. Or
-            ``"mean"``, the paper's bound of the mean reward: it may drop that arm, with a warning.
-        c: Weight of the uncertainty in the bound; None is 0 for maxima and 2 for means, as in the
-            paper.
-        temperature: Of the softmax, smaller values favour the best arms; None is 0.02 for maxima
-            and 1 for means, as in the paper.
-        min_pulls: Evaluations of each arm in the first round.
-        carry_debts: False is the paper's loop, in which the last evaluation of every arm in
-            every round overruns.
+        rounds, score, c, temperature, min_pulls, carry_debts: See
+            ``automl_plugins.bandits.SuccessiveFiltering``.
         label: The choice whose options are the arms; None is the root, or where that is none,
             the only one whose options have hyperparameters.
         split: Makes cells of the space the arms: number of parts of each hyperparameter's range
@@ -351,35 +336,22 @@ class Boasf(ArmMethod):
                 " whole space the arms: give one of them."
             )
         if self.paper:
-            own = {field.name: field.default for field in fields(self)}
-            changed = [name for name in PAPER if getattr(self, name) != own[name]]
+            defaults = {field.name: field.default for field in fields(self)}
+            changed = [name for name in PAPER if getattr(self, name) != defaults[name]]
             if changed:
                 raise ValueError(
                     f"paper=True takes no {', '.join(changed)}: the paper has its own. Leave it"
                     " out, or leave out paper=True."
                 )
-        self.filtering = self._filtering()
+        budget = self.budget_seconds if self.max_evals is None else self.max_evals
+        assert budget is not None
+        own = PAPER if self.paper else {name: getattr(self, name) for name in PAPER}
+        self.filtering = SuccessiveFiltering(budget, unit=self.unit, rounds=self.rounds, **own)
 
     @property
     def unit(self) -> Unit:
         """Unit of the budget."""
         return "seconds" if self.max_evals is None else "trials"
-
-    def _filtering(self) -> SuccessiveFiltering:
-        budget = self.budget_seconds if self.max_evals is None else self.max_evals
-        assert budget is not None
-        if self.paper:
-            return SuccessiveFiltering.paper(budget, unit=self.unit, rounds=self.rounds)
-        return SuccessiveFiltering(
-            budget,
-            unit=self.unit,
-            rounds=self.rounds,
-            score=self.score,
-            c=self.c,
-            temperature=self.temperature,
-            min_pulls=self.min_pulls,
-            carry_debts=self.carry_debts,
-        )
 
     def space(self, domain: Domain) -> ArmSpace:
         """The options of a choice, or the cells of the space."""

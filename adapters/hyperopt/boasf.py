@@ -1,35 +1,51 @@
-"""``fmin`` with ``algo=boasf(...)``, with executors and budgets in seconds."""
+"""``fmin`` with ``algo=boasf(...)``, with executors, budgets in seconds and a saved file."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from hyperopt import Domain, Trials, pyll, space_eval, tpe
-from hyperopt.base import validate_loss_threshold, validate_timeout
+from hyperopt import (
+    JOB_STATE_DONE,
+    JOB_STATE_ERROR,
+    JOB_STATE_NEW,
+    JOB_STATE_RUNNING,
+    STATUS_OK,
+    Domain,
+    Trials,
+    progress,
+    pyll,
+    space_eval,
+    tpe,
+)
+from hyperopt.base import trials_from_docs, validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import InvalidAnnotatedParameter
+from tqdm import tqdm
 
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.streams import Streams
 
 from ._arms import Split, Values
-from ._private import load
-from ._pulls import Cost
+from ._pool import Evaluated, Pool
+from ._private import all_documents, dump, load
+from ._pulls import Cost, Situation, charge
 from ._pyll import choices, label_of, needed
-from ._running import EarlyStop, Run
 from .algos import Boasf
 from .proposing import Suggest
+from .trials import NOTE, UNFINISHED, Document, new_document, note_of, values_of
 
 logger = logging.getLogger(__name__)
 
-#: What the search itself needs to know; ``seed`` is drawn from ``rstate``.
-_OPTIONS = tuple(field.name for field in fields(Boasf) if field.name != "seed")
+#: ``stop(trials, *args) -> (whether, args for the next call)``, see ``hyperopt.early_stop``.
+EarlyStop = Callable[..., tuple[bool, Any]]
 
 
 def boasf_fmin(
@@ -73,24 +89,9 @@ def boasf_fmin(
     evaluated again, and a file that is replaced in one step. Called again with the same arguments
     and the same ``trials`` (or ``trials_save_file``), the search continues where it was.
 
-    Args:
+    Arguments besides the options of ``boasf``:
         fn: Objective as for ``fmin``: returns a loss or a result with status and loss.
         space: Search space as for ``fmin``.
-        budget_seconds: See ``boasf``.
-        max_evals: See ``boasf``.
-        rounds: See ``boasf``.
-        score: See ``boasf``.
-        c: See ``boasf``.
-        temperature: See ``boasf``.
-        min_pulls: See ``boasf``.
-        carry_debts: See ``boasf``.
-        label: See ``boasf``.
-        split: See ``boasf``.
-        max_arms: See ``boasf``.
-        inner: See ``boasf``.
-        cost: See ``boasf``.
-        reward_range: See ``boasf``.
-        paper: See ``boasf``.
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
             ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
             and the executor breaks, the trials under way have failed, and the search ends.
@@ -122,7 +123,8 @@ def boasf_fmin(
         AllTrialsFailed: If no trial has a loss.
     """
     given = locals()
-    method = Boasf(**{name: given[name] for name in _OPTIONS})
+    # The seed is drawn from ``rstate``.
+    method = Boasf(**{f.name: given[f.name] for f in fields(Boasf) if f.name != "seed"})
     validate_timeout(timeout)
     validate_loss_threshold(loss_threshold)
     workers = _workers(executor, n_workers)
@@ -138,28 +140,28 @@ def boasf_fmin(
         )
     method.space(domain)  # raises for a space without arms
     trials = _trials(trials, trials_save_file)
-    seed = int(_generator(rstate).integers(2**31 - 1))
-    Run(
+    _Run(
         method=method,
-        streams=Streams(seed),
+        streams=Streams(int(_generator(rstate).integers(2**31 - 1))),
         domain=domain,
         trials=trials,
         points=points,
-        executor=executor,
-        n_workers=workers,
+        pool=Pool(domain, trials, executor, workers),
         timeout=timeout,
         loss_threshold=loss_threshold,
         early_stop_fn=early_stop_fn,
         trials_save_file=trials_save_file,
         catch_eval_exceptions=catch_eval_exceptions,
-        show_progressbar=show_progressbar,
-        verbose=verbose,
+        progress=_progress(show_progressbar if verbose else False, method),
     ).run_to_the_end()
     if return_argmin:
         if not len(trials.trials):
             raise Exception("There are no evaluation tasks, cannot return argmin of task losses.")
         return trials.argmin
     return space_eval(space, trials.argmin) if len(trials) else None
+
+
+# --- arguments -------------------------------------------------------------------------------
 
 
 def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
@@ -256,3 +258,186 @@ def _workers(executor: Executor | None, n_workers: int | None) -> int:
     if not n_workers >= 1:
         raise ValueError(f"n_workers must be >= 1, got {n_workers!r}.")
     return n_workers
+
+
+def _progress(wanted: Any, method: Boasf) -> Callable[..., Any]:
+    """The context of the progress bar, as ``fmin`` chooses it; it may count seconds."""
+    if not wanted:
+        return progress.no_progress_callback  # type: ignore[no-any-return]
+    if wanted is not True:
+        return wanted  # type: ignore[no-any-return]
+    return _seconds_bar if method.unit == "seconds" else progress.default_callback
+
+
+@contextlib.contextmanager
+def _seconds_bar(initial: float, total: float) -> Iterator[Any]:
+    form = "{l_bar}{bar}| {n:.1f}/{total:.1f} s [{elapsed}{postfix}]"
+    with tqdm(total=total, initial=initial, dynamic_ncols=True, bar_format=form) as bar:
+        yield bar
+
+
+# --- the loop --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Run:
+    """One run of a search to its end; arguments of ``boasf_fmin``, or made of them.
+
+    Trials that are new, or were running when an earlier search was killed, are evaluated first.
+    """
+
+    method: Boasf
+    streams: Streams
+    domain: Domain
+    trials: Trials
+    points: Sequence[Mapping[str, Any]]
+    pool: Pool
+    timeout: float | None
+    loss_threshold: float | None
+    early_stop_fn: EarlyStop | None
+    trials_save_file: str
+    catch_eval_exceptions: bool
+    progress: Callable[..., Any]
+    _stop_args: Any = field(default=(), init=False)
+    _stopped: bool = field(default=False, init=False)
+    _id: int | None = field(default=None, init=False)  # of a trial that there was none for
+
+    def __post_init__(self) -> None:
+        documents = all_documents(self.trials)
+        known = [values_of(document) for document in documents]
+        self._points = [dict(point) for point in self.points if point not in known]
+        self._waiting = [d for d in documents if d["state"] in UNFINISHED]
+        for document in self._waiting:
+            document["state"] = JOB_STATE_NEW
+            for column in ("idxs", "vals"):
+                for label in self.domain.params:
+                    document["misc"][column].setdefault(label, [])
+
+    def run_to_the_end(self) -> None:
+        """Ask, evaluate and tell until the budget is spent or something else ends it."""
+        start, pool = time.monotonic(), self.pool
+        shown = self._shown()
+        error: Exception | None = None
+        with self.progress(initial=shown, total=self.method.filtering.budget) as bar:
+            try:
+                while True:
+                    late = self.timeout is not None and time.monotonic() - start >= self.timeout
+                    self._stopped = self._stopped or late or self._good_enough() or pool.broken
+                    while pool.free and not self._stopped:
+                        document = self._next()
+                        if document is None:
+                            break
+                        pool.start(document)
+                    if not len(pool):
+                        break
+                    for evaluated in pool.wait():
+                        error = self._tell(evaluated) or error
+                    if error is not None:
+                        self._stopped = True
+                        self._withdraw()
+                    bar.postfix = f"best loss: {self._read().best}"
+                    shown, before = self._shown(), shown
+                    bar.update(shown - before)
+            finally:
+                self._withdraw()
+        if error is not None:
+            raise error
+        if pool.broken:
+            logger.warning(
+                "A worker died, and the executor cannot be used any more: the search ends with"
+                " what it has. Pass a new executor and the same trials to continue it."
+            )
+
+    def _next(self) -> Document | None:
+        """The next trial, inserted and running; None if there is none before a result, or at all.
+
+        The end has come when it is None while nothing is running.
+        """
+        spent = self._read().spent(self.method.unit)
+        if self.method.unit == "trials":
+            spent -= len(self._waiting)
+        if spent >= self.method.filtering.budget:
+            return None
+        if self._waiting:
+            document = self._waiting.pop(0)
+            document["state"] = JOB_STATE_RUNNING
+            return document
+        if self._id is None:
+            (self._id,) = self.trials.new_trial_ids(1)
+        if self._points:
+            values = self._points.pop(0)
+            document = new_document(self.trials, self.domain, self._id, values)
+            document["misc"][NOTE] = {"arm": self._read().arms.find(values)}
+        else:
+            found = self.method.suggest([self._id], self.domain, self.trials, self.streams)
+            if not found:
+                return None
+            (document,) = found
+        tid, self._id = self._id, None
+        self.trials.insert_trial_docs([document])
+        self.trials.refresh()
+        # As inserted, which may be a copy.
+        document = next(d for d in reversed(self.trials.trials) if d["tid"] == tid)
+        document["state"] = JOB_STATE_RUNNING
+        return document
+
+    def _tell(self, evaluated: Evaluated) -> Exception | None:
+        """Take a result; the exception that ends the search, if it is one.
+
+        Raises:
+            ValueError: If ``cost`` finds no seconds in the result of a trial that did not fail.
+        """
+        document, error = evaluated.document, evaluated.error
+        document["book_time"], document["refresh_time"] = evaluated.began, evaluated.ended
+        if evaluated.result is None:
+            document["state"] = JOB_STATE_ERROR
+            document["misc"]["error"] = (str(type(error)), str(error))
+        else:
+            document["state"], document["result"] = JOB_STATE_DONE, evaluated.result
+        self.trials.refresh()
+        seconds = charge(document, self.method.cost, evaluated.seconds)
+        document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
+        if self.trials_save_file:  # as fmin does, but a crash while it writes leaves the old file
+            path = self.trials_save_file
+            with open(f"{path}.tmp", "wb") as file:
+                dump(self.trials, file)
+            os.replace(f"{path}.tmp", path)
+        if error is not None:
+            return None if self.catch_eval_exceptions else error
+        # Hyperopt's own functions read the loss of the latest trial: one that failed has none.
+        valued = document["result"].get("status") == STATUS_OK
+        if self.early_stop_fn is not None and valued and not self._stopped:
+            is_last = self.trials.trials[-1] is document and self.pool.n_workers == 1
+            seen = self.trials if is_last else self._list_finished(document)
+            self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
+            if self._stopped:
+                logger.info("Early stop: %s ended the search.", self.early_stop_fn)
+        return None
+
+    def _list_finished(self, latest: Document) -> Trials:
+        """Trials that have finished, the latest last: others may be running."""
+        done = [d for d in self.trials.trials if d["state"] == JOB_STATE_DONE]
+        done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
+        return trials_from_docs(done, validate=False)
+
+    def _withdraw(self) -> None:
+        """Make what has not begun new again."""
+        for document in self.pool.cancel():
+            document["state"] = JOB_STATE_NEW
+            document["book_time"] = document["refresh_time"] = None
+
+    def _read(self) -> Situation:
+        return self.method.read(self.domain, self.trials)
+
+    def _good_enough(self) -> bool:
+        return self.loss_threshold is not None and self._read().best < self.loss_threshold
+
+    def _shown(self) -> float:
+        """What the bar shows: seconds, or trials that have ended, at most the budget.
+
+        The last evaluations may take more seconds than were left, and tqdm warns of that.
+        """
+        situation = self._read()
+        if self.method.unit == "trials":
+            return int(situation.pulls.records.finished.sum())
+        return min(situation.spent("seconds"), self.method.filtering.budget)

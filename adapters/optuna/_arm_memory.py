@@ -2,40 +2,77 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, FloatDistribution
+import numpy.typing as npt
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.successive_filtering import Round
+from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.ranges import count_floats
 
 from . import _private
-from ._arm_grids import Grids
 from ._arms import Arms, Choices, Split, is_categorical
+from ._steps import steps_of
 from ._study import Reading, StudyReader, View
-from .space import UnionSpace
+from .space import UnionSpace, infer_rules
 from .trials import Cost, StudyTrial
 
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
+_MOST = 2000  # configurations beyond which an arm counts as endless
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All that the choice of an arm depends on, but for the seed.
+
+    Attributes:
+        k: Number of the trial.
+        arms: All arms.
+        left: Indices of those that have something left to try; never empty.
+        pulls: All pulls so far.
+        parameters: By arm, its other parameters, as complete and pruned trials asked for them.
+        rounds: Stored rounds of successive filtering, in their order.
+        union: The search space of all arms, as far as it is known, conditions inferred.
+    """
+
+    k: int
+    arms: Arms
+    left: list[int]
+    pulls: Pulls
+    parameters: Mapping[int, Mapping[str, BaseDistribution]]
+    rounds: tuple[Round, ...]
+    union: Callable[[], UnionSpace]
 
 
 class ArmMemory(StudyReader):
-    """Cache of one study that knows whose each trial is.
+    """What a sampler of arms keeps of one study; it can be thrown away and comes back the same.
 
     Args:
         study: The whole study.
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
         cost: How seconds are read from a trial.
+        reward_range: Values of the objective that are worth 0 and 1, if known.
         split: How cells are made, if they are the arms: of the first complete trial's parameters.
-        arms: The arms, if they are known up front.
+        declared: The cells, if they are known up front.
 
     Attributes:
         arms: The arms, once they are known.
@@ -52,13 +89,23 @@ class ArmMemory(StudyReader):
     """
 
     def __init__(
-        self, study: Study, key: str, cost: Cost, split: Split | None, arms: Arms | None = None
+        self,
+        study: Study,
+        key: str,
+        cost: Cost,
+        reward_range: tuple[float, float] | None,
+        split: Split | None = None,
+        declared: Arms | None = None,
     ) -> None:
         super().__init__(study, cost, {}, {})
-        self.arms: Arms | None = arms if split is not None else None
+        self.arms: Arms | None = declared if split is not None else None
         self.maximize = self._maximize
-        self._key = key
-        self._split = split
+        self._key, self._split = key, split
+        self._range = loss_range(reward_range, maximize=self.maximize)
+        self._unions: dict[int, tuple[Any, UnionSpace]] = {}
+        self._grids: dict[int, tuple[Any, Grid | None]] = {}
+        self._storages: dict[int, _private.ArmStorage] = {}
+        self._said: set[Any] = set()
         self._forget()
 
     def _forget(self) -> None:
@@ -117,9 +164,7 @@ class ArmMemory(StudyReader):
         if index is not None:
             seen = self.parameters.setdefault(index, {})
             seen.update((n, d) for n, d in row.distributions.items() if n != self._key)
-            if any(
-                isinstance(d, FloatDistribution) and d.step is None for d in list(seen.values())
-            ):
+            if any(isinstance(d, FloatDistribution) and d.step is None for d in [*seen.values()]):
                 self.endless.add(index)
 
     def everything(self, study: Study) -> View:
@@ -131,16 +176,49 @@ class ArmMemory(StudyReader):
         columns = view.columns.extended([self._read(trial)])
         return View(columns, view.running, view.distributions | columns.distributions)
 
-    @property
-    def stored_rounds(self) -> tuple[Round, ...]:
-        """The rounds that count, in their order.
+    def first_time(self, event: Any) -> bool:
+        """True when it is asked for an event for the first time: warnings are given once."""
+        said = event in self._said
+        self._said.add(event)
+        return not said
 
-        Of two workers that opened the same round, the one with the earlier trial counts.
-        """
-        first: dict[int, Round] = {}
+    # --- what the choice of an arm depends on ---------------------------------------------
+
+    def situation(self, view: View, arms: Arms, k: int) -> Situation:
+        """What is known before trial ``k``."""
+        grids = [self.grid(view, arms, index) for index in range(len(arms))]
+        left = [i for i, grid in enumerate(grids) if grid is None or len(grid.untried)]
+        # Of two workers that opened the same round, the one with the earlier trial counts.
+        rounds: dict[int, Round] = {}
         for (index, _), opened in sorted(self.rounds.copy().items(), key=lambda item: item[0]):
-            first.setdefault(index, opened)
-        return tuple(first.values())
+            rounds.setdefault(index, opened)
+        return Situation(
+            k=k,
+            arms=arms,
+            left=left or list(range(len(arms))),
+            pulls=self._pulls(view),
+            parameters=self.parameters,
+            rounds=tuple(rounds.values()),
+            union=partial(self.space, view, {}),
+        )
+
+    def _pulls(self, view: View) -> Pulls:
+        index = view.values(self._key)
+        asked = ~np.isnan(index)
+        pulled = slice(None) if asked.all() else asked
+        violated = None
+        if view.columns.constraint_names:
+            violated = np.asarray((view.constraints()[pulled] > 0).any(axis=1))
+        return Pulls.from_losses(
+            index[pulled].astype(np.int64),
+            view.facts("loss")[pulled],
+            seconds=view.facts("seconds")[pulled],
+            status=view.facts("status")[pulled].astype(np.int64),
+            reward_range=self._range,
+            infeasible=violated,
+        )
+
+    # --- one arm --------------------------------------------------------------------------
 
     def belongs(self, trial: FrozenTrial, index: int) -> bool:
         """Whether the sampler of arm ``index`` may see a trial.
@@ -152,117 +230,135 @@ class ArmMemory(StudyReader):
         owner = self._owner(trial)
         return owner == index if owner is not None else not trial.state.is_finished()
 
-
-def read_pulls(view: View, key: str, reward_range: tuple[float, float] | None) -> Pulls:
-    """The pulls among the trials of a view.
-
-    Args:
-        view: The trials.
-        key: Key of the arms.
-        reward_range: Losses with reward 1 and 0, if known.
-    """
-    index = view.values(key)
-    asked = ~np.isnan(index)
-    pulled = slice(None) if asked.all() else asked
-    violated = None
-    if view.columns.constraint_names:
-        violated = np.asarray((view.constraints()[pulled] > 0).any(axis=1))
-    return Pulls.from_losses(
-        index[pulled].astype(np.int64),
-        view.facts("loss")[pulled],
-        seconds=view.facts("seconds")[pulled],
-        status=view.facts("status")[pulled].astype(np.int64),
-        reward_range=reward_range,
-        infeasible=violated,
-    )
-
-
-@dataclass(frozen=True)
-class Situation:
-    """All that the choice of an arm depends on, but for the seed.
-
-    Attributes:
-        k: Number of the trial.
-        arms: All arms.
-        left: Indices of those that have something left to try; never empty.
-        pulls: All pulls so far.
-        parameters: By arm, its other parameters, as complete and pruned trials asked for them.
-        rounds: Stored rounds of successive filtering, in their order.
-        union: The search space of all arms, as far as it is known, conditions inferred.
-    """
-
-    k: int
-    arms: Arms
-    left: list[int]
-    pulls: Pulls
-    parameters: Mapping[int, Mapping[str, BaseDistribution]]
-    rounds: tuple[Round, ...]
-    union: Callable[[], UnionSpace]
-
-
-class KnownStudy:
-    """What a sampler keeps of one study; it can be thrown away and comes back the same.
-
-    Args:
-        study: The whole study.
-        key: Key of the arms.
-        cost: How seconds are read from a trial.
-        reward_range: Values of the objective that are worth 0 and 1, if known.
-        split: How cells are made, if they are the arms.
-        arms: The arms, if they are known up front.
-
-    Attributes:
-        memory: Its trials.
-        grids: The arms that have few configurations.
-    """
-
-    def __init__(
-        self,
-        study: Study,
-        key: str,
-        cost: Cost,
-        reward_range: tuple[float, float] | None,
-        split: Split | None = None,
-        arms: Arms | None = None,
-    ) -> None:
-        self.memory = ArmMemory(study, key, cost, split, arms)
-        self.grids = Grids(key, self.memory)
-        self._key = key
-        self._range = loss_range(reward_range, maximize=self.memory.maximize)
-        self._storages: dict[int, _private.ArmStorage] = {}
-        self._said: set[Any] = set()
-
-    def situation(self, view: View, arms: Arms, k: int) -> Situation:
-        """What is known before trial ``k``."""
-        everyone = range(len(arms))
-        left = [i for i in everyone if not self.grids.is_exhausted(view, arms, i)]
-        return Situation(
-            k=k,
-            arms=arms,
-            left=left or list(everyone),
-            pulls=read_pulls(view, self._key, self._range),
-            parameters=self.memory.parameters,
-            rounds=self.memory.stored_rounds,
-            union=partial(self.memory.space, view, {}),
-        )
-
     def study_of(self, study: Study, arms: Arms, index: int) -> _private.ArmStudy:
         """The study, or the bracket of it, with the trials of arm ``index`` alone."""
         storage = self._storages.get(index)
         if storage is None:  # one object for each arm: samplers know studies by their storage
-            memory, raw = self.memory, _private.storage_of(study)
             made = _private.ArmStorage(
-                raw,
+                _private.storage_of(study),
                 f"{self._key}:{index}",
-                lambda trial: memory.belongs(trial, index),
+                lambda trial: self.belongs(trial, index),
                 lambda trial: arms.narrow_trial(index, trial),
             )
             storage = self._storages.setdefault(index, made)
         return _private.ArmStudy(study, storage)
 
-    def first_time(self, event: Any) -> bool:
-        """True when it is asked for an event for the first time: warnings are given once."""
-        if event in self._said:
-            return False
-        self._said.add(event)
-        return True
+    def grid(self, view: View, arms: Arms, index: int) -> Grid | None:
+        """The configurations of an arm, None if there are too many or they are not known yet.
+
+        They are counted as its complete trials show them, conditions within the arm inferred; a
+        branch that no trial has entered is always left.
+        """
+        if index not in self.parameters or index in self.endless:
+            return None
+        rows = np.flatnonzero(view.values(self._key) == index)
+        running = [row for row in view.running if row.values.get(self._key) == index]
+        key = (len(rows), [(row.number, dict(row.values)) for row in running])
+        known = self._grids.get(index)
+        if known is None or known[0] != key:
+            known = self._grids[index] = (key, self._count(view, arms, index, rows))
+        return known[1]
+
+    def _count(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
+        parameters = dict(sorted(self.parameters[index].items()))
+        values = {name: view.values(name)[rows] for name in parameters}
+        full = view.facts("status")[rows] == Status.COMPLETE
+        always = [name for name, column in values.items() if not np.isnan(column[full]).any()]
+        if math.prod(_size(arms.narrow(index, n, parameters[n])) for n in always) > _MOST:
+            return None
+        complete = {name: column[full] for name, column in values.items()}
+        facts = (parameters, infer_rules(complete, parameters))
+        known = self._unions.get(index)
+        if known is None or known[0] != facts:
+            known = self._unions[index] = (facts, UnionSpace(*facts))
+        union, space = known[1], known[1].vectors
+        everything = space.enumerate(_MOST * len(arms) if arms.whole else _MOST)
+        if everything is None:
+            return None
+        for name in arms.whole.keys() & union.column.keys():
+            entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
+            internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
+            everything = everything[arms.contains(index, name, np.array(internal))[place]]
+        if len(everything) > _MOST:
+            return None
+        tried = np.empty((len(rows), space.d))
+        for name, column in union.column.items():
+            tried[:, column] = union.encode(name, values[name])
+        tried = tried[_explained(view, rows, {self._key, *parameters})]
+        seen = space.seen(everything, np.unique(space.keys(tried)))
+        return Grid(union, everything[~seen])
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The configurations of an arm that has few of them.
+
+    Attributes:
+        union: The arm's own parameters.
+        untried: Configurations (n, d) that no trial has, running ones included.
+    """
+
+    union: UnionSpace
+    untried: FloatArray
+
+    def vector(self, values: Mapping[str, Any]) -> FloatArray:
+        """The configuration (d,) that ``values`` of all parameters stand for."""
+        return np.asarray(self.union.vectors.activate(self.union.fixed(values)[None])[0])
+
+    def is_untried(self, vector: FloatArray) -> bool:
+        """Whether no trial has this configuration."""
+        keys = self.union.vectors.keys
+        return bool(np.isin(keys(vector[None]), keys(self.untried))[0])
+
+    def nearest(
+        self, vector: FloatArray, held: Mapping[str, Any], rng: np.random.Generator
+    ) -> FloatArray | None:
+        """The untried configuration that is most like ``vector``; ties are drawn.
+
+        Args:
+            vector: What was proposed (d,).
+            held: Values that are decided already.
+            rng: Source of randomness.
+
+        Returns:
+            None if every configuration with these values has been tried.
+        """
+        fixed = self.union.fixed(held)
+        pool = self.untried[(np.isnan(fixed) | (self.untried == fixed)).all(axis=1)]
+        if not len(pool):
+            return None
+        features = self.union.vectors.features
+        gaps = distances(features(pool), features(vector[None]))[:, 0]
+        return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
+
+    def values(self, vector: FloatArray, rng: np.random.Generator) -> dict[str, Any]:
+        """Parameter values of a configuration; inactive ones are drawn."""
+        complete = self.union.vectors.fill(vector, rng)
+        return {n: self.union.decode(n, complete[c]) for n, c in self.union.column.items()}
+
+    def internal(self, vector: FloatArray) -> dict[str, float]:
+        """Optuna's internal values of the active parameters of a configuration."""
+        named = {name: vector[column] for name, column in self.union.column.items()}
+        return {n: self.union.internal(n, v) for n, v in named.items() if not np.isnan(v)}
+
+
+def _explained(view: View, rows: IntArray, names: set[str]) -> npt.NDArray[np.bool_]:
+    """Mask (len(rows),) of the trials that asked for nothing beyond ``names``.
+
+    Others have failed, or run, in a branch that is not known yet: there is more to try in it.
+    """
+    trials = [*view.columns.trials, *view.running.trials]
+    return np.array([trials[i].values.keys() <= names for i in rows], dtype=bool)
+
+
+def _size(distribution: BaseDistribution) -> int:
+    """Number of values of a parameter that is not continuous."""
+    if isinstance(distribution, CategoricalDistribution):
+        return len(distribution.choices)
+    steps = steps_of(distribution)
+    if steps is not None:
+        return steps.n
+    if isinstance(distribution, IntDistribution):
+        return distribution.high - distribution.low + 1
+    assert isinstance(distribution, FloatDistribution)
+    return count_floats(distribution.low, distribution.high)

@@ -78,7 +78,7 @@ class Arms(ABC):
         return trial
 
     def contains(self, index: int, name: str, internal: FloatArray) -> npt.NDArray[np.bool_]:
-        """Mask (n,) of the internal values of a parameter that belong to an arm."""
+        """Mask (n,) of the internal values of a parameter that belong to an arm, or are NaN."""
         return np.ones(len(internal), dtype=bool)
 
 
@@ -113,13 +113,11 @@ class Choices(Arms):
         return f"{self.key}={self.distribution.choices[index]!r}"
 
     def owner(self, trial: FrozenTrial) -> int | None:
-        """See the base class. A finished trial that never asked for the parameter has none."""
         if self.key in trial.distributions:
             return int(self.distribution.to_internal_repr(trial.params[self.key]))
         return None if trial.state.is_finished() else _private.read_arm(trial, self.key)
 
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
-        """See the base class."""
         if self.key in values:
             return [int(self.distribution.to_internal_repr(values[self.key]))]
         return list(range(len(self)))
@@ -147,36 +145,30 @@ class Cells(Arms):
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
         """The cells of a partition of ``space_of(distributions)``."""
-        split = list(cells[0].domains)
-        domains: dict[str, list[Domain]] = {name: [] for name in split}
+        own = {name: distributions[name] for name in cells[0].domains}
+        domains: dict[str, list[Domain]] = {name: [] for name in own}
         for cell in cells:
             for name, domain in cell.domains.items():
                 if domain not in domains[name]:
                     domains[name].append(domain)
-        values = {
-            name: [_values_of(distributions[name], d) for d in found]
-            for name, found in domains.items()
-        }
+        values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
         places = [[domains[n].index(d) for n, d in cell.domains.items()] for cell in cells]
-        named = [{n: values[n][i] for n, i in zip(split, row, strict=True)} for row in places]
+        named = [{n: values[n][i] for n, i in zip(own, row, strict=True)} for row in places]
         return cls(
             key=key,
             names=tuple(describe_cell(cell) for cell in named),
-            distributions={name: distributions[name] for name in split},
-            parts={
-                n: tuple(_distribution_of(distributions[n], d) for d in values[n]) for n in split
-            },
-            places=np.array(places, dtype=np.int64),
             notes=cells.notes,
+            distributions=own,
+            parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
             cuts={
                 name: np.array([d[0] if isinstance(d, tuple) else d.low for d in found[1:]])
                 for name, found in domains.items()
             },
+            places=np.array(places, dtype=np.int64),
         )
 
     @property
     def whole(self) -> Distributions:
-        """See the base class."""
         return self.distributions
 
     def describe(self, index: int) -> str:
@@ -184,7 +176,6 @@ class Cells(Arms):
         return f"the cell {self.names[index]}"
 
     def owner(self, trial: FrozenTrial) -> int | None:
-        """See the base class."""
         allowed = self.allowed(trial.params)
         promised = _private.read_arm(trial, self.key)
         if promised in allowed:
@@ -192,7 +183,6 @@ class Cells(Arms):
         return allowed[0] if len(allowed) == 1 else None
 
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
-        """See the base class."""
         agree = np.ones(len(self), dtype=bool)
         for column, (name, distribution) in enumerate(self.distributions.items()):
             if name in values:
@@ -204,22 +194,19 @@ class Cells(Arms):
         return np.flatnonzero(agree).tolist()
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
-        """See the base class; a parameter whose range has changed is left as it is."""
-        if self.distributions.get(name) != distribution:
+        if self.distributions.get(name) != distribution:  # its range has changed
             return distribution
         column = list(self.distributions).index(name)
         return self.parts[name][int(self.places[index, column])]
 
     def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
-        """See the base class."""
         own = copy.copy(trial)
         own.distributions = {n: self.narrow(index, n, d) for n, d in trial.distributions.items()}
         return own
 
     def contains(self, index: int, name: str, internal: FloatArray) -> npt.NDArray[np.bool_]:
-        """See the base class; missing values belong to every cell."""
         if name not in self.distributions:
-            return np.ones(len(internal), dtype=bool)
+            return super().contains(index, name, internal)
         place = self.places[index, list(self.distributions).index(name)]
         return np.asarray(np.isnan(internal) | (self._part(name, internal) == place))
 
@@ -346,5 +333,4 @@ def single_value(distribution: BaseDistribution) -> Any:
 
 
 def is_categorical(distribution: BaseDistribution) -> bool:
-    """Whether a parameter is categorical."""
     return isinstance(distribution, CategoricalDistribution)

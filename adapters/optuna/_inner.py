@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial
 from automl_plugins.streams import Streams
 
 from . import _private
-from ._arm_grids import Grid
+from ._arm_memory import Grid
 from ._arms import Arms, Choices, single_value
 
 Factory = Callable[..., BaseSampler]

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins._arguments import preset
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.model_weights import (
+    weights_by_option,
     weights_from_counts,
     weights_from_logs,
     weights_from_numbers,
@@ -47,6 +48,8 @@ _logger = get_logger("optuna.automl_plugins")
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+
+_ONE_EACH = "weights must have one number for each of the choices"
 
 
 class WeightedModelSampler(ArmSampler):
@@ -93,7 +96,7 @@ class WeightedModelSampler(ArmSampler):
         if isinstance(weights, Mapping):
             weights_from_numbers(list(weights.values()))  # bad input fails here, not later
             if isinstance(self.declared, Choices):
-                _given(weights, self.declared.distribution.choices)
+                weights_by_option(self.declared.distribution.choices, weights, _ONE_EACH)
         elif weights not in ("2^N", "volume"):
             raise ValueError(
                 "weights must be '2^N', 'volume' or a mapping from choices to weights, got"
@@ -140,7 +143,8 @@ class WeightedModelSampler(ArmSampler):
         rng = self._streams.generator("weights", situation.k)
         if isinstance(self.weights, dict):
             assert isinstance(situation.arms, Choices)
-            weights = _given(self.weights, situation.arms.distribution.choices)[arms]
+            choices = situation.arms.distribution.choices
+            weights = weights_by_option(choices, self.weights, _ONE_EACH)[arms]
             p = weights / weights.sum() if weights.any() else np.full(len(arms), 1 / len(arms))
             return _drawn(arms, p, rng)
         sized = np.isin(arms, list(situation.parameters))
@@ -164,22 +168,6 @@ class WeightedModelSampler(ArmSampler):
 def _drawn(arms: IntArray, p: FloatArray, rng: np.random.Generator) -> ArmChoice:
     place = int(rng.choice(len(arms), p=p))
     return ArmChoice(int(arms[place]), f"drawn by its weight, with probability {p[place]:.2g}")
-
-
-def _given(weights: Mapping[Any, float], choices: tuple[Any, ...]) -> FloatArray:
-    """The weights in the order of the choices (K,).
-
-    Raises:
-        ValueError: If there is not one for each choice.
-    """
-    missing = [c for c in choices if c not in weights]
-    unknown = [c for c in weights if c not in choices]
-    if missing or unknown:
-        raise ValueError(
-            f"weights must have one number for each of the choices {list(choices)!r}; missing:"
-            f" {missing or 'none'}, unknown: {unknown or 'none'}."
-        )
-    return np.array([weights[c] for c in choices], dtype=np.float64)
 
 
 class BanditSampler(ArmSampler):
@@ -224,9 +212,8 @@ class BanditSampler(ArmSampler):
         self.policy = MaxUCB() if policy is None else policy
 
     def _choose(self, situation: Situation) -> ArmChoice:
-        return self.policy.decide(
-            situation.left, situation.pulls.records, self._streams, situation.k
-        )
+        records = situation.pulls.records
+        return self.policy.decide(situation.left, records, self._streams, situation.k)
 
 
 class BOASFSampler(ArmSampler):
@@ -361,8 +348,14 @@ class BOASFSampler(ArmSampler):
         """Pass the event on; stop the study if the trial spent the budget."""
         super().after_trial(study, trial, state, values)
         if self.stop_when_spent and len(study.directions) == 1:
-            situation = self._situation_after(study, trial, state, values)
-            if situation is not None and self._next(situation).arm is None:
+            whole = _private.whole_study(study)
+            known = self._known(whole)
+            done = _private.as_finished(study, trial, state, values)
+            view = known.with_finished(known.view(whole, trial), done)
+            arms = self._asked(trial) or self._arms(known)
+            if arms is None:
+                return
+            if self._next(known.situation(view, arms, trial.number + 1)).arm is None:
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 
@@ -377,50 +370,23 @@ class BOASFSampler(ArmSampler):
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
-        n_arms = len(situation.arms)
-        if (
-            self.filtering.unit == "trials"
-            and n_arms > self.filtering.budget
-            and not self._said_few
-        ):
+        n_arms, budget = len(situation.arms), self.filtering.budget
+        if self.filtering.unit == "trials" and n_arms > budget and not self._said_few:
             self._said_few = True
             _logger.warning(
-                f"{n_arms} arms share a budget of {self.filtering.budget:g} trials: not every arm"
-                " will be tried."
+                f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
             )
         opened = self._next(situation).opened
         if opened:
-            stored = [r.to_dict() for r in opened]
-            _private.write_rounds(study, trial, self.arm, stored)
+            _private.write_rounds(study, trial, self.arm, [r.to_dict() for r in opened])
         for outcome in opened:
             lost = lost_incumbent(outcome, situation.pulls.records, situation.left)
             if lost is not None:
                 _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
 
-    def _situation_after(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
-    ) -> Situation | None:
-        """The situation of the next trial; None without arms."""
-        whole = _private.whole_study(study)
-        known = self._known(whole)
-        view = known.memory.view(whole, trial)
-        done = _private.as_finished(study, trial, state, values)
-        view = known.memory.with_finished(view, done)
-        arms = self._asked(trial) or self._arms(known)
-        return None if arms is None else known.situation(view, arms, trial.number + 1)
-
     def _next(self, situation: Situation) -> Turn:
-        return self.filtering.next(
-            situation.left,
-            situation.pulls.records,
-            situation.rounds,
-            self._streams,
-            situation.k,
-        )
+        left, records = situation.left, situation.pulls.records
+        return self.filtering.next(left, records, situation.rounds, self._streams, situation.k)
 
 
 def _checked_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:

@@ -9,7 +9,7 @@ from optuna.study import Study
 from automl_plugins.bandits.report import ArmReport
 
 from . import _private
-from ._arm_memory import KnownStudy
+from ._arm_memory import ArmMemory
 from ._arms import Split
 from .arm_recipes import BOASFSampler
 from .arm_sampler import ArmSampler
@@ -59,15 +59,15 @@ def arm_report(
             " search space."
         )
     key = cells.key if cells is not None else str(arm)
-    known = KnownStudy(study, key, cost, reward_range, cells, declared)
-    view = known.memory.everything(study)
-    arms = known.memory.arms
+    known = ArmMemory(study, key, cost, reward_range, cells, declared)
+    view = known.everything(study)
+    arms = known.arms
     if arms is None:
         if cells is not None:
             raise ValueError("No trial of the study is complete: its cells are not known yet.")
         raise ValueError(
             f"No trial of the study has asked for {arm!r}. Its categorical parameters:"
-            f" {sorted(known.memory.categories)}."
+            f" {sorted(known.categories)}."
         )
     situation = known.situation(view, arms, len(view))
     return ArmReport.from_pulls(
@@ -76,6 +76,6 @@ def arm_report(
         situation.left,
         rounds=situation.rounds,
         notes=arms.notes,
-        maximize=known.memory.maximize,
+        maximize=known.maximize,
         unit=sampler.filtering.unit if isinstance(sampler, BOASFSampler) else "trials",
     )

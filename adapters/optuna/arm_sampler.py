@@ -20,7 +20,7 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.proposal import MOST_ASKING
 
 from . import _private
-from ._arm_memory import KnownStudy, Situation
+from ._arm_memory import ArmMemory, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
@@ -106,7 +106,7 @@ class ArmSampler(SeededSampler):
             self.declared = split.cells(search_space)
         self._warn_independent_sampling = warn_independent_sampling
         self._samplers = InnerSamplers(inner, default_inner, self._streams)
-        self._studies: Cache[tuple[int, int, int], KnownStudy] = Cache()
+        self._studies: Cache[tuple[int, int, int], ArmMemory] = Cache()
         self._pulls: Cache[_private.TrialKey, Pull] = Cache()
 
     @abstractmethod
@@ -193,7 +193,7 @@ class ArmSampler(SeededSampler):
         """
         whole = _private.whole_study(study)
         known = self._known(whole)
-        view = known.memory.view(whole, trial)
+        view = known.view(whole, trial)
         self._check_name(known)
         arms = asked or self._asked(trial) or self._arms(known)
         arm = None
@@ -230,7 +230,7 @@ class ArmSampler(SeededSampler):
         seen, grid = study, None
         if arms is not None and arm is not None:
             seen = known.study_of(study, arms, arm)
-            grid = None if view is None else known.grids.grid(view, arms, arm)
+            grid = None if view is None else known.grid(view, arms, arm)
         own = (*_private.study_key(whole)[:2], arm)
         return Pull(
             arms=arms,
@@ -249,29 +249,27 @@ class ArmSampler(SeededSampler):
             return None
         return Choices.from_distribution(self.arm, distribution)
 
-    def _arms(self, known: KnownStudy) -> Arms | None:
+    def _arms(self, known: ArmMemory) -> Arms | None:
         """The arms, None as long as no trial says what they are."""
-        memory = known.memory
-        if memory.arms is not None or not memory.has_complete:
-            return memory.arms or self.declared
+        if known.arms is not None or not known.has_complete:
+            return known.arms or self.declared
         if self.declared is not None and known.first_time("not asked"):
             _logger.warning(
                 f"arm={self.arm!r}: no complete trial has asked for this parameter. There are no"
                 f" arms to choose from, so {self._samplers.name} samples everything. Categorical"
-                f" parameters of the study: {sorted(memory.categories)}."
+                f" parameters of the study: {sorted(known.categories)}."
             )
         return None
 
-    def _check_name(self, known: KnownStudy) -> None:
+    def _check_name(self, known: ArmMemory) -> None:
         """Raise a ValueError if a complete trial that this sampler served has no arm."""
-        memory = known.memory
-        if memory.arms is not None or not memory.armless or self.declared is not None:
+        if known.arms is not None or not known.armless or self.declared is not None:
             return
-        names = sorted(memory.categories)
+        names = sorted(known.categories)
         near = get_close_matches(self.arm, names, n=1, cutoff=0.4) or names[:1]
         advice = f"Did you mean arm={near[0]!r}? " if near else ""
         raise ValueError(
-            f"arm={self.arm!r}: trial {memory.armless[0]} is complete and has not asked for it."
+            f"arm={self.arm!r}: trial {known.armless[0]} is complete and has not asked for it."
             f" Categorical parameters of the study: {names or 'none'}. {advice}arm= must be the"
             " name that the objective passes to suggest_categorical. If only some trials ask for"
             f" it, declare it: search_space={{{self.arm!r}: CategoricalDistribution([...])}}."
@@ -281,7 +279,7 @@ class ArmSampler(SeededSampler):
         self,
         study: Study,
         trial: FrozenTrial,
-        known: KnownStudy,
+        known: ArmMemory,
         view: View,
         arms: Arms,
     ) -> ArmChoice:
@@ -302,7 +300,7 @@ class ArmSampler(SeededSampler):
         self._record(study, trial, situation)
         return self._choose(situation)
 
-    def _foreseen(self, known: KnownStudy, view: View, arms: Arms, k: int) -> View:
+    def _foreseen(self, known: ArmMemory, view: View, arms: Arms, k: int) -> View:
         """The view with the arms that running trials of lower numbers are just being given."""
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
@@ -314,7 +312,7 @@ class ArmSampler(SeededSampler):
 
     # --- what is said ---------------------------------------------------------------------
 
-    def _announce(self, known: KnownStudy, situation: Situation) -> None:
+    def _announce(self, known: ArmMemory, situation: Situation) -> None:
         arms, pulls = situation.arms, situation.pulls
         if self.reward_range is None and pulls.rescaled and known.first_time("rescaled"):
             _logger.info(f"Rewards of the arms of {self.arm!r}: {pulls.scale.reason}.")
@@ -338,7 +336,7 @@ class ArmSampler(SeededSampler):
         if not self._warn_independent_sampling:
             return
         known = self._known(_private.whole_study(study))
-        if name in known.memory.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
+        if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
             _logger.warning(
                 f"Parameter {name!r} of trial {trial.number} ({pull.arms.describe(pull.arm)}) is"
                 f" sampled independently: {self._samplers.name} left it out of its joint proposal."
@@ -347,9 +345,9 @@ class ArmSampler(SeededSampler):
 
     # --- parts ----------------------------------------------------------------------------
 
-    def _known(self, whole: Study) -> KnownStudy:
+    def _known(self, whole: Study) -> ArmMemory:
         key, scale = _private.study_key(whole), self.reward_range
         return self._studies.of(
             key,
-            lambda: KnownStudy(whole, self.arm, self.cost, scale, self.split, self.declared),
+            lambda: ArmMemory(whole, self.arm, self.cost, scale, self.split, self.declared),
         )

@@ -107,23 +107,22 @@ class Policy(ShowsArguments, ABC):
         Raises:
             ValueError: If there is no arm.
         """
-        return self.decide(arms, records, streams, k).arm
+        standing = _standing(arms, records)
+        rng = streams.generator("policy", k)
+        if self._guarantees(standing.of.pulls):
+            return standing.play_fewest(rng)
+        return int(self._pick(standing, rng))
 
     def decide(
         self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int
     ) -> ArmChoice:
         """What ``choose`` returns, and why."""
-        if not len(arms):
-            raise ValueError("There is no arm to choose from.")
-        statistics = ArmStatistics.from_records(records, max(arms) + 1)
-        left = statistics.working(np.unique(np.asarray(arms, dtype=np.int64)))
-        standing = Standing(left, statistics.take(left), records)
-        rng, name = streams.generator("policy", k), type(self).__name__
+        arm, name = self.choose(arms, records, streams, k), type(self).__name__
+        standing = _standing(arms, records)
         if self._guarantees(standing.of.pulls):
-            return ArmChoice(standing.play_fewest(rng), f"guaranteed minimum of {name}")
-        arm = int(self._pick(standing, rng))
+            return ArmChoice(arm, f"guaranteed minimum of {name}")
         scores = self._scores(standing)
-        score = None if scores is None else float(scores[left == arm][0])
+        score = None if scores is None else float(scores[standing.arms == arm][0])
         return ArmChoice(arm, f"chosen by {name}", score)
 
     def _guarantees(self, pulls: IntArray) -> bool:
@@ -154,6 +153,14 @@ class ScoredPolicy(Policy):
 
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
         return standing.play_best(self._scores(standing), rng)
+
+
+def _standing(arms: Sequence[int], records: ArmRecords) -> Standing:
+    if not len(arms):
+        raise ValueError("There is no arm to choose from.")
+    statistics = ArmStatistics.from_records(records, max(arms) + 1)
+    left = statistics.working(np.unique(np.asarray(arms, dtype=np.int64)))
+    return Standing(left, statistics.take(left), records)
 
 
 def best_of(arms: IntArray, scores: npt.NDArray[Any], rng: np.random.Generator) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.report import ArmReport, ArmRow, describe_round
+from automl_plugins.bandits.report import ArmReport, describe_round
 from automl_plugins.bandits.successive_filtering import Decision, Round
 from automl_plugins.records.trial import Status
 
@@ -105,14 +105,6 @@ def test_no_pulls_at_all() -> None:
     assert str(EMPTY).startswith("2 arms, 0 pulls\n")
     assert EMPTY.round_lines() == []
     assert len(EMPTY.to_frame()) == 2
-
-
-def test_no_arms_at_all() -> None:
-    nobody = ArmReport((), ArmRecords.empty(), [])
-    assert nobody.table() == []
-    assert str(nobody).startswith("0 arms, 0 pulls\n")
-    assert list(nobody.to_frame().columns) == [f.name for f in dataclasses.fields(ArmRow)]
-    assert nobody.to_markdown().startswith("0 arms, 0 pulls\n")
 
 
 # --- frame ----------------------------------------------------------------------------------

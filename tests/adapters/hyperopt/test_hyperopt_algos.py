@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
 import pickle
-import pkgutil
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -31,7 +28,6 @@ from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
 from hyperopt_runs import configs, minimise, options_of, values_of
 from scipy.stats import chisquare
 
-from automl_plugins import bandits
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
 from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
@@ -256,45 +252,10 @@ def test_inside_an_arm_only_its_own_trials_are_seen() -> None:
     assert counts[2] == 1 and counts[0] > 20  # nothing to tune: once; the better arm: often
 
 
-def policies() -> list[type[Policy]]:
-    """All policies of the core that need no arguments."""
-    for module in pkgutil.iter_modules(bandits.__path__):
-        importlib.import_module(f"{bandits.__name__}.{module.name}")
-    found, open_ = [], [Policy]
-    while open_:
-        known = open_.pop().__subclasses__()
-        open_ += known
-        found += [k for k in known if k.__module__.startswith(bandits.__name__)]
-    required = inspect.Parameter.empty
-    return [
-        policy
-        for policy in found
-        if not inspect.isabstract(policy)
-        and all(p.default is not required for p in inspect.signature(policy).parameters.values())
-    ]
-
-
-@pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.__name__)
-def test_any_policy_of_the_core_works(policy: type[Policy]) -> None:
-    chosen = policy()
-    trials = search(bandit(policy=chosen, inner="random"), 24)
-    counts = Counter(options_of(trials))
-    assert len(trials) == 24 and counts[2] == 1
-    assert min(counts[0], counts[1]) >= chosen.min_pulls
-
-
 def test_the_default_policy_looks_for_the_best_maximum() -> None:
     default, named = search(bandit, 15), search(bandit(policy=MaxUCB()), 15)
     assert configs(default) == configs(named)
     assert configs(default) != configs(search(bandit(policy=UCB1()), 15))
-
-
-def test_configurations_are_not_repeated_and_the_search_ends_with_them() -> None:
-    where = hp.choice(
-        "model", [{"k": hp.randint("k", 5)}, {"q": hp.quniform("q", 0, 3, 1)}, "bare"]
-    )
-    trials = search(bandit(policy=Recorder()), 30, where=where, fn=lambda c: 0.5)
-    assert len(trials) == len({str(sorted(c.items())) for c in configs(trials)}) == 5 + 4 + 1
 
 
 def test_losses_of_any_scale_are_rescaled() -> None:

@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import _running, arm_report, boasf_fmin
+from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
 from automl_plugins.adapters.hyperopt._arms import arms_of
-from automl_plugins.adapters.hyperopt._pulls import PullReader
+from automl_plugins.adapters.hyperopt._pulls import read_pulls
 from automl_plugins.adapters.hyperopt.trials import note_of
 from effort import Clock
 from hyperopt import (
@@ -66,15 +68,9 @@ def failing(config: dict[str, Any]) -> float:
 
 
 def run(fn: Any = loss_of, **options: Any) -> Any:
-    settings = {
-        "max_evals": 15,
-        "inner": "random",
-        "show_progressbar": False,
-        "rstate": np.random.default_rng(0),
-        "return_argmin": False,
-    } | options
-    if settings.get("max_evals") is None:
-        settings.pop("max_evals")
+    quiet: dict[str, Any] = {"show_progressbar": False, "return_argmin": False}
+    settings = {"max_evals": 15, "inner": "random", "rstate": np.random.default_rng(0)}
+    settings = settings | quiet | options
     return boasf_fmin(fn, settings.pop("space", space()), **settings)
 
 
@@ -229,7 +225,8 @@ def test_a_crash_while_trials_are_saved_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "trials.pkl"
-    dump, calls = _running.dump, []
+    module = import_module(boasf_fmin.__module__)
+    dump, calls = module.dump, []
 
     def crashing(trials: Trials, file: Any) -> None:
         calls.append(len(trials))
@@ -238,7 +235,7 @@ def test_a_crash_while_trials_are_saved_loses_none(
             raise MemoryError
         dump(trials, file)
 
-    monkeypatch.setattr(_running, "dump", crashing)
+    monkeypatch.setattr(module, "dump", crashing)
     with pytest.raises(MemoryError):
         run(trials_save_file=str(path), max_evals=8)
     with path.open("rb") as file:
@@ -369,15 +366,13 @@ class Bars:
         yield self
 
 
-def test_progress_may_be_ones_own() -> None:
+def test_progress_may_be_ones_own_and_ends_at_the_budget() -> None:
     trials, bars = Trials(), Bars()
     run(trials=trials, max_evals=6, show_progressbar=bars)
     run(trials=trials, max_evals=10, show_progressbar=bars)
     assert bars.opened == [(0, 6), (6, 10)] and sum(bars.shown) == 10
     assert bars.postfix.startswith("best loss: ")
 
-
-def test_the_bar_of_seconds_ends_at_the_budget() -> None:
     def overrunning(config: dict[str, Any]) -> dict[str, Any]:
         return {"loss": loss_of(config), "status": "ok", "took": 7.0}
 
@@ -387,12 +382,6 @@ def test_the_bar_of_seconds_ends_at_the_budget() -> None:
 
 
 # --- executors ----------------------------------------------------------------------------
-
-
-@contextmanager
-def processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2) as executor:
-        yield executor
 
 
 @contextmanager
@@ -417,14 +406,10 @@ def dask() -> Iterator[Executor]:
         yield client.get_executor()
 
 
-@contextmanager
-def threads() -> Iterator[Executor]:
-    with ThreadPoolExecutor(2) as executor:
-        yield executor
-
-
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of this process
-@pytest.mark.parametrize("make", [threads, processes, loky, dask])
+@pytest.mark.parametrize(
+    "make", [partial(ThreadPoolExecutor, 2), partial(ProcessPoolExecutor, 2), loky, dask]
+)
 def test_any_executor_evaluates(make: Any) -> None:
     def objective(config: dict[str, Any]) -> dict[str, Any]:
         import time  # sent as it is written here: other processes may not find this file
@@ -436,7 +421,7 @@ def test_any_executor_evaluates(make: Any) -> None:
     trials = Trials()
     with make() as executor:
         # The standard library sends functions by name.
-        fn = slow if make is processes else objective
+        fn = slow if isinstance(executor, ProcessPoolExecutor) else objective
         run(fn, trials=trials, executor=executor, n_workers=2)
     assert len(trials) == 15 and set(trials.statuses()) == {STATUS_OK}
     for document in trials.trials:
@@ -521,26 +506,18 @@ def test_a_worker_that_dies_leaves_nothing_running(
 ) -> None:
     trials = Trials()
 
-    def search(executor: Executor) -> None:
-        run(
-            trials=trials,
-            executor=executor,
-            n_workers=3,
-            max_evals=20,
-            catch_eval_exceptions=caught,
-        )
-
+    search = partial(run, trials=trials, n_workers=3, max_evals=20, catch_eval_exceptions=caught)
     if caught:
-        search(Dying(6, notices=notices))
+        search(executor=Dying(6, notices=notices))
         assert "A worker died" in caplog.text
     else:
         with pytest.raises(BrokenProcessPool):
-            search(Dying(6, notices=notices))
+            search(executor=Dying(6, notices=notices))
     states = [document["state"] for document in trials._dynamic_trials]
     assert states.count(JOB_STATE_DONE) == 6 and JOB_STATE_RUNNING not in states
     assert 1 <= states.count(JOB_STATE_ERROR) <= 3
     with ThreadPoolExecutor(3) as executor:  # the same trials with a new executor
-        search(executor)
+        search(executor=executor)
     states = [document["state"] for document in trials._dynamic_trials]
     assert len(states) == 20 and {JOB_STATE_DONE, JOB_STATE_ERROR} == set(states)
 
@@ -573,8 +550,7 @@ def test_trials_that_never_began_are_new_again() -> None:
 def test_a_pull_is_read_again_when_its_result_was_replaced() -> None:
     trials = Trials()
     run(trials=trials, max_evals=8)
-    reader = PullReader(arms_of(Domain(loss_of, space())).arms)
-    document = trials.trials[0]
-    before = reader.read([document]).pulls.losses
+    arms, document = arms_of(Domain(loss_of, space())).arms, trials.trials[0]
+    before = read_pulls(trials, arms).pulls.losses
     document["result"] = {**document["result"], "loss": before[0] + 1.0}
-    assert reader.read([document]).pulls.losses == [before[0] + 1.0]
+    assert read_pulls(trials, arms).pulls.losses[0] == before[0] + 1.0

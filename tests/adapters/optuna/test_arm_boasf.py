@@ -155,18 +155,14 @@ def test_half_a_round_is_no_round() -> None:
 # --- budgets --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_trials", [1, 7, 30])
-def test_stop_when_spent(n_trials: int) -> None:
-    study = run(boasf(n_trials=n_trials, stop_when_spent=True), 60)
+@pytest.mark.parametrize(("n_trials", "before"), [(1, 0), (7, 0), (7, 4), (30, 0)])
+def test_stop_when_spent(n_trials: int, before: int) -> None:
+    study = optuna.create_study(sampler=boasf(n_trials=n_trials, stop_when_spent=True))
+    for n in (before, 60):
+        study.optimize(alike, n_trials=n)
     assert len(study.trials) == n_trials
     study.optimize(alike, n_trials=60)  # a resumed study has no budget left: one trial tells so
     assert len(study.trials) == n_trials + 1
-
-
-def test_stop_when_spent_with_two_threads() -> None:
-    study = optuna.create_study(sampler=boasf(n_trials=20, stop_when_spent=True))
-    study.optimize(alike, n_trials=60, n_jobs=2)
-    assert 20 <= len(study.trials) <= 21
 
 
 def test_stop_when_spent_in_seconds() -> None:
@@ -185,11 +181,14 @@ def test_stop_when_spent_in_seconds() -> None:
     assert arm_report(study).unit == "seconds"
 
 
-def test_stopping_under_hyperband() -> None:
+def test_stopping_under_hyperband_and_a_report_through_a_partial_fixing() -> None:
     pruner = optuna.pruners.HyperbandPruner(max_resource=9)
     sampler = boasf(n_trials=20, stop_when_spent=True)
     study = run(sampler, 60, alike, pruner=pruner, study_name="a name")
     assert len(study.trials) == 20  # all brackets together
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        study.sampler = optuna.samplers.PartialFixedSampler({"x": 0.5}, study.sampler)
+    assert len(arm_report(study).rounds) >= 1
 
 
 def test_ask_and_tell_goes_on_with_the_survivors() -> None:
@@ -220,17 +219,10 @@ def test_more_arms_than_trials_is_said_and_survived(caplog: pytest.LogCaptureFix
         ({}, "one of the two"),
         ({"n_trials": 10, "seconds": 60}, "one of the two"),
         ({"n_trials": 0}, "positive number of trials"),
-        ({"n_trials": -3}, "positive number of trials"),
         ({"n_trials": 2.5}, "whole number"),
         ({"n_trials": True}, "whole number"),
         ({"seconds": 0.0}, "positive number of seconds"),
-        ({"seconds": -1}, "positive number of seconds"),
-        ({"seconds": float("inf")}, "positive number of seconds"),
-        ({"n_trials": 9, "rounds": 0}, "rounds"),
-        ({"n_trials": 9, "c": -1.0}, "c must"),
-        ({"n_trials": 9, "temperature": 0.0}, "temperature"),
-        ({"n_trials": 9, "score": "median"}, "score"),
-        ({"n_trials": 9, "min_pulls": 0}, "min_pulls"),
+        ({"n_trials": 9, "rounds": 0}, "rounds"),  # and what else SuccessiveFiltering refuses
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], words: str) -> None:
@@ -282,10 +274,3 @@ def test_report_needs_an_arm_a_single_objective_and_trials() -> None:
     several = optuna.create_study(directions=["minimize", "minimize"])
     with pytest.raises(ValueError, match="one objective"):
         arm_report(several, "algorithm")
-
-
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-def test_report_looks_through_a_partial_fixing() -> None:
-    study = run(boasf(n_trials=9), 9)
-    study.sampler = optuna.samplers.PartialFixedSampler({"x": 0.5}, study.sampler)
-    assert len(arm_report(study).rounds) >= 1

@@ -10,23 +10,11 @@ import optuna
 import pytest
 from arm_objectives import Even, alike, arm_choices, counts, grid, zoo
 from automl_plugins.adapters.optuna import BanditSampler, WeightedModelSampler
-from optuna.pruners import BasePruner, HyperbandPruner, SuccessiveHalvingPruner
+from optuna.pruners import HyperbandPruner
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from scipy import stats
 
-from automl_plugins.bandits import (
-    UCB1,
-    AlwaysBest,
-    DecreasingEpsilon,
-    EpsilonGreedy,
-    IncreasingEffort,
-    MaxUCB,
-    RandomArm,
-    Thompson,
-    TopTwoThompson,
-    UCB1Tuned,
-)
 from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.streams import Streams
@@ -62,7 +50,7 @@ def p_value(study: optuna.Study, expected: Mapping[Any, float], arm: str, skip: 
 
 
 def test_each_model_once_then_in_proportion_to_two_to_the_n() -> None:
-    study = run(WeightedModelSampler("model", seed=3), 400)
+    study = run(WeightedModelSampler("model", seed=3), 250)
     assert set(counts(study, "model")) == set(N_PARAMETERS)
     assert {t.params["model"] for t in study.get_trials(deepcopy=False)[:4]} == set(N_PARAMETERS)
     expected = {name: 2.0**n for name, n in N_PARAMETERS.items()}
@@ -83,7 +71,7 @@ def test_nested_parameters_count_once_they_have_been_seen() -> None:
     sampler = WeightedModelSampler(seed=0)
     study = run(sampler, 40, zoo)
     known = sampler._known(study)
-    assert {arm: len(names) for arm, names in known.memory.parameters.items()} == {
+    assert {arm: len(names) for arm, names in known.parameters.items()} == {
         0: 2, 1: 3, 2: 2, 3: 0,
     }  # fmt: skip
 
@@ -92,8 +80,8 @@ def test_volume_counts_the_configurations_of_a_grid() -> None:
     sampler = WeightedModelSampler(weights="volume", seed=0)
     study = run(sampler, 17, grid)
     known = sampler._known(study)
-    assert known.memory.arms is not None
-    situation = known.situation(known.memory.everything(study), known.memory.arms, 17)
+    assert known.arms is not None
+    situation = known.situation(known.everything(study), known.arms, 17)
     weights = sampler._weights(np.array([0, 1, 2]), situation)
     np.testing.assert_allclose(weights, np.array([1, 4, 12]) / 17)
 
@@ -120,15 +108,7 @@ def test_models_under_way_for_the_first_time_are_not_asked_again() -> None:
     assert set(drawn[4:]) == {drawn[0]}  # the only one whose size is known
 
 
-@pytest.mark.parametrize(
-    ("pruner", "least"),
-    [
-        (SuccessiveHalvingPruner(min_resource=1, reduction_factor=3), 1),
-        (HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3), 3),
-    ],
-    ids=["SH.W", "HB.W"],
-)
-def test_with_optunas_pruners(pruner: BasePruner, least: int) -> None:
+def test_with_hyperband() -> None:
     def objective(trial: optuna.Trial) -> float:
         value = sizes(trial)
         for step in range(1, 10):
@@ -137,15 +117,14 @@ def test_with_optunas_pruners(pruner: BasePruner, least: int) -> None:
                 raise optuna.TrialPruned
         return value
 
-    study = run(WeightedModelSampler("model", seed=1), 200, objective, pruner=pruner,
-                study_name="with pruner")  # fmt: skip
+    pruner = HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3)
+    sampler = WeightedModelSampler("model", seed=1)
+    study = run(sampler, 150, objective, pruner=pruner, study_name="with pruner")
     states = [t.state for t in study.get_trials(deepcopy=False)]
-    assert states.count(TrialState.PRUNED) > 50
-    assert states.count(TrialState.COMPLETE) > 5
+    assert states.count(TrialState.PRUNED) > 30 and states.count(TrialState.COMPLETE) > 5
     expected = {name: 2.0**n for name, n in N_PARAMETERS.items()}
     assert p_value(study, expected, "model", 4) > 0.01
-    last = {t.last_step for t in study.get_trials(deepcopy=False)}
-    assert len(last) >= least
+    assert len({t.last_step for t in study.get_trials(deepcopy=False)}) >= 3
 
 
 @pytest.mark.parametrize(
@@ -193,20 +172,6 @@ def test_the_policy_gets_arms_records_and_the_number_of_the_trial() -> None:
         expected = [1 - t.value for t in study.trials[:k] if t.value is not None]
         np.testing.assert_allclose(records.reward, expected)
         assert (records.seconds >= 0).all()
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        UCB1(), UCB1Tuned(), MaxUCB(), Thompson(), TopTwoThompson(), EpsilonGreedy(),
-        DecreasingEpsilon(), IncreasingEffort(), RandomArm(), AlwaysBest(),
-    ],
-    ids=lambda policy: type(policy).__name__,
-)  # fmt: skip
-def test_every_policy_shares_out_the_trials(policy: Policy) -> None:
-    study = run(BanditSampler(policy=policy, inner=RandomSampler, seed=0), 30, zoo)
-    assert counts(study)["dummy"] == 1 and min(counts(study).values()) >= 1
-    assert set(counts(study)) == {"svm", "net", "tree", "dummy"}
 
 
 @pytest.mark.parametrize("policy", ["UCB1", Even, 3])

@@ -7,9 +7,8 @@ from zlib import crc32
 
 import numpy as np
 import optuna
-import pytest
 from arm_objectives import Even, alike
-from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler
+from automl_plugins.adapters.optuna import BanditSampler
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from optuna.distributions import CategoricalDistribution
@@ -60,17 +59,6 @@ def test_an_arm_that_another_worker_has_promised_is_kept() -> None:
         study.sampler = workers(own)
         assert alike(Trial(study, trial._trial_id)) > 0
         assert study.trials[trial.number].params["algorithm"] == "abc"[promised]
-
-
-@pytest.mark.parametrize("state", ["late", "early"])
-def test_a_boasf_study_ends_with_the_trial_that_spends_its_budget(state: str) -> None:
-    """Whether the trial that has just finished counts as spent decides where the study ends."""
-    sampler = BOASFSampler(n_trials=7, inner=RandomSampler, stop_when_spent=True, seed=0)
-    study = optuna.create_study(sampler=sampler)
-    if state == "late":
-        study.optimize(alike, n_trials=4)
-    study.optimize(alike, n_trials=30)
-    assert len(study.trials) == 7
 
 
 def test_the_step_of_a_pruned_trial_reaches_the_history() -> None:

@@ -1,0 +1,152 @@
+"""Evaluations of trials, here or on an executor."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hyperopt import Domain, Trials
+from hyperopt.base import Ctrl, spec_from_misc
+from hyperopt.utils import coarse_utcnow
+
+from .trials import Document
+
+logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A trial that has ended.
+
+    Attributes:
+        document: The trial.
+        result: What Hyperopt makes of the objective's; None if it raised.
+        error: What it raised.
+        began: When it began (naive UTC, milliseconds, as Hyperopt writes it).
+        ended: When it ended.
+        seconds: How long the objective took.
+    """
+
+    document: Document
+    result: dict[str, Any] | None
+    error: Exception | None
+    began: datetime
+    ended: datetime
+    seconds: float
+
+
+class Pool:
+    """Evaluates trials; with an executor ``n_workers`` of them at a time.
+
+    With an executor the point of the search space is made here and the objective is called there:
+    the objective, the point and the result must pickle (threads: be safe to share).
+
+    Args:
+        domain: Objective and search space.
+        trials: Where attachments go.
+        executor: Any ``concurrent.futures.Executor``; None evaluates in this thread.
+        n_workers: Trials at a time.
+
+    Attributes:
+        broken: Whether a worker has died and taken the executor with it: nothing can be started.
+    """
+
+    def __init__(
+        self, domain: Domain, trials: Trials, executor: Executor | None, n_workers: int
+    ) -> None:
+        self.n_workers, self.broken = n_workers, False
+        self._domain, self._trials, self._executor = domain, trials, executor
+        self._queue: list[Document] = []
+        self._running: dict[Future[Any], tuple[Document, datetime, float]] = {}
+        self._failed: list[Evaluated] = []
+        self._refused: list[Document] = []
+
+    def __len__(self) -> int:
+        return len(self._queue) + len(self._running) + len(self._failed)
+
+    @property
+    def free(self) -> bool:
+        """Whether another trial may be started."""
+        return len(self) < self.n_workers and not self.broken
+
+    def start(self, document: Document) -> None:
+        """Evaluate a trial, now or in ``wait``."""
+        began, start = coarse_utcnow(), time.perf_counter()
+        document["book_time"] = document["refresh_time"] = began
+        if self._executor is None:
+            self._queue.append(document)
+            return
+        try:
+            spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
+            fn, point = self._domain.evaluate_async(spec, ctrl)
+        except Exception as error:
+            self._failed.append(_end(document, None, error, began, start))
+            return
+        try:
+            future = self._executor.submit(_measure, fn, point)
+        except BrokenExecutor:  # before any result of the trials that died with it has come
+            self.broken = True
+            self._refused.append(document)
+        else:
+            self._running[future] = document, began, start
+
+    def wait(self) -> list[Evaluated]:
+        """The trials that have ended, at least one; empty if none was started."""
+        if self._queue:
+            return [self._evaluate(self._queue.pop(0))]
+        if self._failed:
+            failed, self._failed = self._failed, []
+            return failed
+        done, _ = wait_for(self._running, return_when=FIRST_COMPLETED)
+        # In the order in which they were started: sets have none.
+        return [self._collect(future) for future in list(self._running) if future in done]
+
+    def cancel(self) -> list[Document]:
+        """Take back the trials whose evaluation has not begun."""
+        queued, self._queue, self._refused = self._queue + self._refused, [], []
+        cancelled = [future for future in self._running if future.cancel()]
+        return queued + [self._running.pop(future)[0] for future in cancelled]
+
+    def _evaluate(self, document: Document) -> Evaluated:
+        began, start = coarse_utcnow(), time.perf_counter()
+        spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
+        try:
+            return _end(document, self._domain.evaluate(spec, ctrl), None, began, start)
+        except Exception as error:
+            return _end(document, None, error, began, start)
+
+    def _collect(self, future: Future[Any]) -> Evaluated:
+        document, began, start = self._running.pop(future)
+        try:
+            returned, seconds = future.result()
+            result = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
+        except Exception as error:
+            # Which of the running trials killed its worker is not known: all of them have failed.
+            self.broken = self.broken or isinstance(error, BrokenExecutor)
+            return _end(document, None, error, began, start)
+        return Evaluated(document, result, None, began, coarse_utcnow(), seconds)
+
+
+def _end(
+    document: Document,
+    result: dict[str, Any] | None,
+    error: Exception | None,
+    began: datetime,
+    start: float,
+) -> Evaluated:
+    seconds = time.perf_counter() - start
+    if error is not None:
+        logger.error("trial %s raised: %s", document["tid"], error)
+    return Evaluated(document, result, error, began, coarse_utcnow(), seconds)
+
+
+def _measure(fn: Callable[[Any], Any], point: Any) -> tuple[Any, float]:
+    """What the objective returns and how long it took; runs on the workers."""
+    start = time.perf_counter()
+    return fn(point), time.perf_counter() - start
