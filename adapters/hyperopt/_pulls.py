@@ -99,8 +99,8 @@ class Situation:
     @property
     def best(self) -> float:
         """The least loss of a complete trial; infinite if there is none."""
-        trials = (row.trial for row in self.rows)
-        return min((t.loss for t in trials if t.status == Status.COMPLETE), default=math.inf)
+        complete = self.pulls.records.status == Status.COMPLETE
+        return float(self.pulls.losses[complete].min(initial=math.inf))
 
     def spent(self, unit: Unit) -> float:
         """Trials, running ones included, or known seconds so far."""

@@ -137,10 +137,9 @@ class ArmMethod(ABC):
             if proposed is None:
                 break
             values, noted = proposed
-            name = space.arms.names[choice.arm]
             facts = ArmFacts(
                 space.arms.choice,
-                name,
+                space.arms.names[choice.arm],
                 choice.reason,
                 choice.score,
                 choice.round,

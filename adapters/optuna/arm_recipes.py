@@ -240,8 +240,7 @@ class BOASFSampler(ArmSampler):
             ``automl_plugins.bandits.SuccessiveFiltering``.
         stop_when_spent: End ``study.optimize`` with the trial that spends the budget. In a loop
             of ``study.ask`` nothing can be ended.
-        inner: Sampler inside the arms, see ``ArmSampler``; None is Optuna's TPE with
-            10 random trials for each arm, fewer if there are more than four arms.
+        inner: See ``BanditSampler``.
         **options: See ``WeightedModelSampler``. All trials of the study count towards the budget,
             failed ones and those of earlier runs too.
 

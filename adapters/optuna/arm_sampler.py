@@ -276,12 +276,7 @@ class ArmSampler(SeededSampler):
         )
 
     def _decide(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        known: ArmMemory,
-        view: View,
-        arms: Arms,
+        self, study: Study, trial: FrozenTrial, known: ArmMemory, view: View, arms: Arms
     ) -> ArmChoice:
         allowed = arms.allowed(_private.held_values(study, trial))
         if len(allowed) == 1 < len(arms):
@@ -331,9 +326,9 @@ class ArmSampler(SeededSampler):
     ) -> None:
         if self._samplers.default:  # what it does is our choice, not the user's
             return
-        if pull.arms is None or pull.arm is None or not pull.joint:
+        if not self._warn_independent_sampling or not pull.joint:
             return
-        if not self._warn_independent_sampling:
+        if pull.arms is None or pull.arm is None:
             return
         known = self._known(_private.whole_study(study))
         if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):

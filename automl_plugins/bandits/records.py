@@ -272,16 +272,10 @@ class Pulls:
         reward_range: tuple[float, float] | None = None,
         infeasible: BoolArray | None = None,
     ) -> Pulls:
-        """The pulls, with rewards on the scale of their losses.
+        """The pulls, with rewards on the scale of their losses; see ``RewardScale.of``.
 
-        Args:
-            arm: Which arm (n,).
-            losses: Minimised (n,); NaN where unknown.
-            seconds: See ``ArmRecords``.
-            status: See ``ArmRecords``.
-            reward_range: See ``RewardScale.of``.
-            infeasible: Mask (n,) of the pulls that violate a constraint. Like infinite losses
-                they have reward 0 and do not set the scale.
+        ``infeasible`` is a mask (n,) of the pulls that violate a constraint. Like infinite losses
+        they have reward 0 and do not set the scale. The others are columns of the pulls.
         """
         values = np.asarray(losses, dtype=np.float64)
         bad = np.isposinf(values)

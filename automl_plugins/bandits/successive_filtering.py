@@ -114,12 +114,9 @@ class Round:
 
 
 def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> int | None:
-    """The arm of the best complete pull, if a round dropped it although it can still be pulled.
+    """The arm of the best of the records, if a round dropped it although it can still be pulled.
 
-    Args:
-        opened: The round.
-        records: The pulls that it was drawn from.
-        arms: Arms that still can be pulled.
+    ``records`` are the pulls that the round was drawn from, ``arms`` can still be pulled.
     """
     dropped = {d.arm for d in opened.decisions if not d.advances} & set(arms)
     best = records.incumbents()
@@ -305,12 +302,8 @@ class SuccessiveFiltering:
     ) -> Round:
         """The round after ``previous``, drawn from the finished records; None is before the first.
 
-        Args:
-            arms: Arms that still can be pulled; the first round takes all of them, a later one
-                those of the round before that are among them, or all if none of those is.
-            records: All pulls so far.
-            previous: The round that closes.
-            streams: Source of randomness; each round draws from a stream of its own.
+        The first round takes all ``arms`` that still can be pulled, a later one those of the round
+        before that are among them, or all if none of those is.
 
         Raises:
             ValueError: If there is no arm.
@@ -343,14 +336,8 @@ class SuccessiveFiltering:
         An arm that has failed three times and never succeeded waits for the end of the round,
         unless all have: what fails at once would never use up a share of seconds.
 
-        Args:
-            current: The round that is open.
-            records: All pulls so far.
-            arms: Arms that still can be pulled.
-            streams: Source of randomness.
-            k: Number of this pull.
-            expected: Expected cost of the next pull of each arm (K,), NaN where unknown; None
-                takes the mean of the arm's own.
+        ``expected`` is the expected cost of the next pull of each arm (K,); NaN where unknown, and
+        None, take the mean of the arm's own. For the others see ``next``.
         """
         ledger = _Ledger.of(records, current.arms, self.unit, expected)
         left = self.budget - ledger.spent.sum()
@@ -400,7 +387,9 @@ class SuccessiveFiltering:
             before = ready
         statistics = ledger.statistics
         works = statistics.working(np.intersect1d(before, ready), failures=1)
-        scores = self._scores(before, statistics)
+        sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
+        level = statistics.mean[before] if self.score == "mean" else statistics.best[before]
+        scores = gaussian_ucb(level, sd, n, self.c)
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
         probabilities[judged] = advance_probabilities(scores[judged])
@@ -426,12 +415,6 @@ class SuccessiveFiltering:
                 reason = "worst" if probability == 0.0 else "drawn to leave"
             decisions.append(Decision(arm, advances, score, probability, reason=reason))
         return decisions
-
-    def _scores(self, arms: IntArray, statistics: ArmStatistics) -> FloatArray:
-        """Upper confidence bound of each arm; +inf without a finished pull."""
-        sd, n = np.sqrt(statistics.variance[arms]), statistics.scored[arms]
-        level = statistics.mean[arms] if self.score == "mean" else statistics.best[arms]
-        return gaussian_ucb(level, sd, n, self.c)
 
     def _grant(
         self, index: int, decisions: list[Decision], previous: Round | None, ledger: _Ledger

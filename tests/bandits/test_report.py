@@ -198,6 +198,8 @@ def test_a_missing_package_is_named(
 
 
 def test_lines_of_the_rounds_by_hand() -> None:
+    in_seconds = dataclasses.replace(REPORT, unit="seconds").round_lines()[1]
+    assert in_seconds.startswith("Round 2 (4.0 s): forest (")
     assert REPORT.round_lines() == [
         "Round 1 (3 trials): svm, forest, bayes (share 33 % each)",
         "Round 2 (4 trials): forest (score 0.900, p 1.00, share 75 %),"
@@ -206,12 +208,6 @@ def test_lines_of_the_rounds_by_hand() -> None:
         "Round 3 (1 trial): forest (score 0.900, p 1.00, share 100 %);"
         " left: svm (score 0.650, p 0.00: worst)",
     ]
-
-
-def test_seconds_are_named_as_such() -> None:
-    line = describe_round(ROUNDS[1], REPORT.names, "seconds")
-    assert line.startswith("Round 2 (4.0 s): forest (")
-    assert dataclasses.replace(REPORT, unit="seconds").round_lines()[1] == line
 
 
 def test_those_who_left_are_listed_by_score() -> None:

@@ -285,10 +285,8 @@ def test_trials_that_lack_labels_are_lived_with() -> None:
         for column in ("idxs", "vals"):
             full = document["misc"][column]
             document["misc"][column] = {k: v for k, v in full.items() if v}
-    again = trials_from_docs(trials.trials)
-    domain = Domain(loss_of, space())
-    for tid in range(6, 12):
-        assert len(bandit([tid], domain, again, tid, policy=Recorder())) == 1
+    again, domain = trials_from_docs(trials.trials), Domain(loss_of, space())
+    assert all(len(bandit([k], domain, again, k, policy=Recorder())) == 1 for k in range(6, 12))
 
 
 @pytest.mark.parametrize("algo", ["weighted", "bandit"])

@@ -77,16 +77,7 @@ def run(fn: Any = loss_of, **options: Any) -> Any:
 # --- what is returned ---------------------------------------------------------------------
 
 
-def test_results_are_those_of_fmin() -> None:
-    trials = Trials()
-    best = run(return_argmin=True, trials=trials)
-    assert best == trials.argmin
-    point = run(trials=trials)  # the budget is spent: the same trials
-    assert point == space_eval(space(), best)
-    assert loss_of(point) == min(trials.losses())
-
-
-def test_trials_may_be_of_the_users_own_kind() -> None:
+def test_results_are_those_of_fmin_for_trials_of_the_users_own_kind() -> None:
     class Mine(Trials):  # type: ignore[misc]
         inserted = 0
 
@@ -95,7 +86,11 @@ def test_trials_may_be_of_the_users_own_kind() -> None:
             return super().insert_trial_docs(docs)
 
     trials = Mine(exp_key="mine")
-    run(trials=trials)
+    best = run(return_argmin=True, trials=trials)
+    assert best == trials.argmin
+    point = run(trials=trials)  # the budget is spent: the same trials
+    assert point == space_eval(space(), best)
+    assert loss_of(point) == min(trials.losses())
     assert trials.inserted == len(trials) == 15
     assert {d["exp_key"] for d in trials.trials} == {"mine"}
 

@@ -121,9 +121,10 @@ def test_every_configuration_lies_in_one_cell() -> None:
 def test_parts_by_hand(distribution: BaseDistribution, firsts: list[Any]) -> None:
     parts = Split(3).cells({"a": distribution}).parts["a"]
     found = [p.choices[0] if isinstance(p, CategoricalDistribution) else p.low for p in parts]
-    assert found == pytest.approx(firsts) if isinstance(firsts[0], float) else found == firsts
-    steps = [value for p in parts for value in _values(p)]
-    assert steps == pytest.approx(_values(distribution)) or isinstance(steps[0], str)
+    assert found == (firsts if isinstance(firsts[0], str) else pytest.approx(firsts))
+    values = [value for part in parts for value in _values(part)]
+    whole = _values(distribution)
+    assert values == (whole if isinstance(firsts[0], str) else pytest.approx(whole))
 
 
 def _values(d: Any) -> list[Any]:
@@ -206,11 +207,10 @@ def test_a_search_goes_on_as_if_it_had_never_stopped(space: dict[str, Any]) -> N
 
 
 def test_workers_get_different_cells_and_share_the_rounds() -> None:
-    study = optuna.create_study(sampler=boasf(n_trials=200, search_space=SPACE))
+    sampler = partial(boasf, n_trials=200, search_space=SPACE)
+    study = optuna.create_study(sampler=sampler())
     other = optuna.load_study(
-        study_name=study.study_name,
-        storage=study._storage,
-        sampler=boasf(n_trials=200, search_space=SPACE),
+        study_name=study.study_name, storage=study._storage, sampler=sampler()
     )
     trials = [worker.ask() for _ in range(16) for worker in (study, other)]
     for trial in trials:
@@ -218,10 +218,11 @@ def test_workers_get_different_cells_and_share_the_rounds() -> None:
     assert len(set(given(study))) == 32
     for trial in trials:
         study.tell(trial, five(trial))
-    study.optimize(five, n_trials=60)
-    other.optimize(five, n_trials=60)
-    assert arm_report(study).rounds == arm_report(other).rounds
-    assert len({r.index for r in arm_report(study).rounds}) == len(arm_report(study).rounds)
+    for worker in (study, other):
+        worker.optimize(five, n_trials=60)
+    rounds = arm_report(study).rounds
+    assert rounds == arm_report(other).rounds
+    assert [r.index for r in rounds] == [*range(len(rounds))]
 
 
 def test_cells_that_have_nothing_left_leave() -> None:

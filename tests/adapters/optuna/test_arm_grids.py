@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 import optuna
 import pytest
 from arm_objectives import Even, counts, grid, params
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from optuna.distributions import CategoricalDistribution
 from optuna.samplers import (
     CmaEsSampler,
     PartialFixedSampler,
@@ -19,6 +21,8 @@ from optuna.samplers import (
     TPESampler,
 )
 from optuna.trial import TrialState
+
+from automl_plugins.streams import Streams
 
 even = partial(BanditSampler, policy=Even(), seed=0)
 
@@ -139,3 +143,28 @@ def test_steps_logs_and_shared_names() -> None:
     study = run(even(inner=RandomSampler), 6 + 16, objective)
     assert distinct(study) == 22
     assert counts(study) == {"a": 6, "b": 16}
+
+
+def test_what_a_grid_has_tried_is_drawn_again_before_the_nearest_is_taken() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", ["only"])
+        return float(trial.suggest_categorical("i", list(range(9))))
+
+    study = optuna.create_study(sampler=BanditSampler(inner=RandomSampler, seed=3))
+    study.optimize(objective, n_trials=9)
+    drawn = [t.params["i"] for t in study.trials]
+    assert sorted(drawn) == list(range(9))
+    streams, redrawn = Streams(3), 0
+    distribution = CategoricalDistribution(list(range(9)))
+    for k in range(1, 9):
+        attempts = [
+            RandomSampler(
+                seed=streams.integer("inner of a name", k, crc32(b"i"), attempt)
+            ).sample_independent(study, study.trials[k], "i", distribution)
+            for attempt in range(4)
+        ]
+        fresh = [value for value in attempts if value not in drawn[:k]]
+        if fresh:
+            assert drawn[k] == fresh[0]
+            redrawn += fresh[0] != attempts[0]
+    assert redrawn >= 2

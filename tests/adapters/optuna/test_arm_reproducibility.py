@@ -20,7 +20,7 @@ from arm_objectives import Even, alike, arm_choices, grid, params, zoo
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from optuna.samplers import CmaEsSampler, RandomSampler, TPESampler
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
 Factory = Callable[..., ArmSampler]
@@ -35,36 +35,34 @@ SAMPLERS: dict[str, Factory] = {
         seed=3,
     ),
 }
-each = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 
-def timed(trial: optuna.Trial, objective: Any = zoo) -> float:
-    value: float = objective(trial)
+def timed(trial: optuna.Trial) -> float:
+    value = zoo(trial)
     trial.set_user_attr("seconds", 1.0 + value)
     if trial.number % 9 == 8:
         raise optuna.TrialPruned
     return value
 
 
-@pytest.fixture(params=["memory", "sqlite", "journal"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStorage:
-    if request.param == "sqlite":
-        return RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
-    if request.param == "journal":
-        return JournalStorage(JournalFileBackend(str(tmp_path / "study.log")))
-    return optuna.storages.InMemoryStorage()
-
-
-@pytest.mark.parametrize("name", ["bandit", "boasf"])
-def test_two_halves_equal_the_whole_in_every_storage(name: str, storage: BaseStorage) -> None:
+@pytest.mark.parametrize(
+    ("name", "stored"), [("bandit", "memory"), ("bandit", "journal"), ("boasf", "sqlite")]
+)
+def test_two_halves_equal_the_whole_in_every_storage(
+    name: str, stored: str, tmp_path: Path
+) -> None:
+    storage: BaseStorage = InMemoryStorage()
+    if stored == "sqlite":
+        storage = RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    elif stored == "journal":
+        storage = JournalStorage(JournalFileBackend(str(tmp_path / "study.log")))
     sampler = partial(SAMPLERS[name], cost="seconds")
     whole = optuna.create_study(sampler=sampler())
-    whole.optimize(timed, n_trials=16)
-    optuna.create_study(study_name="s", storage=storage, sampler=sampler()).optimize(
-        timed, n_trials=8
-    )
+    whole.optimize(timed, n_trials=14)
+    half = optuna.create_study(study_name="s", storage=storage, sampler=sampler())
+    half.optimize(timed, n_trials=7)
     again = optuna.load_study(study_name="s", storage=storage, sampler=sampler())
-    again.optimize(timed, n_trials=8)
+    again.optimize(timed, n_trials=7)
     assert params(again) == params(whole)
 
 
@@ -127,7 +125,7 @@ def test_same_points_in_a_fresh_process_with_another_hash_seed() -> None:
     assert runs[0] == runs[1]
 
 
-@each
+@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 def test_pickles_and_copies_propose_the_same(sampler: Factory) -> None:
     study = optuna.create_study(sampler=sampler())
     study.optimize(zoo, n_trials=15)

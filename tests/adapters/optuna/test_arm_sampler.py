@@ -32,6 +32,7 @@ from optuna.samplers import (
 )
 from optuna.trial import TrialState, create_trial
 
+from automl_plugins.bandits import AlwaysBest
 from automl_plugins.bandits.records import Pulls
 from automl_plugins.records.trial import Status
 
@@ -521,3 +522,27 @@ def test_reseeding_reaches_instances_only() -> None:
     run(sampler, 3, alike)
     sampler.reseed_rng()
     assert Counting.n == 5
+
+
+def test_an_arm_that_another_worker_has_promised_is_kept() -> None:
+    def workers(arm: int) -> BanditSampler:
+        policy = AlwaysBest(arm=arm, min_pulls=1, min_share=0.0)
+        return BanditSampler(policy=policy, inner=RandomSampler, seed=arm)
+
+    study = run(even(), 6, alike)
+    for promised, own in ((0, 2), (2, 1), (1, 0)):
+        study.sampler = workers(promised)
+        trial = study.ask()
+        trial.suggest_float("x", 0, 1)  # the arm is decided and published, and not asked for yet
+        study.sampler = workers(own)
+        assert alike(optuna.Trial(study, trial._trial_id)) > 0
+        assert study.trials[trial.number].params["algorithm"] == "abc"[promised]
+
+
+def test_independent_values_in_an_arm_are_drawn_by_name_and_by_number() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", ["a", "b"])
+        return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+
+    study = run(BanditSampler(inner=RandomSampler, seed=0), 6, objective)
+    assert len({t.params[name] for t in study.trials for name in ("x", "y")}) == 12
