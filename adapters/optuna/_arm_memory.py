@@ -10,12 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -24,13 +19,12 @@ from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.ranges import count_floats
 
 from . import _private
 from ._arms import Arms, Choices, Split, is_categorical
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
-from .space import UnionSpace, infer_rules
+from .space import UnionSpace, hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
 
 IntArray = npt.NDArray[np.int64]
@@ -351,14 +345,7 @@ def _explained(view: View, rows: IntArray, names: set[str]) -> npt.NDArray[np.bo
     return np.array([trials[i].values.keys() <= names for i in rows], dtype=bool)
 
 
-def _size(distribution: BaseDistribution) -> int:
+def _size(distribution: BaseDistribution) -> float:
     """Number of values of a parameter that is not continuous."""
-    if isinstance(distribution, CategoricalDistribution):
-        return len(distribution.choices)
     steps = steps_of(distribution)
-    if steps is not None:
-        return steps.n
-    if isinstance(distribution, IntDistribution):
-        return distribution.high - distribution.low + 1
-    assert isinstance(distribution, FloatDistribution)
-    return count_floats(distribution.low, distribution.high)
+    return hyperparameter_of("of any name", distribution).size if steps is None else steps.n

@@ -22,11 +22,11 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial
 
 from automl_plugins.spaces.cells import Partition, describe_cell, partition
-from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
 from ._steps import steps_of
+from .space import hyperparameter_of
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -275,10 +275,7 @@ def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]
     steps = steps_of(distribution)
     if steps is not None:
         return Integer(name, (0, steps.n - 1))
-    if isinstance(distribution, IntDistribution):
-        return integer_range(name, distribution.low, distribution.high, log=distribution.log)
-    assert isinstance(distribution, FloatDistribution)
-    return float_range(name, distribution.low, distribution.high, log=distribution.log)
+    return hyperparameter_of(name, distribution)
 
 
 def _values_of(distribution: BaseDistribution, domain: Domain) -> Domain:

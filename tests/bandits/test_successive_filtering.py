@@ -198,7 +198,7 @@ def test_somebody_always_stays(
     arms: list[int], rewards: list[float], left: list[int], expected: tuple[int, ...]
 ) -> None:
     for score in ("mean", "maximum"):
-        method = SuccessiveFiltering(40, score=score)  # type: ignore[arg-type]
+        method = SuccessiveFiltering(40, score=score)
         n = len(set(arms))
         assert two_rounds(method, n, ArmRecords.of(arms, rewards), left=left)[1].arms == expected
 

@@ -330,7 +330,8 @@ def pulls_of(study: optuna.Study) -> Pulls:
     known = study.sampler._known(study)
     view = known.everything(study)
     assert known.arms is not None
-    return known.situation(view, known.arms, len(view)).pulls
+    pulls: Pulls = known.situation(view, known.arms, len(view)).pulls
+    return pulls
 
 
 def test_infinite_pruned_and_infeasible_trials(log: Any) -> None:
@@ -439,8 +440,10 @@ def test_a_numerical_arm_is_refused_with_advice() -> None:
     with pytest.raises(ValueError, match="choices of a categorical parameter"):
         run(even(), 2, lambda t: t.suggest_int("algorithm", 0, 3))
     study = optuna.create_study(sampler=even())
-    whole = {"algorithm": IntDistribution(0, 3)}
-    study.add_trial(create_trial(params={"algorithm": 1}, distributions=whole, value=0.0))
+    number = create_trial(
+        params={"algorithm": 1}, distributions={"algorithm": IntDistribution(0, 3)}, value=0.0
+    )
+    study.add_trial(number)
     with pytest.raises(ValueError, match="suggest_categorical"):
         study.optimize(zoo, n_trials=1)
 
