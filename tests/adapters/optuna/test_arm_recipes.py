@@ -10,7 +10,6 @@ import optuna
 import pytest
 from arm_objectives import Even, alike, arm_choices, counts, grid, zoo
 from automl_plugins.adapters.optuna import BanditSampler, WeightedModelSampler
-from optuna.pruners import HyperbandPruner
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from scipy import stats
@@ -106,25 +105,6 @@ def test_models_under_way_for_the_first_time_are_not_asked_again() -> None:
     drawn = [t.params["model"] for t in study.get_trials(deepcopy=False)]
     assert set(drawn[:4]) == set(N_PARAMETERS)
     assert set(drawn[4:]) == {drawn[0]}  # the only one whose size is known
-
-
-def test_with_hyperband() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        value = sizes(trial)
-        for step in range(1, 10):
-            trial.report(value + 1 / step, step)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return value
-
-    pruner = HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3)
-    sampler = WeightedModelSampler("model", seed=1)
-    study = run(sampler, 150, objective, pruner=pruner, study_name="with pruner")
-    states = [t.state for t in study.get_trials(deepcopy=False)]
-    assert states.count(TrialState.PRUNED) > 30 and states.count(TrialState.COMPLETE) > 5
-    expected = {name: 2.0**n for name, n in N_PARAMETERS.items()}
-    assert p_value(study, expected, "model", 4) > 0.01
-    assert len({t.last_step for t in study.get_trials(deepcopy=False)}) >= 3
 
 
 @pytest.mark.parametrize(

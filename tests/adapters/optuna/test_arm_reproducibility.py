@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -95,34 +91,6 @@ def test_reward_ranges_follow_the_direction() -> None:
     )
     high.optimize(lambda t: -zoo(t), n_trials=20)
     assert params(low) == params(high)
-
-
-SCRIPT = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-import optuna
-from arm_objectives import zoo
-from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-out = []
-for sampler in (BanditSampler(seed=3), BOASFSampler(n_trials=15, seed=3)):
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(zoo, n_trials=18)
-    out.append([trial.params for trial in study.trials])
-print(json.dumps(out))
-"""
-
-
-def test_same_points_in_a_fresh_process_with_another_hash_seed() -> None:
-    runs = []
-    for hash_seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent)]
-        output = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        runs.append(json.loads(output))
-    assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)

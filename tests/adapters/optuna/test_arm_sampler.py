@@ -180,14 +180,6 @@ def test_arms_with_the_same_parameters_have_a_sequence_each() -> None:
         assert own == sequence[: len(own)] and len(own) >= 5
 
 
-def test_cma_es_keeps_a_distribution_for_every_arm() -> None:
-    inner = partial(CmaEsSampler, n_startup_trials=1, warn_independent_sampling=False, popsize=4)
-    study = run(even(inner=inner), 45, alike)
-    for arm in "abc":
-        own = [t.system_attrs for t in study.trials if t.params["algorithm"] == arm]
-        assert max(attributes.get("cma:generation", 0) for attributes in own) >= 2
-
-
 def test_instances_are_copied_once_for_every_arm() -> None:
     given = TPESampler(seed=1)
     sampler = even(inner=given)
@@ -264,14 +256,6 @@ def test_choices_none_bool_and_nan(recipe: Callable[..., ArmSampler]) -> None:
     study = run(recipe(), 16, objective)
     arms = {str(t.params["algorithm"]) for t in study.trials}
     assert arms == {"None", "True", "1.5", "nan"}
-
-
-def test_the_arm_may_be_asked_for_last() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        x = trial.suggest_float("x", 0, 1)
-        return x + ["a", "b"].index(trial.suggest_categorical("algorithm", ["a", "b"]))
-
-    assert counts(run(even(), 20, objective)) == {"a": 10, "b": 10}
 
 
 @recipes
