@@ -28,14 +28,16 @@ class Format:
         heading: Makes a heading of an escaped title.
         items: Makes a list of escaped sentences.
         escape: Takes their meaning from the format's special characters.
-        cell: The same in tables, where tabulate escapes for LaTeX but not for Markdown.
     """
 
     table: str
     heading: Callable[[str], str]
     items: Callable[[Iterable[str]], str]
     escape: Callable[[str], str]
-    cell: Callable[[str], str]
+
+    def cell(self, text: str) -> str:
+        """``escape`` in tables, where tabulate escapes for LaTeX but not for Markdown."""
+        return text if self.table == "latex_booktabs" else self.escape(text)
 
     def tabulate(
         self,
@@ -86,37 +88,23 @@ def _dashes(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
-def _itemize(sentences: Iterable[str]) -> str:
-    lines = [rf"\item {sentence}" for sentence in sentences]
-    return "\n".join([r"\begin{itemize}", *lines, r"\end{itemize}"])
-
-
-def _escape_markdown(text: str) -> str:
-    return re.sub(r"([\\`*|<\[\]])", r"\\\1", text)
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
 TEXT = Format(
     table="simple",
     heading=lambda title: f"{title}\n{'=' * len(title)}",
     items=_dashes,
     escape=str,
-    cell=str,
 )
 MARKDOWN = Format(
     table="pipe",
     heading=lambda title: f"### {title}",
     items=_dashes,
-    escape=_escape_markdown,
-    cell=_escape_markdown,
+    escape=lambda text: re.sub(r"([\\`*|<\[\]])", r"\\\1", text),
 )
 LATEX = Format(
     table="latex_booktabs",
     heading=lambda title: rf"\paragraph{{{title}}}",
-    items=_itemize,
-    escape=_escape_latex,
-    cell=str,
+    items=lambda sentences: "\n".join(
+        [r"\begin{itemize}", *(rf"\item {s}" for s in sentences), r"\end{itemize}"]
+    ),
+    escape=lambda text: "".join(_LATEX.get(character, character) for character in text),
 )

@@ -174,32 +174,6 @@ class Method(Protocol):
         ...
 
 
-class ReadSearches(Protocol):
-    """Reads the searches of a framework's object, path or address."""
-
-    def __call__(
-        self,
-        source: Any,
-        /,
-        *,
-        table: str | None = None,
-        method: str | None = None,
-        seed: int | None = None,
-    ) -> list[Search]:
-        """The searches; labels that are None are those that the framework knows."""
-        ...
-
-
-class ReadTask(Protocol):
-    """Reads a framework's object, path or address as the runs of one task."""
-
-    def __call__(
-        self, source: Any, /, *, name: str | None = None, space: Any = None
-    ) -> TaskRecord:
-        """The runs; a name or space that is None is the one that the framework knows."""
-        ...
-
-
 @dataclass(frozen=True)
 class Adapter:
     """A framework as the core sees it; the package of each adapter has one, its ``ADAPTER``.
@@ -208,8 +182,9 @@ class Adapter:
         name: Name of the framework, and of the package.
         owns: Whether a path or address is one that ``curves`` and ``read_task`` can read.
         is_space: Whether something is a search space in the language of the framework.
-        curves: Reads searches, to be compared or made a table.
-        read_task: Reads a search as the runs of a task.
+        curves: Reads the searches of a framework's object, path or address, given ``table``,
+            ``method`` and ``seed`` as labels; those that are None are what the framework knows.
+        read_task: Reads the same as the runs of one task, given ``name`` and ``space`` or None.
         write_history: Writes a ``TaskRecord``, given a space or None and further options, as what
             the framework continues from.
         optimizer: Makes a method to be replayed.
@@ -221,8 +196,8 @@ class Adapter:
     name: str
     owns: Callable[[str], bool]
     is_space: Callable[[Any], bool]
-    curves: ReadSearches
-    read_task: ReadTask
+    curves: Callable[..., list[Search]]
+    read_task: Callable[..., TaskRecord]
     write_history: Callable[..., Any]
     optimizer: Callable[..., Method]
     arm_report: Callable[..., ArmReport] | None = None
@@ -285,64 +260,59 @@ def reader_of(history: Any) -> Adapter:
     return found
 
 
-def method_of(thing: Any) -> Method:
-    """``optimizer(thing)`` of the adapter that knows it.
+def _ask(thing: Any, attribute: str, otherwise: str) -> Callable[..., Any]:
+    """What the adapter that knows ``thing`` has for it; ``otherwise`` is the error if none has."""
+    function: Callable[..., Any] | None = getattr(adapter_of(thing), attribute, None)
+    if function is None:
+        raise TypeError(otherwise)
+    return function
 
-    Raises:
-        TypeError: If no adapter does.
-    """
-    adapter = adapter_of(thing)
-    if adapter is None:
-        raise TypeError(
-            f"Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask() and"
-            " tell(), or a callable propose(space, records, rng)."
-        )
-    return adapter.optimizer(thing)
+
+def method_of(thing: Any) -> Method:
+    """``optimizer(thing)`` of the adapter that knows it; TypeError if none does."""
+    method: Method = _ask(
+        thing,
+        "optimizer",
+        f"Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask() and"
+        " tell(), or a callable propose(space, records, rng).",
+    )(thing)
+    return method
 
 
 def searches_of(thing: Any, **labels: Any) -> list[Search]:
-    """``curves(thing)`` of the adapter that knows it; ``labels`` are table, method and seed.
+    """``curves(thing)`` of the adapter that knows it; TypeError if none does.
 
-    Raises:
-        TypeError: If no adapter does.
+    ``labels`` are table, method and seed.
     """
-    adapter = adapter_of(thing)
-    if adapter is None:
-        raise TypeError(
-            f"Cannot read the searches of a {type(thing).__name__}: pass studies, run histories or"
-            f" trials of {', '.join(_names())}, or a data frame."
-        )
-    return adapter.curves(thing, **labels)
+    searches: list[Search] = _ask(
+        thing,
+        "curves",
+        f"Cannot read the searches of a {type(thing).__name__}: pass studies, run histories or"
+        f" trials of {', '.join(_names())}, or a data frame.",
+    )(thing, **labels)
+    return searches
 
 
 def arm_report_of(thing: Any, **options: Any) -> ArmReport:
-    """``arm_report(thing, **options)`` of the adapter that knows it.
-
-    Raises:
-        TypeError: If no adapter does.
-    """
-    adapter = adapter_of(thing)
-    if adapter is None or adapter.arm_report is None:
-        raise TypeError(
-            f"Cannot report on the arms of a {type(thing).__name__}: pass an ArmReport, an Optuna"
-            " study or Hyperopt trials."
-        )
-    return adapter.arm_report(thing, **options)
+    """``arm_report(thing, **options)`` of the adapter that knows it; TypeError if none does."""
+    report: ArmReport = _ask(
+        thing,
+        "arm_report",
+        f"Cannot report on the arms of a {type(thing).__name__}: pass an ArmReport, an Optuna"
+        " study or Hyperopt trials.",
+    )(thing, **options)
+    return report
 
 
 def source_shares_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
-    """``source_shares(thing)`` of the adapter that knows it.
-
-    Raises:
-        TypeError: If no adapter does.
-    """
-    adapter = adapter_of(thing)
-    if adapter is None or adapter.source_shares is None:
-        raise TypeError(
-            f"Cannot read the sources of a {type(thing).__name__}: pass an Optuna study, or the"
-            " shares of the sources by name, by number of the evaluation."
-        )
-    return adapter.source_shares(thing)
+    """``source_shares(thing)`` of the adapter that knows it; TypeError if none does."""
+    shares: Mapping[int, Mapping[str, float]] = _ask(
+        thing,
+        "source_shares",
+        f"Cannot read the sources of a {type(thing).__name__}: pass an Optuna study, or the"
+        " shares of the sources by name, by number of the evaluation.",
+    )(thing)
+    return shares
 
 
 def _installed() -> Iterator[Adapter]:

@@ -29,6 +29,12 @@ class Foreign:
     pass
 
 
+def study_of_a_derived_class() -> OwnStudy:
+    storage = optuna.storages.InMemoryStorage()
+    optuna.create_study(study_name="s", storage=storage)
+    return OwnStudy("s", storage)
+
+
 @pytest.mark.parametrize(
     "thing",
     [
@@ -41,20 +47,13 @@ class Foreign:
         OwnSampler,
         OwnSampler(),
         OwnStudy,
+        study_of_a_derived_class(),
         optuna.create_study,
+        optuna.create_study(),
     ],
 )
 def test_what_comes_from_optuna_belongs_to_its_adapter(thing: Any) -> None:
     assert frameworks.adapter_of(thing) is ours.ADAPTER
-
-
-def test_studies_and_those_derived_from_them_belong_to_the_adapter() -> None:
-    study = optuna.create_study()
-    assert frameworks.adapter_of(study) is ours.ADAPTER
-    storage = optuna.storages.InMemoryStorage()
-    optuna.create_study(study_name="s", storage=storage)
-    derived = OwnStudy("s", storage)
-    assert frameworks.adapter_of(derived) is ours.ADAPTER
 
 
 @pytest.mark.parametrize(
@@ -65,12 +64,8 @@ def test_other_objects_belong_to_none(thing: Any) -> None:
     assert frameworks.adapter_of(thing) is None
 
 
-def test_methods_are_made_by_the_adapter() -> None:
-    method = frameworks.method_of(optuna.samplers.RandomSampler)
-    assert method.name == "RandomSampler"
-
-
-def test_searches_are_read_by_the_adapter() -> None:
+def test_the_adapter_answers() -> None:
+    assert frameworks.method_of(optuna.samplers.RandomSampler).name == "RandomSampler"
     study = optuna.create_study()
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
     (search,) = frameworks.searches_of(study, table="t", method="m", seed=4)
@@ -78,13 +73,20 @@ def test_searches_are_read_by_the_adapter() -> None:
     assert (search.table, search.method, search.seed, len(search.trials)) == ("t", "m", 4, 2)
 
 
-def test_what_no_adapter_knows_is_a_type_error_that_says_what_to_pass() -> None:
-    with pytest.raises(TypeError, match=r"pass optimizer\(\.\.\.\) of an adapter, an object with"):
-        frameworks.method_of(Foreign())
-    with pytest.raises(TypeError, match=r"searches of a Foreign: .*optuna"):
-        frameworks.searches_of(Foreign())
-    with pytest.raises(TypeError, match=r"Cannot replay 3: "):
-        replay(3, [], budget=1)
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (frameworks.method_of, r"pass optimizer\(\.\.\.\) of an adapter, an object with"),
+        (frameworks.searches_of, r"searches of a Foreign: .*optuna"),
+        (frameworks.arm_report_of, "arms of a Foreign: pass an ArmReport"),
+        (frameworks.source_shares_of, "sources of a Foreign: pass an Optuna study"),
+        (frameworks.reader_of, "Cannot read a Foreign as a history"),
+        (lambda thing: replay(thing, [], budget=1), "Cannot replay"),
+    ],
+)
+def test_what_no_adapter_knows_is_a_type_error_that_says_what_to_pass(ask: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        ask(Foreign())
 
 
 def test_an_unknown_adapter_is_refused() -> None:

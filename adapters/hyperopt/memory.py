@@ -338,12 +338,10 @@ class RecordedObjective(SearchRecorder):
         )
 
     def _write(self, expr: Any, trial: Document, result: Any, seconds: float) -> None:
-        name = str(self.recorder.task)
-        self.recorder.write(
-            lambda: _read_documents([_end(trial, result, seconds)], name, self._space(expr)),
-            search=lambda: _search(trial, self._space(expr)),
-            key=lambda: _key(trial),
-        )
+        with self.recorder.survive():
+            document, space = _end(trial, result, seconds), self._space(expr)
+            record = _read_documents([document], str(self.recorder.task), space)
+            self.recorder.add(record, search=_search(trial, space), keys=[_key(trial)])
 
     def _space(self, expr: Any) -> SearchSpace:
         if self._given is not None:

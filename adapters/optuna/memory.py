@@ -360,13 +360,10 @@ class StudyRecorder(SearchRecorder):
         """Write a finished trial; one that is not finished is left alone."""
         if not trial.state.is_finished():
             return
-        self.recorder.write(
-            lambda: read_record(
-                study, [trial], self.recorder.task, space=self._space_of(study, trial)
-            ),
-            search=lambda: study.study_name,
-            key=lambda: _key(trial),
-        )
+        with self.recorder.survive():
+            space = self._space_of(study, trial)
+            runs = read_record(study, [trial], self.recorder.task, space=space)
+            self.recorder.add(runs, search=study.study_name, keys=[_key(trial)])
 
     def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
         """Write all finished trials of studies that are not there yet; returns how many.

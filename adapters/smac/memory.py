@@ -285,11 +285,10 @@ class RecordCallback(SearchRecorder, Callback):
         if value.status == StatusType.RUNNING:
             return None
         trial = info.config, TrialKey(0, info.instance, info.seed, info.budget), value
-        self.recorder.write(
-            lambda: _read_record(self._run(smbo), [trial]),
-            search=lambda: _search(self._run(smbo)),
-            key=lambda: _key(*trial),
-        )
+        with self.recorder.survive():
+            run = self._run(smbo)
+            record = _read_record(run, [trial])
+            self.recorder.add(record, search=_search(run), keys=[_key(*trial)])
         return None
 
     def _run(self, smbo: SMBO) -> Run:

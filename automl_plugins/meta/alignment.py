@@ -10,7 +10,7 @@ import math
 import numbers
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypedDict, get_args
 
@@ -30,12 +30,12 @@ from automl_plugins.spaces.ranges import Steps, scale_of
 from automl_plugins.spaces.values import (
     ABSENT,
     choices_of,
+    find,
     finder,
     is_near,
     kind_of,
     numbers_of,
     read,
-    reader,
     to_number,
     to_vector,
 )
@@ -45,6 +45,13 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
+
+
+class DataSize(NamedTuple):
+    """Rows and columns of the data of a task; None where they are not known."""
+
+    n_rows: int | None = None
+    n_features: int | None = None
 
 
 class AlignOptions(TypedDict, total=False):
@@ -174,18 +181,13 @@ def align(
     n = len(configurations)
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
-    lost = np.zeros((n, space.d), dtype=bool)
-    moved = np.zeros((n, space.d), dtype=bool)
-    converted = np.zeros((n, space.d), dtype=bool)
-    for column, name in enumerate(space.names):
-        if name not in named:
-            continue
-        values = [configuration.get(name, ABSENT) for configuration in configurations]
-        found = _read(space.space[name], values, size or DataSize())
-        vectors[:, column] = found.entries
-        lost[:, column] = found.foreign | (found.outside & (out_of_range == "drop"))
-        moved[:, column] = found.outside
-        converted[:, column] = found.converted
+    moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
+    for i, name in enumerate(space.names):
+        if name in named:
+            column = _Column(vectors[:, i], moved[:, i], foreign[:, i], converted[:, i])
+            values = [configuration.get(name, ABSENT) for configuration in configurations]
+            _fill(column, space.space[name], values, size or DataSize())
+    lost = foreign | moved if out_of_range == "drop" else foreign
     keep = ~lost.any(axis=1)
     completed = space.activate(np.where(np.isnan(vectors), _defaults(space, defaults), vectors))
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
@@ -194,25 +196,25 @@ def align(
     if n:
         keep &= space.allowed(completed)
     completed[~keep] = np.nan
+
+    def by_name(mask: BoolArray) -> dict[str, int]:
+        counts = mask.sum(axis=0).tolist()
+        return {name: count for name, count in zip(space.names, counts, strict=True) if count}
+
     shared = tuple(name for name in space.names if name in named)
     coverage = Coverage(
         task=task,
         n_runs=n,
         n_kept=int(keep.sum()),
         n_clipped=int(moved[keep].any(axis=1).sum()),
-        imputed=_by_name(space, imputed[keep]),
+        imputed=by_name(imputed[keep]),
         shared=shared,
         ignored=tuple(sorted(named - set(shared))),
-        clipped=_by_name(space, moved[keep]),
-        dropped=_by_name(space, lost),
-        converted=_by_name(space, converted[keep]),
+        clipped=by_name(moved[keep]),
+        dropped=by_name(lost),
+        converted=by_name(converted[keep]),
     )
     return completed, np.asarray(keep), coverage
-
-
-def _by_name(space: VectorSpace, mask: BoolArray) -> dict[str, int]:
-    counts = mask.sum(axis=0).tolist()
-    return {name: count for name, count in zip(space.names, counts, strict=True) if count}
 
 
 def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:
@@ -232,123 +234,102 @@ def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray
     return entries
 
 
-class _Column(NamedTuple):
-    """Entries (n,) of a hyperparameter, NaN where absent, and masks (n,).
+# --- the values of a hyperparameter -----------------------------------------------------------
 
-    ``outside`` were moved into the range, ``foreign`` are no values of the space, ``converted``
-    were counts for fractions, or the reverse.
+
+class _Column(NamedTuple):
+    """Entries (n,) of a hyperparameter, NaN where absent, and masks (n,), to be filled.
+
+    ``moved`` were outside the range, ``foreign`` are no values of the space, ``converted`` were
+    counts for fractions, or the reverse.
     """
 
     entries: FloatArray
-    outside: BoolArray
+    moved: BoolArray
     foreign: BoolArray
     converted: BoolArray
 
 
-def _read(hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize) -> _Column:
-    none = np.zeros(len(values), dtype=bool)
+def _fill(
+    column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
+) -> None:
+    choices = choices_of(hyperparameter)
     if isinstance(hyperparameter, Constant):
-        return _Column(*_constant(hyperparameter, values), none)
-    if (choices := choices_of(hyperparameter)) is not None:
-        sequence = numbers_of(choices)
-        if isinstance(hyperparameter, CategoricalHyperparameter) or np.isnan(sequence).any():
-            return _Column(*_look_up(values, choices), none)
-        numbers, foreign, converted = _numbers(hyperparameter, values, size)
-        return _Column(*_snap(numbers, sequence), foreign, converted)
-    assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
-    numbers, foreign, converted = _numbers(hyperparameter, values, size)
-    if isinstance(hyperparameter, IntegerHyperparameter):
-        numbers = np.rint(numbers)
-    legal = np.clip(numbers, float(hyperparameter.lower), float(hyperparameter.upper))
-    lower, upper = hyperparameter.lower, hyperparameter.upper
-    outside = ~np.isnan(numbers) & (legal != numbers) & ~is_near(numbers, lower, upper)
-    known = ~np.isnan(legal)
-    entries = np.full(len(values), np.nan)
-    entries[known] = hyperparameter.to_vector(legal[known])
-    if isinstance(scale := scale_of(hyperparameter), Steps):
-        steps = scale.to_value(entries[known])
-        entries[known] = scale.to_vector(steps)
-        outside[known] |= ~np.isclose(steps, legal[known])
-    return _Column(entries, outside, foreign, converted)
+        told = ~_missing(values)
+        column.entries[told] = 1.0
+        is_text = math.isnan(to_number(hyperparameter.value))
+        other = column.foreign if is_text else column.moved
+        other[:] = told & [find(choices or (), value) is None for value in values]
+    elif choices is not None and (
+        isinstance(hyperparameter, CategoricalHyperparameter)
+        or np.isnan(numbers_of(choices)).any()
+    ):
+        place = finder(choices)
+        found = [None if value is ABSENT else place(value) for value in values]
+        column.entries[:] = [math.nan if i is None else i for i in found]
+        others = np.isnan(column.entries) & ~_missing(values)
+        # Only numbers, 0.01 for "scale" or "auto": another language, so nothing is told.
+        kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
+        if kinds != {"number"} or not np.isnan(column.entries).all():
+            column.foreign[:] = others
+    else:
+        numbers = _to_numbers(column, hyperparameter, values, size)
+        known = ~np.isnan(numbers)
+        column.entries[known], column.moved[known] = _place(hyperparameter, numbers[known])
 
 
-def _look_up(values: list[Any], choices: list[Any]) -> tuple[FloatArray, BoolArray, BoolArray]:
-    place = finder(choices)
-    found = [None if value is ABSENT else place(value) for value in values]
-    entries = np.array([math.nan if i is None else float(i) for i in found], dtype=np.float64)
-    others = np.isnan(entries) & [not _is_missing(value) for value in values]
-    kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
-    if np.isnan(entries).all() and kinds == {"number"}:
-        others[:] = False  # 0.01 for "scale" or "auto": another language, so nothing is told
-    return entries, np.zeros(len(values), dtype=bool), others
+def _missing(values: Sequence[Any]) -> BoolArray:
+    kinds = ("none", "missing")
+    return np.array([v is ABSENT or kind_of(v) in kinds for v in values], dtype=bool)
 
 
-def _constant(
-    hyperparameter: Constant, values: list[Any]
-) -> tuple[FloatArray, BoolArray, BoolArray]:
-    value_of = reader(hyperparameter)
-    told = np.array([not _is_missing(value) for value in values], dtype=bool)
-    other = told & [value_of(value) is ABSENT for value in values]
-    entries = np.where(told, 1.0, math.nan)
-    none = np.zeros(len(values), dtype=bool)
-    if math.isnan(to_number(hyperparameter.value)):
-        return entries, none, other
-    return entries, other, none
-
-
-def _snap(numbers: FloatArray, sequence: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The nearest place (n,) in an ordered sequence, and whether the value had to be moved."""
-    known = ~np.isnan(numbers)
-    entries = np.full(len(numbers), np.nan)
-    gaps = np.abs(numbers[known, None] - sequence[None, :])
-    entries[known] = gaps.argmin(axis=1)
-    moved = np.zeros(len(numbers), dtype=bool)
-    moved[known] = ~np.isclose(numbers[known], sequence[gaps.argmin(axis=1)])
-    return entries, moved
-
-
-def _numbers(
-    hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
-) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Numbers (n,), NaN where there is none, and two masks: values that are none; converted."""
+def _to_numbers(
+    column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
+) -> FloatArray:
+    """Numbers (n,) in the unit of the space, NaN where there is none."""
     name, unit = hyperparameter.name, unit_of(hyperparameter)
     kinds = set(map(type, values))  # a million values: looked at one by one only if need be
     if kinds <= {int, float, type(ABSENT)}:
         if type(ABSENT) in kinds:
             values = [math.nan if value is ABSENT else value for value in values]
         numbers = np.array(values, dtype=np.float64)
-        foreign = np.zeros(len(values), dtype=bool)
     else:
         values = [read(value) if isinstance(value, str) else value for value in values]
         numbers = np.array([to_number(value) for value in values], dtype=np.float64)
         for i in np.flatnonzero(np.isnan(numbers)):
             if values[i] is not ABSENT:
                 numbers[i] = meaning(name, values[i], size)
-        foreign = np.isnan(numbers) & [not _is_missing(value) for value in values]
+        column.foreign[:] = np.isnan(numbers) & ~_missing(values)
     if unit is None:
-        return numbers, foreign, np.zeros(len(values), dtype=bool)
-    converted, other = in_unit(name, values, numbers, unit, size)
-    unknown = other & np.isnan(converted)
-    if not np.isnan(converted).all():  # else nothing is told in the language of the space
-        foreign |= unknown
-    return converted, foreign, other & ~unknown
+        return numbers
+    numbers, other = in_unit(name, values, numbers, unit, size)
+    unknown = other & np.isnan(numbers)
+    if not np.isnan(numbers).all():  # else nothing is told in the language of the space
+        column.foreign[:] |= unknown
+    column.converted[:] = other & ~unknown
+    return numbers
 
 
-def in_other_units(
-    space: ConfigurationSpace, configurations: Sequence[Mapping[str, Any]]
-) -> BoolArray:
-    """Which runs (n,) have a count for a hyperparameter of fractions, or the reverse."""
-    found = np.zeros(len(configurations), dtype=bool)
-    for name, hyperparameter in space.items():
-        if unit := unit_of(hyperparameter):
-            values = [configuration.get(name) for configuration in configurations]
-            known = np.array([to_number(value) for value in values], dtype=np.float64)
-            found |= in_unit(name, values, known, unit, DataSize())[1]
-    return found
-
-
-def _is_missing(value: Any) -> bool:
-    return value is ABSENT or kind_of(value) in ("none", "missing")
+def _place(
+    hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """The nearest entries (n,) of numbers, and whether they had to be moved."""
+    if (choices := choices_of(hyperparameter)) is not None:
+        sequence = numbers_of(choices)
+        nearest = np.abs(numbers[:, None] - sequence).argmin(axis=1)
+        return nearest.astype(np.float64), ~np.isclose(numbers, sequence[nearest])
+    assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
+    if isinstance(hyperparameter, IntegerHyperparameter):
+        numbers = np.rint(numbers)
+    lower, upper = hyperparameter.lower, hyperparameter.upper
+    legal = np.clip(numbers, float(lower), float(upper))
+    outside = (legal != numbers) & ~is_near(numbers, lower, upper)
+    entries = hyperparameter.to_vector(legal)
+    if isinstance(scale := scale_of(hyperparameter), Steps):
+        steps = scale.to_value(entries)
+        entries = scale.to_vector(steps)
+        outside |= ~np.isclose(steps, legal)
+    return entries, outside
 
 
 # --- what became of them ----------------------------------------------------------------------
@@ -359,19 +340,25 @@ def notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
     if n_kept < n_runs:
-        causes = _sum_up(coverage, lambda c: c.dropped)
         n_partial = sum(c.n_partial for c in coverage)
-        told = [f"{name} in {n}" for name, n in causes.items()]
+        told = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
         told += [f"a lower budget in {n_partial}"] * bool(n_partial)
         because = f" because of {' and '.join(told)}" if told else ""
         out.append(f"{n_runs - n_kept} of {n_runs} runs are left out{because}.")
-    for name, n in _sum_up(coverage, lambda c: c.clipped).items():
-        out.append(f"{name} was moved into its range in {n} of {n_kept} runs.")
-    for name, n in _sum_up(coverage, lambda c: c.imputed).items():
-        out.append(f"{name} is not known of {n} of {n_kept} runs, its default is taken.")
-    for name, n in _sum_up(coverage, lambda c: c.converted).items():
-        out.append(f"{name} was converted between counts and fractions in {n} of {n_kept} runs.")
+    for counts, sentence in (
+        ("clipped", "{} was moved into its range in {} of {} runs."),
+        ("imputed", "{} is not known of {} of {} runs, its default is taken."),
+        ("converted", "{} was converted between counts and fractions in {} of {} runs."),
+    ):
+        out += [sentence.format(name, n, n_kept) for name, n in _sum_up(coverage, counts)]
     return tuple(out)
+
+
+def _sum_up(coverage: Sequence[Coverage], counts: str) -> list[tuple[str, int]]:
+    total = Counter[str]()
+    for covered in coverage:
+        total.update(getattr(covered, counts))
+    return total.most_common()
 
 
 def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
@@ -380,14 +367,12 @@ def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
     return MemoryMismatch(f"No run of the memory lies in the search space: {told}.")
 
 
-def _sum_up(
-    coverage: Sequence[Coverage], counts: Callable[[Coverage], Mapping[str, int]]
-) -> dict[str, int]:
-    total = Counter[str]()
-    for covered in coverage:
-        total.update(counts(covered))
-    return dict(total.most_common())
+# --- what a value means by the name of its hyperparameter ---------------------------------------
 
+# van Hoof 2018, thesis 3.1.1: "sqrt" of max_features is sqrt(p) of the p columns of the data, and
+# 5 of min_samples_leaf is 5 of its n rows, or the fraction 5 / n. A search space holds either
+# counts or fractions; what was recorded as the other is converted with the sizes of the data that
+# it was recorded on.
 
 Unit = Literal["count", "fraction"]
 
@@ -397,13 +382,6 @@ _COUNTED: Final = {
     "min_samples_leaf": "n_rows",
     "min_samples_split": "n_rows",
 }
-
-
-class DataSize(NamedTuple):
-    """Rows and columns of the data of a task; None where they are not known."""
-
-    n_rows: int | None = None
-    n_features: int | None = None
 
 
 def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
@@ -479,6 +457,19 @@ def in_unit(
     total = getattr(size, _COUNTED[_last_part(name)]) or math.nan
     converted = known / total if unit == "fraction" else known * total
     return np.where(other, converted, known), other
+
+
+def in_other_units(
+    space: ConfigurationSpace, configurations: Sequence[Mapping[str, Any]]
+) -> BoolArray:
+    """Which runs (n,) have a count for a hyperparameter of fractions, or the reverse."""
+    found = np.zeros(len(configurations), dtype=bool)
+    for name, hyperparameter in space.items():
+        if unit := unit_of(hyperparameter):
+            values = [configuration.get(name) for configuration in configurations]
+            known = np.array([to_number(value) for value in values], dtype=np.float64)
+            found |= in_unit(name, values, known, unit, DataSize())[1]
+    return found
 
 
 def _last_part(name: str) -> str:

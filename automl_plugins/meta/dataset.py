@@ -58,17 +58,11 @@ class MetaDataset:
     coverage: tuple[Coverage, ...] = ()
 
     def __post_init__(self) -> None:
-        n, d = len(self.task), len(self.space)
-        for name, shape in (
-            ("vectors", (n, d)),
-            ("losses", (n,)),
-            ("seconds", (n,)),
-            ("status", (n,)),
-        ):
-            if getattr(self, name).shape != shape:
-                raise ValueError(
-                    f"{name} must have shape {shape}, got {getattr(self, name).shape}."
-                )
+        n = len(self.task)
+        for name in ("vectors", "losses", "seconds", "status"):
+            expected = (n, len(self.space)) if name == "vectors" else (n,)
+            if (shape := getattr(self, name).shape) != expected:
+                raise ValueError(f"{name} must have shape {expected}, got {shape}.")
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
         if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
             raise ValueError(f"task must lie in [0, {len(self.tasks)}).")
@@ -139,15 +133,13 @@ class MetaDataset:
         place = np.full(len(self.tasks), -1)
         place[kept] = np.arange(len(kept))
         rows = place[self.task] >= 0
+        columns = ("vectors", "losses", "seconds", "status")
         return replace(
             self,
             tasks=tuple(self.tasks[i] for i in kept),
             task=place[self.task[rows]],
-            vectors=self.vectors[rows],
-            losses=self.losses[rows],
-            seconds=self.seconds[rows],
-            status=self.status[rows],
             coverage=tuple(self.coverage[i] for i in kept) if self.coverage else (),
+            **{name: getattr(self, name)[rows] for name in columns},
         )
 
     def without(self, *names: str) -> MetaDataset:

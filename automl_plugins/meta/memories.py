@@ -57,7 +57,10 @@ def open_memory(
         MemoryMismatch: If it has no runs, shares no hyperparameter with the space, or no run of
             it lies there.
     """
-    _check_names(exclude)
+    if isinstance(exclude, str):
+        raise TypeError(
+            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
+        )
     known = read_memory(memory)
     if isinstance(known, MetaDataset):
         dataset = known.without(*exclude).aligned(space)
@@ -67,13 +70,6 @@ def open_memory(
     if not len(dataset):
         raise nothing_left(dataset.coverage)
     return dataset
-
-
-def _check_names(exclude: Collection[str]) -> None:
-    if isinstance(exclude, str):
-        raise TypeError(
-            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
-        )
 
 
 def read_memory(memory: Memory | None) -> Known:
@@ -170,7 +166,6 @@ class TaskMemory:
             name of a bundled memory.
         task: Name of the task that is searched: its own runs in the memory are left out, which is
             logged.
-        exclude: Names of further tasks to leave out, such as variants of the same data.
         growing: Whether the search space is discovered by the trials, so that one of which the
             memory knows nothing may become one that fits.
         logger: Takes the notes on what is left out or changed.
@@ -186,16 +181,14 @@ class TaskMemory:
         memory: Memory,
         *,
         task: str | None = None,
-        exclude: Collection[str] = (),
         growing: bool = False,
         logger: logging.Logger = _logger,
     ) -> None:
-        _check_names(exclude)
         #: Keeps what was computed of the tasks, if the memory is a store.
         self.store = cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
         self.known = _informative(read_memory(memory), logger)
         self.task = task
-        self.exclude = frozenset(exclude) | ({task} if task is not None else frozenset())
+        self.exclude = frozenset() if task is None else frozenset({task})
         self.growing = growing
         self._logger = logger
         if task in self.names:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -44,9 +45,8 @@ class WritableStore(Protocol):
 class Recorder:
     """Writes runs to a store, and never stops the search that makes them.
 
-    What is wrong with the arguments is raised here. What goes wrong later - a full disk, a
-    database that is away, a configuration that cannot be stored - is logged once as a warning of
-    ``automl_plugins.meta.recorder`` and counted, and the search continues.
+    What is wrong with the arguments is raised here. What goes wrong later, such as a full disk or
+    a configuration that cannot be stored, is logged once as a warning and counted.
 
     Args:
         store: A ``MetaStore``, or its address or path.
@@ -89,16 +89,11 @@ class Recorder:
         self.n_recorded = 0
         self.n_lost = 0
 
-    def write(
-        self,
-        record: Callable[[], TaskRecord],
-        *,
-        search: Callable[[], str],
-        key: Callable[[], str],
-    ) -> None:
-        """Write one run. Whatever goes wrong, here or in what is called, does not get out."""
+    @contextmanager
+    def survive(self) -> Iterator[None]:
+        """Whatever goes wrong in the block, which writes one run, does not get out of it."""
         try:
-            self.add(record(), search=search(), keys=[key()])
+            yield
         except Exception as error:
             self.n_lost += 1
             if self.n_lost == 1:

@@ -120,7 +120,8 @@ class TaskFeatures:
         values = meta_feature_values(tasks, names)
         self.described = np.asarray(np.isfinite(values).any(axis=1))
         told = [task is None or np.isfinite(float(task.get(name, np.nan))) for name in names]
-        use = [i for i in range(len(names)) if told[i] and _varies(values[:, i])]
+        n_values = [len(np.unique(column[np.isfinite(column)])) for column in values.T]
+        use = [i for i in range(len(names)) if told[i] and n_values[i] > 1]
         self.names: tuple[str, ...] = tuple(names[i] for i in use)
         self._values = values[:, use]
         self.known = self._rank_all(self._values)
@@ -134,10 +135,8 @@ class TaskFeatures:
 
     def _rank_all(self, values: FloatArray) -> FloatArray:
         """Ranks (n, m) of raw values (n, m) among those of the known tasks, in [0, 1]."""
-        ranks = np.empty(values.shape)
-        for i in range(values.shape[1]):
-            ranks[:, i] = _rank(self._values[:, i], values[:, i])
-        return ranks
+        columns = zip(self._values.T, values.T, strict=True)
+        return np.array([_rank(known, new) for known, new in columns]).T.reshape(values.shape)
 
     @property
     def useful(self) -> bool:
@@ -148,10 +147,6 @@ class TaskFeatures:
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """Mean absolute difference (n, m) of scaled meta-features: L1, as in auto-sklearn."""
     return np.asarray(np.abs(a[:, None, :] - b[None, :, :]).mean(axis=2))
-
-
-def _varies(values: FloatArray) -> bool:
-    return len(np.unique(values[np.isfinite(values)])) > 1
 
 
 def _rank(known: FloatArray, values: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -27,30 +27,44 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _KEPT = 5_000  # predictions that are remembered
-Learnt = TypeVar("Learnt")
+Made = TypeVar("Made", bound=TwoStageTransfer | Blended)
 
 
-class _Template(ABC, Generic[Learnt]):
-    """Makes surrogates with what was learnt from a memory, once for each space."""
+class _Template(ABC, Generic[Made]):
+    """Makes surrogates with what is learnt from a memory, once for each space."""
 
-    def __init__(self, memory: AlignedMemory) -> None:
+    _learnt: ClassVar[str]  # name of what a surrogate holds of it
+
+    def __init__(self, memory: AlignedMemory, surrogate: Made) -> None:
+        surrogate.check_arguments()
         self.memory = memory
-        self._last: tuple[VectorSpace, Learnt] | None = None
+        self._surrogate = surrogate
+        self._last: tuple[VectorSpace, Any] | None = None
 
-    @abstractmethod
-    def _learn(self, space: VectorSpace) -> Learnt: ...
+    def for_space(self, space: VectorSpace) -> Made:
+        """An unfitted surrogate for features of ``space``.
 
-    def _learnt(self, space: VectorSpace) -> Learnt:
+        Raises:
+            MemoryMismatch: If the space can use no run of the memory.
+        """
         last = self._last  # read once: threads share the template
         if last is None or last[0] is not space:
             self._last = last = (space, self._learn(space))
-        return last[1]
+        made = copy.copy(self._surrogate)
+        setattr(made, self._learnt, last[1])
+        return made
+
+    @abstractmethod
+    def _learn(self, space: VectorSpace) -> Any: ...
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}
 
+    def __repr__(self) -> str:
+        return f"{type(self._surrogate).__name__}({self.memory!r})"
 
-class TransferTemplate(_Template[Sources]):
+
+class TransferTemplate(_Template[TwoStageTransfer]):
     """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
     Processes of earlier tasks are kept in this process, and in the store that the memory comes
@@ -66,29 +80,19 @@ class TransferTemplate(_Template[Sources]):
         ValueError: For illegal arguments.
     """
 
+    _learnt = "sources"
+
     def __init__(
         self, memory: AlignedMemory, *, paper: bool = False, max_rows: int = 300, **options: Any
     ) -> None:
-        super().__init__(memory)
         make = TwoStageTransfer.paper if paper else TwoStageTransfer
-        self._surrogate = make(max_rows=max_rows, **options)
-        self._surrogate.check_arguments()
-
-    def for_space(self, space: VectorSpace) -> TwoStageTransfer:
-        """An unfitted surrogate for features of ``space``.
-
-        Raises:
-            ValueError: If the space can use no run of the memory.
-        """
-        made = copy.copy(self._surrogate)
-        made.sources = self._learnt(space)
-        return made
+        super().__init__(memory, make(max_rows=max_rows, **options))
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
         """The best complete run of each earlier task (n, d), n <= S, distinct.
 
         Raises:
-            ValueError: If the space can use no run of the memory.
+            MemoryMismatch: If the space can use no run of the memory.
         """
         dataset = self.memory.on(space)
         losses = dataset.complete_losses
@@ -119,9 +123,6 @@ class TransferTemplate(_Template[Sources]):
         except StoreError as error:  # it can be computed again
             _logger.info(f"The first stage of TST could not be kept in {store}: {error}")
         return sources
-
-    def __repr__(self) -> str:
-        return f"TwoStageTransfer({self.memory!r})"
 
 
 def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
@@ -172,7 +173,7 @@ class LearnedLosses:
         return self.__dict__ | {"_known": {}}
 
 
-class BlendedTemplate(_Template[LearnedLosses]):
+class BlendedTemplate(_Template[Blended]):
     """Makes ``Blended`` surrogates; the meta-learner is fitted once for each space.
 
     Args:
@@ -187,6 +188,8 @@ class BlendedTemplate(_Template[LearnedLosses]):
         ValueError: For illegal arguments.
     """
 
+    _learnt = "earlier"
+
     def __init__(
         self,
         memory: AlignedMemory,
@@ -196,21 +199,9 @@ class BlendedTemplate(_Template[LearnedLosses]):
         learner: MetaLearner | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(memory)
+        super().__init__(memory, Blended(None, surrogate, **options))
         self.meta_features = dict(meta_features or {})
         self.learner = learner
-        self._surrogate = Blended(None, surrogate, **options)
-        self._surrogate.check_arguments()
-
-    def for_space(self, space: VectorSpace) -> Blended:
-        """An unfitted surrogate for features of ``space``.
-
-        Raises:
-            ValueError: If the space can use no run of the memory.
-        """
-        made = copy.copy(self._surrogate)
-        made.earlier = self._learnt(space)
-        return made
 
     def _learn(self, space: VectorSpace) -> LearnedLosses:
         from automl_plugins.meta.meta_learner import MetaLearner
@@ -224,6 +215,3 @@ class BlendedTemplate(_Template[LearnedLosses]):
             dataset = replace(dataset, tasks=tasks)
         learner = MetaLearner() if self.learner is None else self.learner.clone()
         return LearnedLosses(learner.fit(dataset), told or None)
-
-    def __repr__(self) -> str:
-        return f"Blended({self.memory!r})"

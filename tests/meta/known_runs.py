@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,6 +46,25 @@ def records(n_tasks: int = 8, *, described: bool = True) -> list[TaskRecord]:
         )
         for task in range(n_tasks)
     ]
+
+
+def assert_same(left: TaskRecord, right: TaskRecord) -> None:
+    """Equal to the last bit: 1, 1.0, True, 0.0 and -0.0 are not the same."""
+
+    def exact(value: Any) -> Any:
+        return type(value), struct.pack("<d", value) if isinstance(value, float) else value
+
+    configurations = [
+        [{k: exact(v) for k, v in c.items()} for c in record.configurations]
+        for record in (left, right)
+    ]
+    assert configurations[0] == configurations[1]
+    for name in ("losses", "seconds", "budget", "times", "status"):
+        mine, its = getattr(left, name), getattr(right, name)
+        np.testing.assert_array_equal(mine, its)
+        np.testing.assert_array_equal(np.signbit(mine), np.signbit(its))
+    for name in ("name", "space", "meta_features", "tags", "framework", "seed"):
+        assert repr(getattr(left, name)) == repr(getattr(right, name)), name
 
 
 class FakeStore:

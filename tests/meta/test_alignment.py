@@ -26,11 +26,16 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
-def svm() -> ConfigurationSpace:
+def space_of(*hyperparameters: Any) -> ConfigurationSpace:
     space = ConfigurationSpace()
+    space.add(*hyperparameters)
+    return space
+
+
+def svm() -> ConfigurationSpace:
     kernel = Categorical("kernel", ["rbf", "linear"])
     gamma = Float("gamma", (1e-3, 10.0), log=True, default=0.1)
-    space.add(kernel, gamma, Float("C", (0.1, 100.0), log=True, default=1.0))
+    space = space_of(kernel, gamma, Float("C", (0.1, 100.0), log=True, default=1.0))
     space.add(EqualsCondition(gamma, kernel, "rbf"))
     return space
 
@@ -67,10 +72,20 @@ def test_missing_values_are_imputed_with_the_default() -> None:
 def test_given_defaults_win() -> None:
     vectors, _, _ = aligned(svm(), {"kernel": "linear"}, defaults={"C": 10.0})
     assert values(svm(), vectors)[0]["C"] == pytest.approx(10.0)
-    with pytest.raises(ValueError, match=r"defaults: C=1000\.0 is not a value"):
-        aligned(svm(), {}, defaults={"C": 1000.0})
-    with pytest.raises(ValueError, match="defaults names D, not in the search space"):
-        aligned(svm(), {}, defaults={"D": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"defaults": {"C": 1000.0}}, r"defaults: C=1000\.0 is not a value"),
+        ({"defaults": {"D": 1.0}}, "defaults names D, not in the search space"),
+        ({"out_of_range": "Drop"}, "out_of_range must be"),
+        ({"missing": "drop it"}, "missing must be"),
+    ],
+)
+def test_unknown_policies(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        aligned(svm(), {}, **options)
 
 
 def test_missing_values_drop_the_run_if_asked_to() -> None:
@@ -81,11 +96,8 @@ def test_missing_values_drop_the_run_if_asked_to() -> None:
 
 
 def test_numbers_outside_are_clipped_or_dropped() -> None:
-    rows: list[dict[str, Any]] = [
-        {"kernel": "linear", "C": 1e6},
-        {"kernel": "linear", "C": 0.0},
-        {"kernel": "linear"},
-    ]
+    rows: list[dict[str, Any]] = [{"C": 1e6}, {"C": 0.0}, {}]
+    rows = [{"kernel": "linear"} | row for row in rows]
     vectors, keep, coverage = aligned(svm(), *rows)
     column = svm().index_of["C"]
     assert vectors[:2, column].tolist() == [1.0, 0.0] and coverage.n_clipped == 2
@@ -101,20 +113,14 @@ def test_a_foreign_category_drops_the_run() -> None:
 
 @pytest.mark.parametrize("spelled", ["None", None, "none"])
 def test_text_stands_for_the_value_it_spells(spelled: Any) -> None:
-    space = ConfigurationSpace()
-    space.add(Categorical("w", ["None", "balanced"]), Categorical("b", [True, False]))
+    space = space_of(Categorical("w", ["None", "balanced"]), Categorical("b", [True, False]))
     vectors, keep, _ = aligned(space, {"w": spelled, "b": "True"})
     assert keep.all() and values(space, vectors) == [{"w": "None", "b": True}]
 
 
 def test_known_meanings_become_numbers() -> None:
-    space = ConfigurationSpace()
-    space.add(Float("max_features", (0.01, 1.0), default=0.5))
-    rows: list[dict[str, Any]] = [
-        {"max_features": "sqrt"},
-        {"max_features": 0.3},
-        {"max_features": None},
-    ]
+    space = space_of(Float("max_features", (0.01, 1.0), default=0.5))
+    rows = [{"max_features": value} for value in ("sqrt", 0.3, None)]
     vectors, keep, _ = aligned(space, *rows, size=DataSize(100, 25))
     got = [v["max_features"] for v in values(space, vectors)]
     assert got == pytest.approx([0.2, 0.3, 1.0]) and keep.all()
@@ -124,16 +130,16 @@ def test_known_meanings_become_numbers() -> None:
 
 
 def test_ordinals_take_the_nearest_value() -> None:
-    space = ConfigurationSpace()
-    space.add(OrdinalHyperparameter("q", [1, 10, 100]), OrdinalHyperparameter("s", ["a", "b"]))
+    space = space_of(
+        OrdinalHyperparameter("q", [1, 10, 100]), OrdinalHyperparameter("s", ["a", "b"])
+    )
     vectors, keep, coverage = aligned(space, {"q": 12, "s": "b"}, {"q": 10, "s": "c"})
     assert values(space, vectors[:1]) == [{"q": 10, "s": "b"}]
     assert keep.tolist() == [True, False] and coverage.n_clipped == 1
 
 
 def test_another_category_than_the_fixed_one_drops_the_run() -> None:
-    space = ConfigurationSpace()
-    space.add(Constant("kernel", "linear"), Float("C", (0.1, 10.0)))
+    space = space_of(Constant("kernel", "linear"), Float("C", (0.1, 10.0)))
     rows = [{"kernel": "rbf", "C": 1.0}, {"kernel": "linear", "C": 2.0}]
     _, keep, coverage = aligned(space, *rows)
     assert keep.tolist() == [False, True] and coverage.dropped == {"kernel": 1}
@@ -141,21 +147,13 @@ def test_another_category_than_the_fixed_one_drops_the_run() -> None:
 
 
 def test_numbers_that_no_category_names_are_not_told() -> None:
-    space = ConfigurationSpace()
-    space.add(Categorical("gamma", ["scale", "auto"]), Float("C", (0.1, 10.0)))
+    space = space_of(Categorical("gamma", ["scale", "auto"]), Float("C", (0.1, 10.0)))
     _, keep, coverage = aligned(space, {"gamma": 0.01, "C": 1.0}, {"gamma": 0.1, "C": 2.0})
     assert keep.all() and coverage.imputed == {"gamma": 2}
 
 
-@pytest.mark.parametrize("wrong", [{"out_of_range": "Drop"}, {"missing": "drop it"}])
-def test_unknown_policies(wrong: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        aligned(svm(), {}, **wrong)
-
-
 def test_constants() -> None:
-    space = ConfigurationSpace()
-    space.add(Constant("n", 100), Float("x", (0.0, 1.0)))
+    space = space_of(Constant("n", 100), Float("x", (0.0, 1.0)))
     rows: list[dict[str, Any]] = [{"n": 100, "x": 0.1}, {"n": 50, "x": 0.2}, {"x": 0.3}]
     _, keep, coverage = aligned(space, *rows)
     assert keep.all() and coverage.n_clipped == 1 and not coverage.imputed
@@ -171,18 +169,15 @@ def test_forbidden_configurations_are_dropped() -> None:
 
 
 def test_integers_are_rounded() -> None:
-    space = ConfigurationSpace()
-    space.add(Integer("n", (1, 9)))
+    space = space_of(Integer("n", (1, 9)))
     vectors, _, coverage = aligned(space, {"n": 3.0}, {"n": 3.4}, {"n": np.int64(3)}, {"n": True})
     assert [v["n"] for v in values(space, vectors[:3])] == [3, 3, 3]
     assert coverage.n_dropped == 1  # True is no number
 
 
 def leaves(lower: float, upper: float, **options: Any) -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    hyperparameter: Any = Integer if isinstance(lower, int) else Float
-    space.add(hyperparameter("min_samples_leaf", (lower, upper), **options))
-    return space
+    kind: Any = Integer if isinstance(lower, int) else Float
+    return space_of(kind("min_samples_leaf", (lower, upper), **options))
 
 
 def advised(name: str, recorded: Sequence[Any], space: ConfigurationSpace) -> tuple[Any, Any]:
@@ -226,18 +221,14 @@ def test_recorded_fractions_are_counts_of_the_rows() -> None:
     ],
 )
 def test_counts_of_columns(recorded: list[Any], fractions: list[float]) -> None:
-    space = ConfigurationSpace()
-    space.add(Float("rf:max_features", (0.01, 1.0)))
+    space = space_of(Float("rf:max_features", (0.01, 1.0)))
     assert advised("rf:max_features", recorded, space)[0] == pytest.approx(fractions)
-    space = ConfigurationSpace()
-    space.add(Integer("max_features", (1, 100)))
+    space = space_of(Integer("max_features", (1, 100)))
     whole = [round(100 * f) for f in fractions] if recorded != [1.0] else [1]
     assert advised("max_features", recorded, space)[0] == whole
-    space = ConfigurationSpace()  # neither counts nor fractions: as they are
-    space.add(Float("max_features", (0.5, 20.0)))
+    space = space_of(Float("max_features", (0.5, 20.0)))  # neither: as they are
     assert not advised("max_features", recorded, space)[1].converted
-    space = ConfigurationSpace()
-    space.add(OrdinalHyperparameter("max_features", [0.01, 0.1, 0.3, 1.0]))
+    space = space_of(OrdinalHyperparameter("max_features", [0.01, 0.1, 0.3, 1.0]))
     found = [0.1 if f == np.log2(100) / 100 else f for f in fractions]
     assert advised("max_features", recorded, space)[0] == pytest.approx(found)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from ConfigSpace import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from known_runs import assert_same
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import VERSION, read_records, write_records
@@ -34,26 +33,6 @@ from automl_plugins.records.trial import Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 values = st.one_of(finite, st.integers(), st.booleans(), st.none(), st.text())
-
-
-def exact(value: Any) -> Any:
-    """What tells 1, 1.0, True, 0.0 and -0.0 apart."""
-    return type(value), struct.pack("<d", value) if isinstance(value, float) else value
-
-
-def exactly(record: TaskRecord) -> list[dict[str, Any]]:
-    return [{k: exact(v) for k, v in c.items()} for c in record.configurations]
-
-
-def assert_same(left: TaskRecord, right: TaskRecord) -> None:
-    assert exactly(left) == exactly(right)
-    for name in ("losses", "seconds", "budget", "times"):
-        found = getattr(right, name)
-        np.testing.assert_array_equal(getattr(left, name), found)
-        np.testing.assert_array_equal(np.signbit(getattr(left, name)), np.signbit(found))
-    assert left.status.tolist() == right.status.tolist()
-    for name in ("name", "space", "meta_features", "tags", "framework", "seed"):
-        assert repr(getattr(left, name)) == repr(getattr(right, name)), name
 
 
 def full_space() -> ConfigurationSpace:
@@ -76,7 +55,7 @@ def full_space() -> ConfigurationSpace:
 
 def record(name: str = "iris", **changes: Any) -> TaskRecord:
     given: dict[str, Any] = {
-        "configurations": [{"x": 1, "kind": "a"}, {"x": 1.0}, {"x": 1, "kind": "a"}, {}],
+        "configurations": [{"kind": "a", "x": 1}, {"x": 1.0}, {"kind": "a", "x": 1}, {}],
         "losses": np.array([0.1, np.nan, 1 / 3, -0.0]),
         "seconds": np.array([1.0, 2.0, np.nan, 0.0]),
         "status": np.array([Status.COMPLETE, Status.FAILED, Status.PRUNED, Status.COMPLETE]),
@@ -91,13 +70,17 @@ def record(name: str = "iris", **changes: Any) -> TaskRecord:
     return TaskRecord(name, **given | changes)
 
 
+def runs_of(*values: Any, name: str = "x", **more: Any) -> TaskRecord:
+    return TaskRecord("iris", [{name: value} for value in values], np.zeros(len(values)), **more)
+
+
 @pytest.mark.parametrize("name", ["runs.json", "runs.json.xz"])
 def test_everything_comes_back(tmp_path: Path, name: str) -> None:
     empty = TaskRecord("empty", [], np.empty(0), meta_features={"n": 1.0})
-    records = [record(), record("wine", space=None, seed=None), empty]
+    alike = runs_of(1, 1.0, True, 0, 0.0, -0.0, False, "1", None)
+    records = [record(), record("wine", space=None, seed=None), empty, alike]
     write_records(tmp_path / name, records)
     found = read_records(tmp_path / name)
-    assert len(found) == 3
     for left, right in zip(records, found, strict=True):
         assert_same(left, right)
     assert found[0].space == full_space()
@@ -113,25 +96,15 @@ def test_values_come_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[dict[str, Any], float]]
 ) -> None:
     path = tmp_path_factory.mktemp("files") / "runs.json"
-    left = TaskRecord("t", [c for c, _ in rows], np.array([loss for _, loss in rows]))
+    configurations = [dict(sorted(c.items())) for c, _ in rows]
+    left = TaskRecord("t", configurations, np.array([loss for _, loss in rows]))
     write_records(path, [left])
     assert_same(left, read_records(path)[0])
 
 
-def test_equal_values_of_different_types_stay_apart(tmp_path: Path) -> None:
-    values = [1, 1.0, True, 0, 0.0, -0.0, False, "1", None]
-    left = TaskRecord("t", [{"x": v} for v in values], np.zeros(len(values)))
-    write_records(tmp_path / "a.json", [left])
-    assert_same(left, read_records(tmp_path / "a.json")[0])
-
-
 def test_what_repeats_is_written_once(tmp_path: Path) -> None:
     write_records(tmp_path / "a.json", [record(), record("wine"), record("digits")])
-
-    def refuse(constant: str) -> float:
-        raise AssertionError(f"{constant} is no JSON")
-
-    document = json.loads((tmp_path / "a.json").read_text(), parse_constant=refuse)
+    document = json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail)
     assert len(document["spaces"]) == 1
     assert sum(block["n"] for block in document["configurations"]) == 3
     places = [entry["configurations"] for entry in document["records"]]
@@ -139,56 +112,42 @@ def test_what_repeats_is_written_once(tmp_path: Path) -> None:
 
 
 def test_numpy_scalars_become_builtins_and_nan_is_inactive(tmp_path: Path) -> None:
-    given = {
-        "a": np.float64(0.1),
-        "b": np.int32(3),
-        "c": np.bool_(True),
-        "d": np.str_("x"),
-        "e": float("nan"),
-        "f": np.float32(0.5),
-    }
-    write_records(tmp_path / "a.json", [TaskRecord("t", [given], np.zeros(1))])
-    (found,) = read_records(tmp_path / "a.json")
-    expected = {"a": 0.1, "b": 3, "c": True, "d": "x", "f": 0.5}
-    assert exactly(found) == [{k: exact(v) for k, v in expected.items()}]
+    given = (np.float64(0.1), np.int32(3), np.bool_(True), np.str_("x"), np.float32(0.5))
+    write_records(tmp_path / "a.json", [runs_of(*given, float("nan"))])
+    *found, last = read_records(tmp_path / "a.json")[0].configurations
+    assert [(type(c["x"]), c["x"]) for c in found] == [
+        (float, 0.1),
+        (int, 3),
+        (bool, True),
+        (str, "x"),
+        (float, 0.5),
+    ]
+    assert last == {}
 
 
-def wrong_records() -> Iterator[Any]:
-    def one(value: Any, **more: Any) -> TaskRecord:
-        return TaskRecord("iris", [{"x": 0}, {"layers": value}], np.zeros(2), **more)
-
-    yield pytest.param(
-        one((10, 20)), TypeError, r"run 1: layers=\(10, 20\) is a tuple", id="tuple"
-    )
-    yield pytest.param(one([1]), TypeError, "is a list", id="list")
-    yield pytest.param(one(np.zeros(2)), TypeError, "is a ndarray", id="array")
-    yield pytest.param(one(float("inf")), ValueError, "layers=inf must be finite", id="infinite")
-    yield pytest.param(
-        TaskRecord("iris", [{3: 1}], np.zeros(1)),  # type: ignore[dict-item]
-        TypeError,
-        "3 names a hyperparameter",
-        id="name",
-    )
-    yield pytest.param(
-        one(1, meta_features={"n": np.inf}), ValueError, "n must be finite", id="meta-feature"
-    )
-    yield pytest.param(
-        one(1, meta_features={"n": "many"}), TypeError, "must be a number", id="meta-feature text"
-    )
-    yield pytest.param(one(1, tags={"a": 1}), TypeError, "must be text, got 1", id="tag")
-    yield pytest.param(
-        one(1, budget=np.array([1, np.inf])), ValueError, "budget .* row 1", id="budget"
-    )
-    tuples = ConfigurationSpace()
-    tuples.add(Categorical("layers", [(1, 2), (3,)]))
-    yield pytest.param(one(1, space=tuples), TypeError, r"the choice \(1, 2\)", id="space")
-    for value in (np.inf, np.nan):
-        choices = ConfigurationSpace({"penalty": Categorical("penalty", [1.0, value])})
-        told = f"penalty has the choice {value}, .* Offer it as text"
-        yield pytest.param(one(1, space=choices), ValueError, told, id=f"choice {value}")
+def space_of_choices(*choices: Any) -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Categorical("penalty", choices))
+    return space
 
 
-@pytest.mark.parametrize(("wrong", "error", "told"), list(wrong_records()))
+@pytest.mark.parametrize(
+    ("wrong", "error", "told"),
+    [
+        (runs_of(0, (10, 20)), TypeError, r"run 1: x=\(10, 20\) is a tuple"),
+        (runs_of([1]), TypeError, "is a list"),
+        (runs_of(np.zeros(2)), TypeError, "is a ndarray"),
+        (runs_of(float("inf")), ValueError, "x=inf must be finite"),
+        (runs_of(1, name=3), TypeError, "3 names a hyperparameter"),  # type: ignore[arg-type]
+        (runs_of(1, meta_features={"n": np.inf}), ValueError, "n must be finite"),
+        (runs_of(1, meta_features={"n": "many"}), TypeError, "must be a number"),
+        (runs_of(1, tags={"a": 1}), TypeError, "must be text, got 1"),
+        (runs_of(1, 1, budget=np.array([1, np.inf])), ValueError, "budget .* row 1"),
+        (runs_of(1, space=space_of_choices((1, 2), (3,))), TypeError, r"the choice \(1, 2\)"),
+        (runs_of(1, space=space_of_choices(1.0, np.inf)), ValueError, "choice inf, .* as text"),
+        (runs_of(1, space=space_of_choices(1.0, np.nan)), ValueError, "choice nan, .* as text"),
+    ],
+)
 def test_a_file_is_written_in_full_or_not_at_all(
     tmp_path: Path, wrong: TaskRecord, error: type[Exception], told: str
 ) -> None:
@@ -221,13 +180,16 @@ def test_a_cut_or_changed_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json.xz"
     write_records(path, [record()])
     whole = path.read_bytes()
-    for length in range(0, len(whole), 37):
-        path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"damaged or cut short"):
-            read_records(path)
-    for place in range(len(whole) // 3, len(whole), 97):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
-        with pytest.raises(ValueError, match="damaged"):
+    cut = [whole[:length] for length in range(0, len(whole), 37)]
+    changed = [
+        whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]
+        for place in range(len(whole) // 3, len(whole), 97)
+    ]
+    for content, told in [(c, "damaged or cut short") for c in cut] + [
+        (c, "damaged") for c in changed
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=told):
             read_records(path)
 
 
@@ -249,22 +211,23 @@ def test_a_foreign_file_is_refused(tmp_path: Path, text: str, told: str) -> None
         read_records(path)
 
 
-def test_version_and_inner_damage(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("document", "entry", "told"),
+    [
+        ({"version": VERSION + 1}, {}, f"has version {VERSION + 1} .* a newer automl_plugins"),
+        ({"spaces": []}, {}, "is damaged: IndexError"),
+        ({}, {"configurations": [-1] * 4}, "is damaged"),
+        ({}, {"losses": [1.0]}, "is damaged"),
+        ({}, {"task": None, "space": "x"}, "is damaged"),
+    ],
+)
+def test_version_and_inner_damage(
+    tmp_path: Path, document: dict[str, Any], entry: dict[str, Any], told: str
+) -> None:
     path = tmp_path / "a.json.xz"
     write_records(path, [record()])
-    document = json.loads(lzma.decompress(path.read_bytes()))
-
-    def changed(**changes: Any) -> None:
-        path.write_text(json.dumps(document | changes))
-
-    changed(version=VERSION + 1)
-    with pytest.raises(ValueError, match=f"has version {VERSION + 1} .* a newer automl_plugins"):
+    found = json.loads(lzma.decompress(path.read_bytes()))
+    found["records"][0] |= entry
+    path.write_text(json.dumps(found | document))
+    with pytest.raises(ValueError, match=told):
         read_records(path)
-    changed(spaces=[])
-    with pytest.raises(ValueError, match="is damaged: IndexError"):
-        read_records(path)
-    entry = document["records"][0]
-    for wrong in ({"configurations": [-1] * 4}, {"losses": [1.0]}, {"task": None, "space": "x"}):
-        changed(records=[entry | wrong])
-        with pytest.raises(ValueError, match="is damaged"):
-            read_records(path)

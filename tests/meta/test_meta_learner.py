@@ -96,10 +96,13 @@ def test_errors() -> None:
     data = optimum_moves(2, 5)
     with pytest.raises(NotFittedError):
         MetaLearner().predict(data.vectors, None)
-    with pytest.raises(ValueError, match="needs two at least that differ, this memory has 1"):
-        MetaLearner().report(data.without("t1"))
-    with pytest.raises(ValueError, match="this memory has 1"):
-        MetaLearner().report(data, group="family")
+    for memory, group in ((data.without("t1"), None), (data, "family")):
+        with pytest.raises(ValueError, match="needs two at least that differ, this memory has 1"):
+            MetaLearner().report(memory, group=group)
+    with pytest.raises(ValueError, match="No task has the tag 'kind'"):
+        MetaLearner().report(data, group="kind")
+    with pytest.raises(ValueError, match="folds must be at least 2"):
+        MetaLearner().report(data, folds=1)
 
 
 def test_families_are_left_out_together() -> None:

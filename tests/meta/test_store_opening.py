@@ -37,26 +37,12 @@ def execute(path: Path, *statements: str) -> None:
         plain.commit()
 
 
-def assert_refused(path: Path, told: str) -> None:
-    """And not changed; SQLite may have looked for a log of it."""
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match=told):
-        MetaStore(path)
-    assert path.read_bytes() == before
-    log = path.with_name(f"{path.name}-wal")
-    assert not log.exists() or not log.stat().st_size
-
-
 def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for address in (
-        "runs.db",
-        Path("runs.db"),
-        "sqlite:///runs.db",
-        f"sqlite:///{tmp_path}/runs.db",
-    ):
+    whole = f"sqlite:///{tmp_path}/runs.db"
+    for address in ("runs.db", Path("runs.db"), "sqlite:///runs.db", whole):
         with MetaStore(address) as store:
-            assert store.url == f"sqlite:///{tmp_path}/runs.db"
+            assert store.url == whole
             store.record("t", {"x": 1}, 0.5, search="s", key=1)
     with MetaStore("runs.db") as store:
         assert len(store.records()[0]) == 1
@@ -67,18 +53,26 @@ def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "error", "told"),
     [
-        ("mysql://u@h/d", "mysql is not supported"),
-        ("sqlite://", "keeps its runs in a file"),
-        ("sqlite:///:memory:", "MetaDataset.from_records"),
-        ("postgresql://h:port/d", "cannot be read"),
-        ("://", "cannot be read"),
+        ("mysql://u@h/d", ValueError, "mysql is not supported"),
+        ("sqlite://", ValueError, "keeps its runs in a file"),
+        ("sqlite:///:memory:", ValueError, "MetaDataset.from_records"),
+        ("postgresql://h:port/d", ValueError, "cannot be read"),
+        ("://", ValueError, "cannot be read"),
+        (".", StoreError, "is a folder"),
+        ("a/runs.db", StoreError, "there is no folder"),
     ],
 )
-def test_wrong_addresses(url: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_addresses_of_nothing(
+    url: str, error: type[Exception], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=told):
         MetaStore(url)
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="timeout must be a positive number"):
+        MetaStore(url, timeout=0)
 
 
 def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +83,6 @@ def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("automl_plugins.meta.store.metastore.open_store", lambda _: None)
     store = MetaStore("postgresql://user:secret@host/db")
     assert repr(store) == "MetaStore('postgresql+psycopg://user:***@host/db')"
-
-
-def test_places_where_no_file_can_be(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is a folder"):
-        MetaStore(tmp_path)
-    with pytest.raises(StoreError, match="there is no folder"):
-        MetaStore(tmp_path / "a" / "runs.db")
-    assert not any(tmp_path.iterdir())
 
 
 def test_without_sqlalchemy() -> None:
@@ -114,48 +100,62 @@ def test_without_sqlalchemy() -> None:
 # --- what is no store ---------------------------------------------------------------------
 
 
-def overwrite(path: Path, start: int, content: bytes) -> None:
-    data = path.read_bytes()
-    assert len(data) > 100_000
-    path.write_bytes(data[:start] + content + data[start + len(content) :])
+def spoil(start: int, content: bytes) -> Callable[[Path], object]:
+    def overwrite(path: Path) -> None:
+        data = path.read_bytes()
+        assert len(data) > 100_000
+        path.write_bytes(data[:start] + content + data[start + len(content) :])
+
+    return overwrite
 
 
-@pytest.mark.parametrize(
-    ("spoil", "told"),
-    [
-        (lambda p: p.write_text("kernel,loss\nrbf,0.1\n"), "no SQLite file, or it is damaged"),
-        (lambda p: overwrite(p, 0, b"\0" * 16), "no SQLite file, or it is damaged"),
-        (lambda p: overwrite(p, 100, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
-        (lambda p: overwrite(p, 4096, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
-        (lambda p: overwrite(p, 40_960, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
-        (lambda p: p.write_bytes(p.read_bytes()[:40_960]), "is damaged"),
-        (
-            lambda p: execute(p, "UPDATE meta_schema SET version = 2"),
-            "version 2, this automl_plugins knows 1; it was left as it is",
-        ),
-        (lambda p: execute(p, "UPDATE meta_schema SET version = -1"), "unknown version -1"),
-    ],
-)
-def test_what_is_no_store_or_damaged_or_newer(
-    path: Path, spoil: Callable[[Path], object], told: str
-) -> None:
-    spoil(path)
-    assert_refused(path, told)
+def replace_by(*tables: str) -> Callable[[Path], object]:
+    """Another database in place of the store."""
+
+    def replace(path: Path) -> None:
+        path.unlink()
+        execute(path, *(f"CREATE TABLE {table} (id)" for table in tables))
+
+    return replace
 
 
-@pytest.mark.parametrize("tables", [("a", "b"), ("meta_runs",)])
-def test_a_database_of_another_program(tmp_path: Path, tables: tuple[str, ...]) -> None:
-    execute(tmp_path / "a.db", *(f"CREATE TABLE {table} (id)" for table in tables))
-    told = f"SQLite file of something else, with the tables {', '.join(tables)};"
-    assert_refused(tmp_path / "a.db", told)
-
-
-def test_a_database_of_something_else(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+def replace_by_studies(path: Path) -> None:
+    path.unlink()
     storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     optuna.create_study(storage=storage)
     storage.engine.dispose()
-    assert_refused(path, "holds studies of Optuna, it is no store; .* Did you mean 'sqlite:///")
+
+
+def set_version(version: int) -> Callable[[Path], object]:
+    return lambda path: execute(path, f"UPDATE meta_schema SET version = {version}")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda p: p.write_text("kernel,loss\nrbf,0.1\n"), "no SQLite file, or it is damaged"),
+        (spoil(0, b"\0" * 16), "no SQLite file, or it is damaged"),
+        (spoil(100, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
+        (spoil(4096, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
+        (spoil(40_960, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
+        (lambda p: p.write_bytes(p.read_bytes()[:40_960]), "is damaged"),
+        (set_version(2), "version 2, this automl_plugins knows 1; it was left as it is"),
+        (set_version(-1), "unknown version -1"),
+        (replace_by("a", "b"), "SQLite file of something else, with the tables a, b;"),
+        (replace_by("meta_runs"), "SQLite file of something else, with the tables meta_runs;"),
+        (replace_by_studies, "holds studies of Optuna, it is no store; .* mean 'sqlite:///"),
+    ],
+)
+def test_what_is_no_store_or_damaged_or_newer_stays_as_it_is(
+    path: Path, change: Callable[[Path], object], told: str
+) -> None:
+    change(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=told):
+        MetaStore(path)
+    assert path.read_bytes() == before
+    log = path.with_name(f"{path.name}-wal")  # SQLite may have looked for it
+    assert not log.exists() or not log.stat().st_size
 
 
 def test_damage_while_it_is_open(path: Path) -> None:
@@ -169,6 +169,12 @@ def test_damage_while_it_is_open(path: Path) -> None:
             store.record("t", {"x": 1}, 0.5)
 
 
+def test_text_that_something_else_has_changed(path: Path) -> None:
+    execute(path, "UPDATE meta_runs SET configuration = '{\"x\": ' WHERE id = 7")
+    with MetaStore(path) as store, pytest.raises(StoreError, match="text that is no JSON"):
+        store.records()
+
+
 def test_an_old_version_is_brought_up_to_date_in_full_or_not_at_all(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +186,7 @@ def test_an_old_version_is_brought_up_to_date_in_full_or_not_at_all(
         if len(calls) == 1:
             raise KeyboardInterrupt
 
-    execute(path, "UPDATE meta_schema SET version = 0")
+    set_version(0)(path)
     monkeypatch.setitem(connection.MIGRATIONS, 0, migrate)
     with pytest.raises(KeyboardInterrupt):
         MetaStore(path)
@@ -231,9 +237,3 @@ def test_a_child_keeps_its_log_when_the_parent_closes(path: Path) -> None:
         os.close(descriptor)
     with MetaStore(path) as store:
         assert [c["x"] for c in store.records(["t"])[0].configurations] == [0, 1, 2]
-
-
-def test_text_that_something_else_has_changed(path: Path) -> None:
-    execute(path, "UPDATE meta_runs SET configuration = '{\"x\": ' WHERE id = 7")
-    with MetaStore(path) as store, pytest.raises(StoreError, match="text that is no JSON"):
-        store.records()

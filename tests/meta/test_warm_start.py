@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import (
-    ConfigurationSpace,
-    ForbiddenEqualsClause,
-)
+from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from hypothesis import given
 from hypothesis import strategies as st
 from known_runs import model_space, records
 
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord
-from automl_plugins.meta.memories import open_memory, read_memory, take_conditions
+from automl_plugins.meta.memories import read_memory, take_conditions
 from automl_plugins.meta.store import MetaStore
 from automl_plugins.meta.tasks import MetaTask, describe_task
 from automl_plugins.meta.warm_start import (
@@ -30,11 +27,10 @@ from automl_plugins.meta.warm_start import (
 from automl_plugins.proposers.design import space_filling
 from automl_plugins.spaces.vector_space import VectorSpace
 
-
-@pytest.fixture
-def memory() -> MetaDataset:
-    return MetaDataset.from_records(records())
-
+MEMORY = MetaDataset.from_records(records())
+TASK = {"NumberOfInstances": 150.0}
+SPACE = model_space()
+OTHER = ConfigurationSpace({"alpha": (0.0, 1.0)})
 
 # --- modes ----------------------------------------------------------------------------------
 
@@ -48,33 +44,33 @@ def test_modes_keep_their_promise_for_any_start_up(mode: str, n: int, k: int | N
     assert total == {"add": n + suggested, "part": max(n, suggested), "replace": suggested}[mode]
 
 
-def test_bad_modes_and_numbers() -> None:
-    with pytest.raises(ValueError, match=r"'add'.*'part'.*'replace'.*got 'only'"):
-        n_suggestions("only", 10)
-    with pytest.raises(ValueError, match="at least 1, got 0"):
-        n_suggestions("part", 10, 0)
-    with pytest.raises(TypeError, match=r"whole number, got 2.5"):
-        n_suggestions("part", 10, 2.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="whole number, got True"):
-        n_suggestions("part", 10, True)
+@pytest.mark.parametrize(
+    ("mode", "k", "error", "told"),
+    [
+        ("only", None, ValueError, r"'add'.*'part'.*'replace'.*got 'only'"),
+        ("part", 0, ValueError, "at least 1, got 0"),
+        ("part", 2.5, TypeError, r"whole number, got 2.5"),
+        ("part", True, TypeError, "whole number, got True"),
+    ],
+)
+def test_bad_modes_and_numbers(mode: str, k: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        n_suggestions(mode, 10, k)
 
 
 # --- memories -------------------------------------------------------------------------------
 
 
-def test_all_forms_of_a_memory_advise_the_same(tmp_path: Path, memory: MetaDataset) -> None:
+def test_all_forms_of_a_memory_advise_the_same(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
+    expected = advise(SPACE, MEMORY, k=3, task=TASK)
     with MetaStore(path) as store:
         for record in records():
             store.add(record)
-        from_store = advise(model_space(), store, k=3, task={"NumberOfInstances": 150.0})
-    task = {"NumberOfInstances": 150.0}
-    expected = advise(model_space(), memory, k=3, task=task)
-    assert from_store.configurations == expected.configurations
-    for form in (path, str(path), f"sqlite:///{path}", records()):
-        found = advise(model_space(), form, k=3, task=task)
-        assert found.configurations == expected.configurations
-        np.testing.assert_array_equal(found.scores, expected.scores)
+        for form in (store, path, str(path), f"sqlite:///{path}", records()):
+            found = advise(SPACE, form, k=3, task=TASK)
+            assert found.configurations == expected.configurations
+            np.testing.assert_array_equal(found.scores, expected.scores)
 
 
 def test_bundled_memory_by_name() -> None:
@@ -83,55 +79,58 @@ def test_bundled_memory_by_name() -> None:
     assert len(advise(known.space, "knn", k=4)) == 4
 
 
-@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"a": 1}])
-def test_what_is_no_memory(thing: Any) -> None:
-    with pytest.raises(TypeError, match="memory must be a MetaDataset, a MetaStore"):
-        advise(model_space(), thing, k=1)
+@pytest.mark.parametrize(
+    ("memory", "options", "error", "told"),
+    [
+        *(
+            (m, {}, TypeError, "must be a MetaDataset, a MetaStore")
+            for m in (None, 3, [1], {"a": 1})
+        ),
+        (MEMORY, {"space": OTHER}, ValueError, r"share no hyperparameter.*C, depth, model.*alpha"),
+        (records(), {"space": OTHER}, ValueError, "share no hyperparameter"),
+        ([], {}, ValueError, "no runs"),
+        (
+            MEMORY,
+            {"space": ConfigurationSpace({"model": ["knn", "mlp"]})},
+            ValueError,
+            "No run of the memory lies in the search space: t0",
+        ),
+        (
+            MEMORY,
+            {"exclude": "t2"},
+            TypeError,
+            "exclude must be names of tasks, got the text 't2'",
+        ),
+        (MEMORY, {"design": "best"}, ValueError, r"one of diverse, .*bad_start, got 'best'"),
+        (MEMORY, {"design": 3}, TypeError, "or a Design, got 3"),
+        (MEMORY, {"design": lambda *_: []}, TypeError, "must return a Design"),
+    ],
+)
+def test_what_is_refused(
+    memory: Any, options: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        advise(memory=memory, k=1, **{"space": SPACE} | options)
 
 
-def test_nothing_shared_and_nothing_recorded(memory: MetaDataset, tmp_path: Path) -> None:
-    other = ConfigurationSpace({"alpha": (0.0, 1.0)})
-    with pytest.raises(ValueError, match=r"share no hyperparameter.*C, depth, model.*alpha"):
-        advise(other, memory, k=1)
-    with pytest.raises(ValueError, match="share no hyperparameter"):
-        advise(other, records(), k=1)
-    with MetaStore(tmp_path / "empty.db") as store, pytest.raises(ValueError, match="no runs"):
-        advise(model_space(), store, k=1)
-    foreign = ConfigurationSpace({"model": ["knn", "mlp"]})
-    with pytest.raises(ValueError, match="No run of the memory lies in the search space: t0"):
-        open_memory(memory, foreign)
-
-
-def test_runs_that_the_space_leaves_out_are_told(memory: MetaDataset) -> None:
+@pytest.mark.parametrize("memory", [MEMORY, records()], ids=["data set", "records"])
+def test_what_becomes_of_the_runs_is_told(memory: Any) -> None:
     space = ConfigurationSpace({"model": ["svm", "mlp"], "C": (0.001, 1000.0)})
-    for known in (memory, records()):
-        design = advise(space, known, k=2, task={"NumberOfInstances": 150.0})
-        assert design.notes == ("40 of 80 runs are left out because of model in 40.",)
-
-
-def test_what_is_moved_and_imputed_is_told(memory: MetaDataset) -> None:
+    design = advise(space, memory, k=2, task=TASK)
+    assert design.notes == ("40 of 80 runs are left out because of model in 40.",)
     space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1000.0), "new": (0, 4)})
-    design = advise(space, memory, k=2, task={"NumberOfInstances": 150.0})
-    assert design.notes == (
+    assert advise(space, memory, k=2, task=TASK).notes == (
         "C was moved into its range in 8 of 80 runs.",
         "new is not known of 80 of 80 runs, its default is taken.",
         "C is not known of 40 of 80 runs, its default is taken.",
     )
 
 
-def test_tasks_are_left_out(memory: MetaDataset) -> None:
-    for known in (memory, records()):
-        design = advise(
-            model_space(),
-            known,
-            k=8,
-            task={"NumberOfInstances": 300.0},
-            design="knn",
-            exclude=["t2", "other"],
-        )
-        assert not any("t2" in suggestion.reason for suggestion in design)
-    with pytest.raises(TypeError, match=r"exclude must be names of tasks, got the text 't2'"):
-        advise(model_space(), memory, k=1, exclude="t2")
+@pytest.mark.parametrize("memory", [MEMORY, records()], ids=["data set", "records"])
+def test_tasks_are_left_out(memory: Any) -> None:
+    task, exclude = {"NumberOfInstances": 300.0}, ["t2", "other"]
+    design = advise(SPACE, memory, k=8, task=task, design="knn", exclude=exclude)
+    assert not any("t2" in suggestion.reason for suggestion in design)
 
 
 def test_few_shared_meta_features_are_told() -> None:
@@ -139,46 +138,36 @@ def test_few_shared_meta_features_are_told() -> None:
         r.described(meta_features={**r.meta_features, "a": 1.0, "b": float(i), "c": 2.0})
         for i, r in enumerate(records())
     ]
-    design = advise(model_space(), described, k=2, task={"NumberOfInstances": 300.0})
+    design = advise(SPACE, described, k=2, task={"NumberOfInstances": 300.0})
     assert "1 of the memory's 4 meta-features" in design.notes[0]
 
 
 # --- the task -------------------------------------------------------------------------------
 
 
-def test_meta_features_decide(memory: MetaDataset) -> None:
+def test_meta_features_decide() -> None:
     for n, model in ((120.0, "svm"), (790.0, "forest")):
-        design = advise(model_space(), memory, k=1, task={"NumberOfInstances": n}, design="knn")
+        design = advise(SPACE, MEMORY, k=1, task={"NumberOfInstances": n}, design="knn")
         assert design.configurations[0]["model"] == model
         assert not design.notes
 
 
-def test_without_a_description_all_tasks_count_alike(memory: MetaDataset) -> None:
-    design = advise(model_space(), memory, k=2)
+def test_without_a_description_all_tasks_count_alike() -> None:
+    design = advise(SPACE, MEMORY, k=2)
     assert any("all of them count alike" in note for note in design.notes)
     undescribed = MetaDataset.from_records(records(described=False))
     X, y = np.zeros((30, 1)), np.arange(30) % 2
-    assert describe_task(X=X, y=y, wanted=False) == MetaTask(
-        ""
-    )  # nothing is computed that cannot be used
-    assert any("alike" in note for note in advise(model_space(), undescribed, k=2, X=X, y=y).notes)
+    # Nothing is computed that cannot be used.
+    assert describe_task(X=X, y=y, wanted=False) == MetaTask("")
+    assert any("alike" in note for note in advise(SPACE, undescribed, k=2, X=X, y=y).notes)
 
 
 # --- the design -----------------------------------------------------------------------------
 
 
-def test_what_is_no_design(memory: MetaDataset) -> None:
-    with pytest.raises(ValueError, match=r"one of diverse, .*bad_start, got 'best'"):
-        advise(model_space(), memory, k=1, design="best")
-    with pytest.raises(TypeError, match="or a Design, got 3"):
-        advise(model_space(), memory, k=1, design=3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="must return a Design"):
-        advise(model_space(), memory, k=1, design=lambda *_: [])  # type: ignore[arg-type]
-
-
-def test_fewer_than_asked_for(memory: MetaDataset, caplog: pytest.LogCaptureFixture) -> None:
+def test_fewer_than_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "automl_plugins.meta.warm_start"):
-        design = advise(model_space(), memory, k=50)
+        design = advise(SPACE, MEMORY, k=50)
     assert len(design) == 10
     assert "50 suggestions were asked for, there are 10." in design.notes
     assert "expected regret" in caplog.text and "50 suggestions" in caplog.text
@@ -198,7 +187,7 @@ def test_a_ready_design_is_fitted_to_the_space() -> None:
         {"model": "mlp"},
         {"model": "forest", "depth": 3, "C": 1.0},
     )
-    design = advise(model_space(), None, k=10, design=given)
+    design = advise(SPACE, None, k=10, design=given)
     assert design.configurations == [
         {"model": "svm", "C": pytest.approx(1000.0)},
         {"model": "forest", "depth": 3},
@@ -206,35 +195,43 @@ def test_a_ready_design_is_fitted_to_the_space() -> None:
     assert [s.reason for s in design] == ["r0", "r3"]
     assert design.scores.tolist() == [0.5, 3.5]
     assert "3 of 4 runs, dropped for model in 1, clipped C in 2" in design.notes[0]
-    space = VectorSpace(model_space())
+    space = VectorSpace(SPACE)
     for suggestion in design:
         np.testing.assert_array_equal(
             space.canonical(space.activate(suggestion.vector[None]))[0], suggestion.vector
         )
 
 
-def test_a_ready_design_for_something_else() -> None:
+@pytest.mark.parametrize("configurations", [[{"alpha": 1.0}], []])
+def test_a_ready_design_for_something_else(configurations: list[dict[str, Any]]) -> None:
     with pytest.raises(ValueError, match=r"nothing for this search space.*model"):
-        fit_design(ready({"alpha": 1.0}), model_space())
-    with pytest.raises(ValueError, match="nothing for this search space"):
-        fit_design(ready(), model_space())
+        fit_design(ready(*configurations), SPACE)
 
 
 # --- conditions and filling points ----------------------------------------------------------
 
 
-def test_conditions_of_the_memory() -> None:
-    flat = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0), "other": (0, 1)})
-    space = take_conditions(flat, records())
-    assert [str(c) for c in space.conditions] == ["C | model in {'svm'}"]
-    # svm is no option here, and a record without a space tells no conditions
-    few = ConfigurationSpace({"model": ["forest", "mlp"], "C": (0.1, 1.0)})
-    assert not take_conditions(few, records()).conditions
-    alone = ConfigurationSpace({"C": (0.1, 1.0)})
-    assert not take_conditions(alone, MetaDataset.from_records(records())).conditions
-    bare = [TaskRecord("t", [{"C": 1.0, "model": "svm"}], np.array([0.0]))]
-    flat = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0)})
-    assert not take_conditions(flat, bare).conditions
+BARE = [TaskRecord("t", [{"C": 1.0, "model": "svm"}], np.array([0.0]))]
+
+
+@pytest.mark.parametrize(
+    ("known", "space", "conditions"),
+    [
+        (
+            records(),
+            {"model": ["svm", "forest"], "C": (0.1, 1.0), "other": (0, 1)},
+            ["C | model in {'svm'}"],
+        ),
+        (records(), {"model": ["forest", "mlp"], "C": (0.1, 1.0)}, []),  # svm is no option here
+        (MEMORY, {"C": (0.1, 1.0)}, []),
+        (BARE, {"model": ["svm", "forest"], "C": (0.1, 1.0)}, []),  # recorded without a space
+    ],
+)
+def test_conditions_of_the_memory(
+    known: Any, space: dict[str, Any], conditions: list[str]
+) -> None:
+    found = take_conditions(ConfigurationSpace(space), known)
+    assert [str(c) for c in found.conditions] == conditions
 
 
 def test_filling_points_are_new_valid_and_seeded() -> None:
