@@ -6,6 +6,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from zlib import crc32
@@ -57,6 +58,9 @@ class InnerSamplers:
         default: Factory for a number of arms, in place of None.
         streams: Source of the seeds.
 
+    Attributes:
+        default: Whether they are those of the recipe, not the user's.
+
     Raises:
         TypeError: If ``inner`` is neither, or its factory makes something else.
     """
@@ -71,17 +75,13 @@ class InnerSamplers:
                     f" got {inner!r}" + (f", which returns {made!r}." if callable(inner) else ".")
                 )
         self._inner = inner
-        self._default = default
+        self._default_for = default
+        self.default = inner is None
         self._streams = streams
         self._copies: dict[Key, BaseSampler] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_copies": {}}  # the keys are of this process
-
-    @property
-    def default(self) -> bool:
-        """Whether they are those of the recipe, not the user's."""
-        return self._inner is None
 
     @property
     def name(self) -> str:
@@ -116,8 +116,7 @@ class InnerSamplers:
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:
-        factory = self._default(n_arms) if self._inner is None else self._inner
-        made: BaseSampler = self._make(factory, seed)
+        made: BaseSampler = self._make(self._inner or self._default_for(n_arms), seed)
         return made
 
     def _make(self, factory: Any, seed: int) -> Any:
@@ -133,41 +132,18 @@ def _takes_keyword(factory: Any) -> bool:
     return "seed" in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
 
 
+@dataclass(eq=False, kw_only=True)
 class Pull:
-    """A running trial with its arm; without an arm, the sampler decides everything.
+    """A running trial with its arm; without an arm, the sampler decides everything."""
 
-    Args:
-        arms: All arms; None if they are not known.
-        arm: Index of the trial's; None if it is not known.
-        sampler: The arm's.
-        study: As that sampler sees it.
-        grid: The arm's configurations, if they are few.
-        samplers: Where the sampler comes from.
-        streams: Source of randomness.
-
-    Attributes:
-        joint: What the sampler proposes jointly, as it sees it.
-    """
-
-    def __init__(
-        self,
-        *,
-        arms: Arms | None,
-        arm: int | None,
-        sampler: BaseSampler,
-        study: Study,
-        grid: Grid | None,
-        samplers: InnerSamplers,
-        streams: Streams,
-    ) -> None:
-        self.arms = arms
-        self.arm = arm
-        self.sampler = sampler
-        self.study = study
-        self.joint: dict[str, BaseDistribution] = {}
-        self._grid = grid
-        self._samplers = samplers
-        self._streams = streams
+    arms: Arms | None  # None if they are not known
+    arm: int | None  # index of the trial's; None if it is not known
+    sampler: BaseSampler  # of the arm
+    study: Study  # as that sampler sees it
+    grid: Grid | None  # the arm's configurations, if they are few
+    samplers: InnerSamplers
+    streams: Streams
+    joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what it proposes jointly
 
     @property
     def parameter(self) -> Choices | None:
@@ -190,8 +166,8 @@ class Pull:
             self.joint.pop(self.parameter.key, None)
             if not self.parameter.distribution.single():
                 space[self.parameter.key] = self.parameter.distribution
-        if self._grid is not None:
-            space |= self._grid.union.distributions
+        if self.grid is not None:
+            space |= self.grid.union.distributions
         whole = {} if self.arms is None else self.arms.whole
         space |= {name: whole.get(name, d) for name, d in self.joint.items()}
         return dict(sorted(space.items()))
@@ -208,11 +184,11 @@ class Pull:
         """
         key = "" if self.parameter is None else self.parameter.key
         others = {name: d for name, d in space.items() if name != key}
-        if self._grid is None:
+        if self.grid is None:
             values = self._jointly(trial, others)
         else:
-            values = self._distinct(self._grid, study, trial, others)
-        if self.parameter is not None and key in space and self.arm is not None:
+            values = self._distinct(self.grid, study, trial, others)
+        if key in space and self.arm is not None:
             values[key] = self.choice
         return values
 
@@ -226,7 +202,7 @@ class Pull:
             own = self.arms.narrow(self.arm, name, distribution)
             if own.single() and not distribution.single():
                 return single_value(own)
-        sampler = self._samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
+        sampler = self.samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
         return sampler.sample_independent(self.study, self._decided(trial), name, own)
 
     def _jointly(
@@ -252,7 +228,7 @@ class Pull:
             if not len(grid.untried) or grid.is_untried(vector):
                 break
         else:
-            rng = self._streams.generator("untried", trial.number)
+            rng = self.streams.generator("untried", trial.number)
             nearest = grid.nearest(vector, held, rng)
             if nearest is not None:
                 values, vector = grid.values(nearest, rng), nearest

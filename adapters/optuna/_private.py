@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
@@ -24,6 +24,7 @@ from automl_plugins.records.trial import as_number
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
+_PROPOSAL = f"{_PREFIX}:proposal"
 _SOURCES = f"{_PREFIX}:sources"
 _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
 _CHUNK = 2045  # relational storages keep 2048 characters of a value
@@ -50,27 +51,37 @@ def storage_of(study: Study) -> Any:
 
 def write_proposal(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
     """Publish the joint proposal of a running trial, in internal values, for other workers."""
-    text = json.dumps(dict(values))
-    for i, start in enumerate(range(0, len(text), _CHUNK)):
-        key = f"{_PREFIX}:proposal:{i}"
-        chunk = text[start : start + _CHUNK]
-        study._storage.set_trial_system_attr(trial._trial_id, key, chunk)
+    _write_chunks(study, trial, _PROPOSAL, dict(values))
 
 
 def read_proposal(trial: FrozenTrial) -> dict[str, float]:
     """What ``write_proposal`` published, empty if nothing or not all of it is there yet."""
+    return dict(_read_chunks(trial, _PROPOSAL) or {})
+
+
+def _write_chunks(study: Study, trial: FrozenTrial, key: str, content: Any) -> None:
+    text = json.dumps(content)
+    for i, start in enumerate(range(0, len(text), _CHUNK)):
+        _write(study, trial, f"{key}:{i}", text[start : start + _CHUNK])
+
+
+def _read_chunks(trial: FrozenTrial, key: str) -> Any:
     chunks: list[str] = []
-    while (chunk := trial.system_attrs.get(f"{_PREFIX}:proposal:{len(chunks)}")) is not None:
+    while (chunk := trial.system_attrs.get(f"{key}:{len(chunks)}")) is not None:
         chunks.append(chunk)
     try:
-        return dict(json.loads("".join(chunks))) if chunks else {}
+        return json.loads("".join(chunks)) if chunks else None
     except (TypeError, ValueError):  # another worker is still writing its chunks
-        return {}
+        return None
+
+
+def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    study._storage.set_trial_system_attr(trial._trial_id, key, value)
 
 
 def write_overhead(study: Study, trial: FrozenTrial, seconds: float) -> None:
     """Store the sampler's own time within the trial's duration."""
-    study._storage.set_trial_system_attr(trial._trial_id, _OVERHEAD, seconds)
+    _write(study, trial, _OVERHEAD, seconds)
 
 
 def read_overhead(trial: FrozenTrial) -> float:
@@ -132,13 +143,14 @@ def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | 
 
 def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     """Values of this trial that are decided already: enqueued, or held by a partial fixing."""
-    held: dict[str, Any] = {}
     sampler = study.sampler
-    if isinstance(sampler, PartialFixedSampler):
-        held.update(sampler._fixed_params)
-    held.update(enqueued_values(trial))
-    held.update(trial.params)
-    return held
+    fixed = sampler._fixed_params if isinstance(sampler, PartialFixedSampler) else {}
+    return {**fixed, **enqueued_values(trial), **trial.params}
+
+
+def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
+    """The value of a parameter with this distribution."""
+    return trial._suggest(name, distribution)
 
 
 def contains(distribution: BaseDistribution, internal: float) -> bool:
@@ -205,23 +217,13 @@ def base_sampler(sampler: BaseSampler) -> BaseSampler:
 
 def write_arm(study: Study, trial: FrozenTrial, arm: str, index: int) -> None:
     """Publish which choice of the parameter ``arm`` a running trial will be given."""
-    study._storage.set_trial_system_attr(trial._trial_id, f"{_PREFIX}:arm:{arm}", index)
+    _write(study, trial, f"{_PREFIX}:arm:{arm}", index)
 
 
 def read_arm(trial: FrozenTrial, arm: str) -> int | None:
     """What ``write_arm`` published, None if nothing."""
     index = trial.system_attrs.get(f"{_PREFIX}:arm:{arm}")
     return None if index is None else int(index)
-
-
-def published_arms(trial: FrozenTrial) -> dict[str, int]:
-    """What ``write_arm`` published, by the name of the parameter."""
-    prefix = f"{_PREFIX}:arm:"
-    return {
-        key.removeprefix(prefix): int(index)
-        for key, index in trial.system_attrs.items()
-        if key.startswith(prefix) and isinstance(index, int)
-    }
 
 
 def write_arm_facts(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
@@ -238,30 +240,17 @@ def write_rounds(
     study: Study, trial: FrozenTrial, arm: str, rounds: Sequence[Mapping[str, Any]]
 ) -> None:
     """Store the rounds of successive filtering that were opened for a trial."""
-    text = json.dumps(list(rounds))
-    for i, start in enumerate(range(0, len(text), _CHUNK)):
-        chunk = text[start : start + _CHUNK]
-        study._storage.set_trial_system_attr(trial._trial_id, _rounds_key(arm, i), chunk)
+    _write_chunks(study, trial, f"{_PREFIX}:rounds:{arm}", list(rounds))
 
 
 def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
     """What ``write_rounds`` stored, empty if nothing or not all of it is there yet."""
-    chunks: list[str] = []
-    while (chunk := trial.system_attrs.get(_rounds_key(arm, len(chunks)))) is not None:
-        chunks.append(chunk)
-    try:
-        return list(json.loads("".join(chunks))) if chunks else []
-    except json.JSONDecodeError:  # another worker is still writing its chunks
-        return []
-
-
-def _rounds_key(arm: str, chunk: int) -> str:
-    return f"{_PREFIX}:rounds:{arm}:{chunk}"
+    return list(_read_chunks(trial, f"{_PREFIX}:rounds:{arm}") or ())
 
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:
     """Store what ``SuccessiveFilteringPruner`` decided on a trial at a rung."""
-    study._storage.set_trial_system_attr(trial._trial_id, f"{_PREFIX}:rung:{rung}", dict(outcome))
+    _write(study, trial, f"{_PREFIX}:rung:{rung}", dict(outcome))
 
 
 def read_rung(trial: FrozenTrial, rung: int) -> dict[str, Any] | None:
@@ -276,20 +265,14 @@ class ArmStorage:
     Samplers read a study through its storage, so it is the storage that is filtered, and private
     reads are as good as public ones. What samplers store for the whole study (a place in a
     quasi-random sequence) is kept apart for every arm.
-
-    Args:
-        storage: The storage.
-        name: Name of the arm, for what is stored for the whole study.
-        belongs: Whether a trial is one of the arm's.
-        narrow: A trial of the arm as the arm's sampler sees it.
     """
 
     def __init__(
         self,
         storage: BaseStorage,
-        name: str,
-        belongs: Callable[[FrozenTrial], bool],
-        narrow: Callable[[FrozenTrial], FrozenTrial],
+        name: str,  # of the arm, for what is stored for the whole study
+        belongs: Callable[[FrozenTrial], bool],  # to the arm
+        narrow: Callable[[FrozenTrial], FrozenTrial],  # to what the arm's sampler sees
     ) -> None:
         self._storage = storage
         self._prefix = f"{_PREFIX}:{name}:"
@@ -307,8 +290,7 @@ class ArmStorage:
         states: Container[TrialState] | None = None,
     ) -> list[FrozenTrial]:
         """The arm's trials."""
-        trials = self._storage.get_all_trials(study_id, deepcopy=False, states=states)
-        return self.of_arm(trials, deepcopy)
+        return self.of_arm(self._storage.get_all_trials(study_id, False, states), deepcopy)
 
     def of_arm(self, trials: list[FrozenTrial], deepcopy: bool) -> list[FrozenTrial]:
         """Those of ``trials`` that are the arm's, copied on demand."""
@@ -355,13 +337,9 @@ class ArmStorage:
 
 
 class ArmStudy(Study):
-    """A study, or one of its Hyperband brackets, with the trials of one arm.
+    """A study as Optuna gave it to the sampler, perhaps a bracket, with the trials of one arm.
 
     One object serves one trial of one thread: it keeps the trials it has listed.
-
-    Args:
-        study: As Optuna gave it to the sampler.
-        storage: Its storage, filtered.
     """
 
     def __init__(self, study: Study, storage: ArmStorage) -> None:
@@ -382,8 +360,7 @@ class ArmStudy(Study):
     ) -> list[FrozenTrial]:
         """The arm's trials, of the bracket if it is one."""
         trials = self._base.get_trials(deepcopy=False, states=states)
-        own: list[FrozenTrial] = self._storage.of_arm(trials, deepcopy)
-        return own
+        return cast("ArmStorage", self._storage).of_arm(trials, deepcopy)
 
     def stop(self) -> None:
         """Nothing: a sampler that has nothing left to try ends its arm, not the study."""

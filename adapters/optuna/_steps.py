@@ -26,21 +26,13 @@ _SAFE = 2**20  # index below which low + i * step passes Optuna's test of a mult
 
 @dataclass(frozen=True)
 class SteppedValues:
-    """The values of a grid, by index.
-
-    Attributes:
-        distribution: The distribution.
-        low: The first value.
-        step: Distance of the values.
-        n: Their number, at most 2^53 + 1.
-        listed: All values where they are not evenly spaced.
-    """
+    """The values of a grid, by index."""
 
     distribution: FloatDistribution | IntDistribution
-    low: float
-    step: float
-    n: int
-    listed: tuple[float, ...] | None = None
+    low: float  # the first value
+    step: float  # distance of the values
+    n: int  # their number, at most 2^53 + 1
+    listed: tuple[float, ...] | None = None  # all values where they are not evenly spaced
 
     @cached_property
     def steps(self) -> Steps:
@@ -56,12 +48,13 @@ class SteppedValues:
         value = self._plain(i)
         if i < _SAFE or isinstance(self.distribution, IntDistribution):
             return value
-        return next(filter(self._is_legal, self._around(i)), value)
+        around = self._around(i)
+        return next((v for v in around if _private.contains(self.distribution, v)), value)
 
     def nearest(self, value: float) -> Any:
         """The value of the grid that is nearest to a number."""
-        place = float(self.steps.index(np.array([value]))[0])
-        return self.value(round(min(max(place, 0.0), self.n - 1.0)))
+        (place,) = self.steps.index(np.array([value])).clip(0.0, self.n - 1.0)
+        return self.value(round(place))
 
     def _plain(self, i: int) -> Any:
         if self.listed is not None:
@@ -70,9 +63,6 @@ class SteppedValues:
         if isinstance(self.distribution, IntDistribution):
             return value
         return min(max(float(value), self.distribution.low), self.distribution.high)
-
-    def _is_legal(self, value: float) -> bool:
-        return _private.contains(self.distribution, value)
 
     def _around(self, i: int) -> Iterator[float]:
         """The floats next to value number ``i``, then those next to its neighbours."""

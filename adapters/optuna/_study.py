@@ -1,14 +1,18 @@
-"""A study as a sampler reads it: a cache that can be thrown away and comes back the same."""
+"""A study as a sampler reads it, and what earlier tasks tell of its search space.
+
+Readers are caches: they can be thrown away and come back the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -16,13 +20,14 @@ from automl_plugins.proposers.model_based import refit_point
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
+from automl_plugins.spaces.values import finder, to_number
 
 from . import _private
-from ._foresight import Foresight
 from .space import UnionSpace, infer_rules
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
@@ -30,19 +35,12 @@ _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
 
 @dataclass(frozen=True)
 class View:
-    """A study at one moment, as a sampler sees it.
+    """A study at one moment, as a sampler sees it."""
 
-    Attributes:
-        columns: Finished trials.
-        running: Other running trials, published proposals included.
-        asked: Union of all names declared or asked for, the newest distribution of each.
-        expected: Distributions of further names that earlier tasks have shown.
-    """
-
-    columns: StudyColumns
-    running: StudyColumns
-    asked: dict[str, BaseDistribution]
-    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)
+    columns: StudyColumns  # finished trials
+    running: StudyColumns  # other running trials, published proposals included
+    asked: dict[str, BaseDistribution]  # the newest of each name declared or asked for
+    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)  # by earlier tasks
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -70,21 +68,13 @@ class View:
 
 @dataclass(frozen=True)
 class Reading:
-    """How far the trials of a study have been read.
+    """How far the trials of a study have been read."""
 
-    Attributes:
-        columns: The finished ones.
-        n_trials: Length of the list that was read.
-        last: Number of the last trial in it.
-        still_open: Places of the trials that had not finished.
-        has_cost: Whether a finished trial has the user attribute that ``cost`` names.
-    """
-
-    columns: StudyColumns = field(default_factory=StudyColumns)
-    n_trials: int = 0
-    last: int = -1
-    still_open: tuple[int, ...] = ()
-    has_cost: bool = False
+    columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
+    n_trials: int = 0  # length of the list that was read
+    last: int = -1  # number of the last trial in it
+    still_open: tuple[int, ...] = ()  # places of the trials that had not finished
+    has_cost: bool = False  # whether a finished trial has the user attribute of ``cost``
 
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
         """Whether ``trials`` begins with what was read."""
@@ -116,7 +106,7 @@ class StudyReader:
         self._cost = cost
         self._declared = dict(declared)
         self._ordinal = ordinal
-        self._foresight = foresight
+        self._foresight = foresight or Foresight({}, ())
         self._reading = Reading()
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: tuple[Any, UnionSpace] | None = None
@@ -156,7 +146,7 @@ class StudyReader:
             columns,
             StudyColumns(_published(self._read(other), other) for other in running),
             self._declared | columns.distributions,
-            {} if self._foresight is None else self._foresight.distributions,
+            {} if self._declared else self._foresight.distributions,
         )
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
@@ -193,15 +183,10 @@ class StudyReader:
             rows = view.columns.trials[:n]
             complete = [i for i, row in enumerate(rows) if row.status == Status.COMPLETE]
             recent = complete[-_RULE_TRIALS:]
-            own = view.columns.distributions
-            names = own if self._foresight is None else view.distributions
-            values = {name: view.columns.values(name)[recent] for name in names}
-            if self._foresight is None:
-                self._conditions = (n, infer_rules(values, own), set())
-            else:
-                rules = self._foresight.rules(values, view.distributions)
-                gone = self._foresight.refuted(values, rules, view.asked)
-                self._conditions = (n, rules, gone)
+            values = {name: view.columns.values(name)[recent] for name in view.distributions}
+            rules = self._foresight.rules(values, view.distributions)
+            expected = view.expected.keys() - view.asked.keys()
+            self._conditions = n, rules, find_refuted(values, rules, expected)
         return self._conditions[1:]
 
     def history(self, view: View, union: UnionSpace) -> History:
@@ -218,19 +203,150 @@ class StudyReader:
             # What was proposed before its condition was known will not be asked for.
             running = slice(len(view.columns), None)
             vectors[running] = space.activate(vectors[running])
-        return History.of_trials(
-            view.columns,
-            view.running,
-            vectors=vectors,
-            missing=np.where(
-                np.isnan(vectors),
-                ~np.isnan(space.activate(np.nan_to_num(vectors))),
-                proposed,
-            ),
-        )
+        active = ~np.isnan(space.activate(np.nan_to_num(vectors)))
+        missing = np.where(np.isnan(vectors), active, proposed)
+        return History.of_trials(view.columns, view.running, vectors=vectors, missing=missing)
 
 
 def _published(row: StudyTrial, trial: FrozenTrial) -> StudyTrial:
     """A running trial's row with the values it was proposed but has not asked for yet."""
     row.values.update(_private.read_proposal(trial) | row.values)
     return row
+
+
+# --- earlier tasks ------------------------------------------------------------------------------
+
+
+class Foresight:
+    """Distributions and conditions that earlier tasks have shown.
+
+    Trials of the study come first: what they contradict is forgotten.
+
+    Args:
+        distributions: The distributions that are expected, by name.
+        tasks: Configurations of each task, values by name; a parameter that is inactive is absent.
+    """
+
+    def __init__(
+        self,
+        distributions: Mapping[str, BaseDistribution],
+        tasks: Iterable[Sequence[Mapping[str, Any]]],
+    ) -> None:
+        self.distributions = {n: d for n, d in distributions.items() if not d.single()}
+        self._examples = _condense(tasks, self.distributions)
+
+    def rules(
+        self, values: Mapping[str, FloatArray], distributions: Mapping[str, BaseDistribution]
+    ) -> list[Rule]:
+        """Conditions that explain the complete trials and the earlier tasks alike.
+
+        A parameter for which there are none, or that no task knows, has those that explain the
+        trials alone.
+
+        Args:
+            values: Internal values (n,) of the complete trials by name, NaN where not asked for.
+            distributions: Distribution of each name.
+        """
+        rules = {rule.child: rule for rule in infer_rules(values, distributions)}
+        earlier, knows = self._internal(distributions)
+        n = len(next(iter(values.values()))) if values else 0
+        by_tasks: dict[bytes, list[str]] = {}  # parameters that the same tasks know
+        for name in earlier:
+            by_tasks.setdefault(knows[name].tobytes(), []).append(name)
+        for children in by_tasks.values():
+            rows = knows[children[0]]
+            none = np.full(n, math.nan)
+            both = {m: np.append(values.get(m, none), earlier[m][rows]) for m in earlier}
+            for rule in infer_rules(both, distributions):
+                if rule.child in children:
+                    rules[rule.child] = rule
+        return [rules[child] for child in sorted(rules)]
+
+    def _internal(
+        self, distributions: Mapping[str, BaseDistribution]
+    ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
+        """Examples (m,) by name in internal values, and whether their task knows the name."""
+        names = sorted({n for known, _ in self._examples for n in known} & distributions.keys())
+        read = {name: _internal_reader(distributions[name]) for name in names}
+        rows = []
+        for known, example in self._examples:
+            row = {name: read[name](example[name]) for name in names if name in example}
+            if None not in row.values():  # else it is not of this search space
+                rows.append((known, row))
+        return (
+            {n: np.array([row.get(n, math.nan) for _, row in rows], np.float64) for n in names},
+            {n: np.array([n in known for known, _ in rows], dtype=bool) for n in names},
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Foresight:
+        return self  # nothing in it ever changes
+
+
+def find_refuted(
+    values: Mapping[str, FloatArray], rules: Sequence[Rule], expected: Collection[str]
+) -> set[str]:
+    """Expected parameters that a complete trial should have asked for, and did not.
+
+    Args:
+        values: As for ``Foresight.rules``.
+        rules: The conditions in force.
+        expected: Names that no trial has asked for.
+    """
+    by_child = {rule.child: rule for rule in rules}
+    n = len(next(iter(values.values()))) if values else 0
+    gone: set[str] = set()
+    while True:
+        before = len(gone)
+        for name in set(expected) - gone:
+            rule = by_child.get(name)
+            if rule is None or rule.parent in gone:
+                refuted = n > 0
+            else:
+                refuted = rule.parent in values and bool(_holds(rule, values).any())
+            if refuted:
+                gone.add(name)
+        if len(gone) == before:
+            return gone
+
+
+def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:
+    """Gives the internal value of a recorded one; None if it is none, numbers may lie outside."""
+    if isinstance(distribution, CategoricalDistribution):
+        return finder(distribution.choices)
+    return lambda value: None if math.isnan(number := to_number(value)) else number
+
+
+def _holds(rule: Rule, values: Mapping[str, FloatArray]) -> BoolArray:
+    parent = values[rule.parent]
+    if rule.relation == "in":
+        return np.isin(parent, rule.values)
+    return parent > rule.values[0] if rule.relation == "above" else parent < rule.values[0]
+
+
+def _condense(
+    tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Mapping[str, BaseDistribution]
+) -> list[tuple[frozenset[str], dict[str, Any]]]:
+    """Two examples for each combination of categories: its least and its largest numbers.
+
+    Conditions on a category or a threshold are the same for them as for all configurations.
+
+    Returns:
+        The names that the task of each example knows, and the example.
+    """
+    found: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for configurations in tasks:
+        known = frozenset(name for values in configurations for name in values)
+        for values in configurations:
+            numbers = {
+                name: value
+                for name, value in values.items()
+                if isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and not isinstance(distributions.get(name), CategoricalDistribution)
+            }
+            others = [(n, type(v).__name__, str(v)) for n, v in values.items() if n not in numbers]
+            key = known, frozenset(numbers), tuple(sorted(others))
+            low, high = found.setdefault(key, (dict(values), dict(values)))
+            for name, value in numbers.items():
+                low[name], high[name] = min(low[name], value), max(high[name], value)
+    return [(key[0], example) for key, pair in found.items() for example in pair]

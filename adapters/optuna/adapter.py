@@ -4,8 +4,9 @@ from automl_plugins.frameworks import Adapter
 
 from .arm_report import arm_report
 from .explain import source_shares
-from .memory import curves, is_space, read_task, write_history
+from .memory import curves, read_task, write_history
 from .replaying import optimizer
+from .space import is_space
 from .trials import owns
 
 ADAPTER = Adapter(

@@ -23,19 +23,32 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     learn from earlier tasks, ``automl_plugins:sources``
     (``{"own": share, "sources": {name: share}}``). What somebody has changed there to something
     that is no fact is left out.
+
+    Raises:
+        TypeError: For anything but a trial.
     """
+    if not isinstance(trial, FrozenTrial | Trial):
+        raise TypeError(
+            f"explain takes a trial, such as study.trials[-1] or study.best_trial; got {trial!r}."
+        )
     frozen = _private.frozen(trial)
+    enqueued = _private.enqueued_values(frozen)
     facts = _private.read_explanation(frozen)
-    enqueued = [name for name in _private.enqueued_values(frozen) if name in frozen.params]
-    noted = facts.get("fixed")
-    held = [name for name in noted if name in frozen.params] if isinstance(noted, list) else []
-    fixed = sorted({*enqueued, *held})
-    arm = _arm(frozen)
     own, shares = _private.read_shares(frozen) or (None, None)
-    origin = _origin(frozen, arm)
-    if _given(frozen, enqueued):
-        facts = {"origin": origin}
-        own, shares = None, None
+    arm = ArmFacts.from_dict(_private.read_arm_facts(frozen))
+    held = facts.get("fixed")
+    names = {*enqueued, *(held if isinstance(held, list) else ())}
+    fixed = [name for name in sorted(frozen.params) if name in names]
+    if _is_given(frozen, enqueued):
+        origin = _design(frozen) or "enqueued"
+        facts, own, shares = {"origin": origin}, None, None
+    elif frozen.state == TrialState.WAITING or not (frozen.params or frozen.state.is_finished()):
+        origin = "pending"
+    elif arm is not None:
+        origin = "inner"
+    else:  # a sampler of this package has left its time with each trial that it served
+        origin = "independent" if _private.has_overhead(frozen) else "foreign"
+    joint = facts.get("origin") in ("model", "design", "random")
     return Explanation.from_facts(
         frozen.number,
         facts,
@@ -44,7 +57,7 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         arm=arm,
         origin=origin,
         fixed=fixed,
-        independent=_independent(frozen, fixed) if _joint(facts) else (),
+        independent=_independent(frozen, fixed) if joint else (),
     )
 
 
@@ -62,34 +75,14 @@ def source_shares(study: Study) -> dict[int, dict[str, float]]:
     return {number: shares[1] for number, shares in found.items() if shares is not None}
 
 
-def _given(trial: FrozenTrial, enqueued: list[str]) -> bool:
+def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:
     """Whether all values of a trial were enqueued, or will be."""
     if trial.state == TrialState.WAITING:
-        return bool(_private.enqueued_values(trial))
-    return bool(enqueued) and all(
+        return bool(enqueued)
+    return not trial.params.keys().isdisjoint(enqueued) and all(
         name in enqueued or distribution.single()
         for name, distribution in trial.distributions.items()
     )
-
-
-def _joint(facts: Mapping[str, Any]) -> bool:
-    """Whether there was a joint proposal."""
-    return facts.get("origin") in ("model", "design", "random")
-
-
-def _origin(trial: FrozenTrial, arm: ArmFacts | None) -> str:
-    """The origin of a trial for which none is stored, or all of whose values are given.
-
-    A sampler of this package has left its time, or the arm, with each trial that it served.
-    """
-    enqueued = [name for name in _private.enqueued_values(trial) if name in trial.params]
-    if _given(trial, enqueued):
-        return _design(trial) or "enqueued"
-    if trial.state == TrialState.WAITING or not (trial.params or trial.state.is_finished()):
-        return "pending"
-    if arm is not None:
-        return "inner"
-    return "independent" if _private.has_overhead(trial) else "foreign"
 
 
 def _design(trial: FrozenTrial) -> str | None:
@@ -100,30 +93,18 @@ def _design(trial: FrozenTrial) -> str | None:
     return "design" if note.get("design") == "space_filling" else "suggested"
 
 
-def _arm(trial: FrozenTrial) -> ArmFacts | None:
-    noted = ArmFacts.from_dict(_private.read_arm_facts(trial))
-    if noted is not None:
-        return noted
-    for parameter, index in _private.published_arms(trial).items():  # of an earlier version
-        choices = getattr(trial.distributions.get(parameter), "choices", ())
-        if 0 <= index < len(choices):
-            return ArmFacts(parameter, str(choices[index]))
-    return None
-
-
-def _independent(trial: FrozenTrial, fixed: list[str]) -> tuple[str, ...]:
+def _independent(trial: FrozenTrial, fixed: list[str]) -> list[str]:
     """Parameters whose values are not those of the joint proposal."""
     proposed = _private.read_proposal(trial)
-    return tuple(
+
+    def is_proposed(name: str) -> bool:
+        value: Any = proposed.get(name)
+        internal = trial.distributions[name].to_internal_repr(trial.params[name])
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
+
+    return [
         name
-        for name, value in trial.params.items()
-        if name not in fixed
-        and not trial.distributions[name].single()
-        and not _same(proposed.get(name), trial.distributions[name].to_internal_repr(value))
-    )
-
-
-def _same(proposed: Any, internal: float) -> bool:
-    if isinstance(proposed, bool) or not isinstance(proposed, int | float):
-        return False
-    return math.isclose(proposed, internal, rel_tol=1e-9, abs_tol=1e-12)
+        for name, distribution in trial.distributions.items()
+        if name not in fixed and not distribution.single() and not is_proposed(name)
+    ]

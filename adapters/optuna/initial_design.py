@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import optuna
 from ConfigSpace import ConfigurationSpace
 from optuna.distributions import BaseDistribution
@@ -32,9 +31,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from .space import read_space, value_in
-
-FloatArray = npt.NDArray[np.float64]
+from .space import distributions_in, read_space, value_in
 
 #: What an objective asks for: distributions, a space, a study that knows them, or the objective.
 SearchSpace = (
@@ -111,40 +108,43 @@ def enqueue_initial_design(
     check_mode(mode)
     n_default = check_number("n_startup_trials", n_startup_trials)
     k = n_suggestions(mode, n_default, n_configs)
+    filling: list[dict[str, Any]] = []
     if search_space is None and isinstance(design, Design) and mode != "add":
         found = replace(design, suggestions=design.suggestions[:k])
-        _enqueue(study, found, [])
-        return found
-    known = None if memory is None else read_memory(memory)
-    asked = _find_space(study if search_space is None else search_space)
-    space, distributions = read_space(asked)
-    if known is not None and not isinstance(asked, ConfigurationSpace):
-        space = take_conditions(space, known)
-    found = advise(space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude)
-    vectors = VectorSpace(space)
-    rest = space_filling(
-        vectors,
-        np.array([suggestion.vector for suggestion in found]).reshape(-1, vectors.d),
-        n_default if mode == "add" else 0,
-        Streams(seed).generator("initial design"),
-    )
-    found = _in_distributions(found, distributions)
-    _enqueue(study, found, [_values(v, distributions) for v in to_values(space, rest)])
+    else:
+        known = None if memory is None else read_memory(memory)
+        asked = _find_space(study if search_space is None else search_space)
+        space, distributions = read_space(asked)
+        if known is not None and not isinstance(asked, ConfigurationSpace):
+            space = take_conditions(space, known)
+        found = advise(
+            space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
+        )
+        vectors = VectorSpace(space)
+        rest = space_filling(
+            vectors,
+            np.array([suggestion.vector for suggestion in found]).reshape(-1, vectors.d),
+            n_default if mode == "add" else 0,
+            Streams(seed).generator("initial design"),
+        )
+        found = _in_distributions(found, distributions)
+        filling = [_values(values, distributions) for values in to_values(space, rest)]
+    notes = [(dict(s.configuration), s.to_dict(found.method)) for s in found]
+    notes += [(values, {"design": "space_filling"}) for values in filling]
+    for values, note in notes:
+        study.enqueue_trial(values, user_attrs={INITIAL_DESIGN: note}, skip_if_exists=True)
     return found
 
 
 def _find_space(source: SearchSpace) -> Mapping[str, BaseDistribution] | ConfigurationSpace:
     """What a study or an objective asks for; anything else as it is."""
     if isinstance(source, Study):
-        found: dict[str, BaseDistribution] = {}
-        for trial in source.get_trials(deepcopy=False):
-            found |= trial.distributions
-        if not found:
-            raise ValueError(
-                "Pass search_space=: the distributions that the objective asks for, by name, a"
-                " ConfigurationSpace, a study with trials, or the objective, which is called once."
-            )
-        return found
+        if found := distributions_in(source.get_trials(deepcopy=False)):
+            return found
+        raise ValueError(
+            "Pass search_space=: the distributions that the objective asks for, by name, a"
+            " ConfigurationSpace, a study with trials, or the objective, which is called once."
+        )
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
         return source
     traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
@@ -168,16 +168,3 @@ def _values(
     configuration: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]
 ) -> dict[str, Any]:
     return {n: value_in(distributions[n], v, nearest=True) for n, v in configuration.items()}
-
-
-def _enqueue(study: Study, design: Design, others: list[dict[str, Any]]) -> None:
-    for suggestion in design:
-        study.enqueue_trial(
-            dict(suggestion.configuration),
-            user_attrs={INITIAL_DESIGN: suggestion.to_dict(design.method)},
-            skip_if_exists=True,
-        )
-    for values in others:
-        study.enqueue_trial(
-            values, user_attrs={INITIAL_DESIGN: {"design": "space_filling"}}, skip_if_exists=True
-        )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -28,9 +27,10 @@ from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.values import ABSENT
 
-from .space import distributions_of, drop_foreign_runs, snap, space_of_trials, value_in
-from .trials import SECONDS, finished_trials, is_maximized, read_trial, studies_in
+from .space import distributions_of, snap, space_of_trials, value_in
+from .trials import SECONDS, finished_trials, is_maximized, quiet, read_trial, studies_in
 
 _STATE = {
     Status.COMPLETE: TrialState.COMPLETE,
@@ -70,44 +70,41 @@ def curves(
     Raises:
         ValueError: For a study of several objectives, or one that does not say what was tuned.
     """
-    return [_search(study, table, method, seed) for study in studies_in(source)]
-
-
-def _search(study: Study, table: str | None, method: str | None, seed: int | None) -> Search:
-    done = finished_trials(study)
-    trials = _read_all(study, done)
-    states = Counter(trial.state for trial in study.get_trials(deepcopy=False))
-    return Search.of(
-        *_labels(study, table, method, seed),
-        trials,
-        space=space_of_trials(done),
-        left_out={s.name.lower(): states[s] for s in (TrialState.RUNNING, TrialState.WAITING)},
-        where=f"Study {study.study_name!r}: ",
-    )
+    searches = []
+    for study in studies_in(source):
+        done = finished_trials(study)
+        states = Counter(trial.state.name.lower() for trial in study.get_trials(deepcopy=False))
+        trials = _read_all(study, done)
+        search = Search.of(
+            *_labels(study, table, method, seed),
+            trials,
+            space=space_of_trials(done),
+            left_out={state: states[state] for state in ("running", "waiting")},
+            where=f"Study {study.study_name!r}: ",
+        )
+        searches.append(search)
+    return searches
 
 
 def _labels(
     study: Study, table: str | None, method: str | None, seed: int | None
 ) -> tuple[str, str, int]:
-    attributes: dict[str, Any] = study.user_attrs
     parts = study.study_name.split("/")
     named = dict(zip(("table", "method", "seed"), parts, strict=False)) if len(parts) > 1 else {}
-    found = {
-        key: given if given is not None else attributes.get(key, named.get(key))
-        for key, given in (("table", table), ("method", method), ("seed", seed))
-    }
+    given = {"table": table, "method": method, "seed": seed}
+    given = {key: value for key, value in given.items() if value is not None}
+    found = {"table": None, "method": None, "seed": 0} | named | study.user_attrs | given
     if absent := [key for key in ("table", "method") if found[key] is None]:
         raise ValueError(
             f"Study {study.study_name!r} does not say its {' and '.join(absent)}: name it"
             " '<table>/<method>/<seed>', set these user attributes, or pass them."
         )
     try:
-        number = int(found["seed"] or 0)
+        return str(found["table"]), str(found["method"]), int(found["seed"] or 0)
     except ValueError:
         raise ValueError(
             f"Study {study.study_name!r}: the seed {found['seed']!r} is no whole number."
         ) from None
-    return str(found["table"]), str(found["method"]), number
 
 
 def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[Trial]:
@@ -155,7 +152,7 @@ def read_task(
             " optuna.load_study(study_name=..., storage=...), or read all with"
             " meta_dataset_from_studies."
         )
-    return _read_study(found[0], name, space if isinstance(space, ConfigurationSpace) else None)
+    return read_study(found[0], name, space if isinstance(space, ConfigurationSpace) else None)
 
 
 def meta_dataset_from_studies(
@@ -182,42 +179,42 @@ def meta_dataset_from_studies(
         ValueError: For a study of several objectives, without any trial, or if no study shares a
             hyperparameter with the space.
     """
-    named: Iterable[tuple[str | None, Study]]
+    records = [read_study(study, name) for name, study in named_studies(studies)]
+    return dataset_of(records, space, meta_features=meta_features, tags=tags, **options)
+
+
+def named_studies(studies: Studies) -> list[tuple[str, Study]]:
+    """Studies with the names of their tasks."""
     if isinstance(studies, Mapping):
-        named = studies.items()
-    else:
-        named = [(None, study) for study in studies_in(studies)]
-    return dataset_of(
-        [_read_study(study, name) for name, study in named],
-        space,
-        meta_features=meta_features,
-        tags=tags,
-        **options,
-    )
+        return [(str(name), study) for name, study in studies.items()]
+    return [(task_name(study), study) for study in studies_in(studies)]
 
 
-def _read_study(
-    study: Study, name: str | None, space: ConfigurationSpace | None = None
-) -> TaskRecord:
-    done = finished_trials(study)
-    return read_record(study, done, name, space=space_of_trials(done) if space is None else space)
+def task_name(study: Study) -> str:
+    """Name of a study's task, where none was given."""
+    return str(study.user_attrs.get("table", study.study_name))
 
 
-def read_record(
+def read_study(
     study: Study,
-    trials: Sequence[FrozenTrial],
-    name: str | None,
-    *,
+    name: str | None = None,
     space: ConfigurationSpace | None = None,
+    *,
+    trials: Sequence[FrozenTrial] | None = None,
 ) -> TaskRecord:
-    """Finished trials of a study as a task.
+    """All finished trials of a study as a task, in the space that they show unless one is given.
+
+    Of given ``trials`` the space is not inferred: None says that it is not known.
 
     Raises:
         ValueError: For a study of several objectives.
     """
-    if name is None:
-        name = str(study.user_attrs.get("table", study.study_name))
-    return TaskRecord.of(name, _read_all(study, trials), space=space, framework="optuna")
+    done = finished_trials(study) if trials is None else trials
+    read = _read_all(study, done)
+    if space is None and trials is None:
+        space = space_of_trials(done)
+    name = task_name(study) if name is None else name
+    return TaskRecord.of(name, read, space=space, framework="optuna")
 
 
 # --- runs of anywhere as a study ------------------------------------------------------------
@@ -249,13 +246,13 @@ def write_history(
     """
     if isinstance(space, Mapping) and not isinstance(space, ConfigurationSpace):
         distributions = dict(space)
-        record = drop_foreign_runs(record, distributions)
+        record = _drop_foreign_runs(record, distributions)
     else:
         space = space_of(record, space)
         distributions = distributions_of(space)
         record = conform(record, space, partial=True)
     if study is None:
-        with _quiet():
+        with quiet():
             study = optuna.create_study(study_name=record.name)
         study.set_user_attr("table", record.name)
     study.add_trials(_make_trials(record, distributions, -1.0 if is_maximized(study) else 1.0))
@@ -275,39 +272,50 @@ def _make_trials(
             status = Status.PRUNED
         value = None if np.isnan(loss) else float(sign * loss)
         step = 0 if np.isnan(budget) else math.floor(budget)
+        pruned = status == Status.PRUNED and value is not None
+        reported: Any = {step: value} if pruned else None
         trial = optuna.trial.create_trial(
             state=_STATE[status],
             value=value,
             params={n: value_in(distributions[n], v) for n, v in configuration.items()},
             distributions={n: distributions[n] for n in configuration},
             user_attrs=None if np.isnan(seconds) else {SECONDS: float(seconds)},
-            intermediate_values={step: value}
-            if status == Status.PRUNED and value is not None
-            else None,
+            intermediate_values=reported,
         )
         trial.datetime_start, trial.datetime_complete = began, ended
         yield trial
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the log of a study that the user did not ask for."""
-    logger = logging.getLogger("optuna")
-    level = logger.level
-    logger.setLevel(max(level, logging.WARNING))
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+def _drop_foreign_runs(
+    record: TaskRecord, distributions: Mapping[str, BaseDistribution]
+) -> TaskRecord:
+    """The runs with the parameters that have a distribution, without runs that leave one.
 
-
-def is_space(thing: Any) -> bool:
-    """Whether something is a search space of Optuna's: distributions by name."""
-    return (
-        isinstance(thing, Mapping)
-        and len(thing) > 0
-        and all(isinstance(value, BaseDistribution) for value in thing.values())
-    )
+    Raises:
+        ValueError: If there are runs, but none has one of the parameters.
+    """
+    names = {name for values in record.configurations for name in values}
+    if names and names.isdisjoint(distributions):
+        raise ValueError(
+            f"The runs of {record.name!r} and the distributions share no parameter: the runs have"
+            f" {', '.join(sorted(names))}; the distributions are of {', '.join(distributions)}."
+        )
+    known = [
+        {n: value_in(distributions[n], v) for n, v in given.items() if n in distributions}
+        for given in record.configurations
+    ]
+    kept = [i for i, values in enumerate(known) if all(v is not ABSENT for v in values.values())]
+    if left := len(record) - len(kept):
+        warnings.warn(
+            f"{left} run{'s' if left > 1 else ''} of {record.name!r} left out: a value does not"
+            " lie in its distribution.",
+            stacklevel=4,
+        )
+    columns = {
+        column: getattr(record, column)[np.array(kept, dtype=np.int64)]
+        for column in ("losses", "seconds", "status", "budget", "times")
+    }
+    return replace(record, configurations=[known[i] for i in kept], **columns)
 
 
 # --- recording while a study continues ------------------------------------------------------
@@ -346,11 +354,7 @@ def record(
 
 
 class StudyRecorder(SearchRecorder):
-    """A callback for ``study.optimize``, see ``record``.
-
-    Args:
-        recorder: Writes to the store.
-    """
+    """A callback for ``study.optimize``, see ``record``; the recorder writes to the store."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -362,14 +366,11 @@ class StudyRecorder(SearchRecorder):
             return
         with self.recorder.survive():
             space = self._space_of(study, trial)
-            runs = read_record(study, [trial], self.recorder.task, space=space)
+            runs = read_study(study, self.recorder.task, space, trials=[trial])
             self.recorder.add(runs, search=study.study_name, keys=[_key(trial)])
 
     def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
-        """Write all finished trials of studies that are not there yet; returns how many.
-
-        Args:
-            source: A study or several; a storage, its address or journal file, for all in it.
+        """Write all finished trials of the source's studies that are new; returns how many.
 
         Raises:
             StoreError: If the store cannot be written.
@@ -378,7 +379,8 @@ class StudyRecorder(SearchRecorder):
         new = 0
         for study in studies_in(source):
             if done := finished_trials(study):
-                runs = read_record(study, done, self.recorder.task, space=space_of_trials(done))
+                space = space_of_trials(done)
+                runs = read_study(study, self.recorder.task, space, trials=done)
                 keys = [_key(trial) for trial in done]
                 new += self.recorder.add(runs, search=study.study_name, keys=keys)
         return new
@@ -387,33 +389,26 @@ class StudyRecorder(SearchRecorder):
         known = self._spaces.get(study.study_name)
         if known is None or not known.holds(trial):
             done = finished_trials(study)
-            known = _KnownSpace(space_of_trials(done[-_RECENT:]), len(done), trial)
+            space, until = space_of_trials(done[-_RECENT:]), math.ceil(len(done) * _GROWTH)
+            known = _KnownSpace(space, until, dict(trial.distributions))
             self._spaces[study.study_name] = known
         return known.space
 
 
+@dataclass
 class _KnownSpace:
-    """The search space of a study as it was inferred after some trials.
+    """The search space of a study as it was inferred after some trials."""
 
-    Args:
-        space: The space; None where ConfigSpace cannot express it.
-        n_trials: How many had finished.
-        trial: The last of them.
-    """
-
-    def __init__(
-        self, space: ConfigurationSpace | None, n_trials: int, trial: FrozenTrial
-    ) -> None:
-        self.space = space
-        self._until = math.ceil(n_trials * _GROWTH)
-        self._seen: dict[str, BaseDistribution] = dict(trial.distributions)
+    space: ConfigurationSpace | None  # None where ConfigSpace cannot express it
+    until: int  # number of the first trial for which it is inferred anew in any case
+    seen: dict[str, BaseDistribution]  # that it was inferred from, or that fit it
 
     def holds(self, trial: FrozenTrial) -> bool:
         """Whether the space need not be inferred anew because of a trial."""
-        if trial.number >= self._until:
+        if trial.number >= self.until:
             return False
         for name, distribution in trial.distributions.items():
-            if self._seen.setdefault(name, distribution) != distribution:
+            if self.seen.setdefault(name, distribution) != distribution:
                 return False
             if self.space is not None and name not in self.space:
                 return False

@@ -19,15 +19,12 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins._arguments import ShowsArguments
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
-from automl_plugins.records.history import History
 from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
 from . import _private
-from ._foresight import Foresight
 from ._steps import merged_note
-from ._study import StudyReader, View
+from ._study import Foresight, StudyReader, View
 from .space import UnionSpace, value_in
 from .trials import Cost, check_cost
 
@@ -114,14 +111,12 @@ class ProposerSampler(SeededSampler):
 
     Args:
         proposer: What proposes.
-        search_space: Distributions known up front; everything else is learnt from the trials.
-        ordinal: Choices, in order, of categorical parameters whose order means something.
-        independent_sampler: Sampler of parameters never seen before; None fills each parameter's
-            range evenly.
-        warn_independent_sampling: Log a warning when a known parameter has to be sampled
-            independently.
-        cost: Where the seconds of a trial come from, see ``SurrogateSampler``.
-        seed: Non-negative integer; None draws one and logs it.
+        search_space: See ``SurrogateSampler``, as for the next five.
+        ordinal: The same.
+        independent_sampler: The same.
+        warn_independent_sampling: The same.
+        cost: The same.
+        seed: The same.
         foresight: What is known of the search space besides; counts until the trials say
             otherwise.
 
@@ -214,15 +209,16 @@ class ProposerSampler(SeededSampler):
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
         self._refuse_multi_objective(study)
-        if not search_space and self._foresight is None:
-            return self._leave(study, trial)
         with self._clocked(study, trial):
-            with self._turn:
-                found = self._published(study, trial, search_space)
-            if found is None:
-                return self._leave(study, trial)
+            found = None
+            if search_space or self._foresight is not None:
+                with self._turn:
+                    found = self._published(study, trial, search_space)
+            if found is None:  # all parameters are sampled independently
+                _private.write_explanation(study, trial, {"origin": "independent"})
+                return {}
             union, proposal = found
-            self._explain(study, trial, union, proposal)
+            self._note(study, trial, union, proposal)
             rng = self._streams.generator("unasked", trial.number)
             # Values of inactive parameters are harmless, and serve an objective that asks anyway.
             complete = union.vectors.fill(proposal.vector, rng)
@@ -277,32 +273,20 @@ class ProposerSampler(SeededSampler):
             return None
         history = reader.history(view, union)
         fixed = union.fixed(_private.held_values(study, trial))
-        proposal = self._propose(study, union, history, trial.number, fixed)
-        if proposal is None:
+        proposer = self._proposer_of(study)
+        try:
+            proposal = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
+        except SurrogateFailure as failure:
+            self._warn_once(f"{failure} Parameters are sampled independently instead.")
             return None
-        active = {
-            name: float(union.internal(name, value))
-            for name, value in zip(union.vectors.names, proposal.vector, strict=True)
-            if not np.isnan(value)
-        }
+        entries = zip(union.vectors.names, proposal.vector, strict=True)
+        active = {n: union.internal(n, entry) for n, entry in entries if not np.isnan(entry)}
         _private.write_proposal(study, trial, active)
         self._turns += 1
         return union, proposal
 
-    def _propose(
-        self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
-    ) -> Proposal | None:
-        """The proposal for trial ``k`` of ``study``; None samples its parameters independently."""
-        try:
-            return self._ask(study, union, history, k, fixed)
-        except SurrogateFailure as failure:
-            self._warn_once(f"{failure} Parameters are sampled independently instead.")
-            return None
-
-    def _ask(
-        self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
-    ) -> Proposal:
-        return ask(self._proposer, union.vectors, history, self._streams, k, fixed)
+    def _proposer_of(self, study: Study) -> Proposer:
+        return self._proposer
 
     def _evenly(
         self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution
@@ -336,21 +320,15 @@ class ProposerSampler(SeededSampler):
         return union.decode(name, stratified_value(union.vectors, 0, index, rng))
 
     def _reader(self, study: Study) -> StudyReader:
-        def make() -> StudyReader:
-            return StudyReader(
-                study, self._cost, self._search_space, self._ordinal, self._foresight
-            )
+        known = self._search_space, self._ordinal, self._foresight
+        return self._readers.of(
+            _private.study_key(study), lambda: StudyReader(study, self._cost, *known)
+        )
 
-        return self._readers.of(_private.study_key(study), make)
-
-    def _leave(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
-        """No joint proposal: all parameters are sampled independently."""
-        _private.write_explanation(study, trial, {"origin": "independent"})
-        return {}
-
-    def _explain(
+    def _note(
         self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal
     ) -> None:
+        """Store, and log, why a configuration was proposed."""
         facts = proposal.to_dict()
         shares = facts.pop("shares", None)
         if study.direction.name == "MAXIMIZE":

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 import optuna
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
-    FloatHyperparameter,
-    Hyperparameter,
-    IntegerHyperparameter,
-    OrdinalHyperparameter,
-)
+from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler
 from optuna.trial import Trial, TrialState
@@ -30,8 +21,10 @@ from optuna.trial import Trial, TrialState
 from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.conditions import is_active
 
+from . import _private
 from ._private import SimulatedStorage
-from .trials import SECONDS
+from .space import distribution_of
+from .trials import SECONDS, quiet
 
 Factory = Callable[..., BaseSampler]
 
@@ -69,38 +62,28 @@ def optimizer(
             f"{', '.join(sorted(arguments))} cannot be given beside an instance: pass"
             f" {type(sampler).__name__} itself."
         )
-    if isinstance(sampler, str):
-        sampler = _named(sampler)
-    if isinstance(pruner, str):
-        pruner = _named_pruner(pruner)
+    named = factory = _find("sampler", sampler, "optuna.samplers", __package__)
+    stops = _find("pruner", pruner or NopPruner(), "optuna.pruners")
+    while isinstance(named, partial):
+        named = named.func
     if name is None:
-        name = _label(sampler)
-    factory = partial(sampler, **arguments) if arguments and callable(sampler) else sampler
-    return OptunaMethod(factory, pruner or NopPruner(), name)
+        name = getattr(named, "__qualname__", type(named).__qualname__)
+    if arguments and callable(factory):
+        factory = partial(factory, **arguments)
+    return OptunaMethod(factory, stops() if isinstance(stops, type) else stops, name)
 
 
-def _named(name: str) -> Factory:
-    for module in ("optuna.samplers", __package__):
+def _find(kind: str, name: Any, *modules: str) -> Any:
+    """What a text names; anything else as it is."""
+    if not isinstance(name, str):
+        return name
+    for module in modules:
         found: Any = import_module(module)
         for part in name.split("."):  # GBQRSampler.thesis is a factory too
             found = getattr(found, part, None)
         if callable(found):
-            factory: Factory = found
-            return factory
-    raise ValueError(f"No sampler {name!r} in optuna.samplers or {__package__}.")
-
-
-def _named_pruner(name: str) -> BasePruner:
-    found = getattr(optuna.pruners, name, None)
-    if isinstance(found, type) and issubclass(found, BasePruner):
-        return found()
-    raise ValueError(f"No pruner {name!r} in optuna.pruners.")
-
-
-def _label(sampler: Any) -> str:
-    while isinstance(sampler, partial):
-        sampler = sampler.func
-    return getattr(sampler, "__qualname__", type(sampler).__qualname__)
+            return found
+    raise ValueError(f"No {kind} {name!r} in {' or '.join(modules)}.")
 
 
 @dataclass(frozen=True)
@@ -117,7 +100,7 @@ class OptunaMethod:
             sampler = copy.deepcopy(self.sampler)
         else:
             sampler = self.sampler(seed=problem.seed)
-        with _quiet():
+        with quiet(logging.ERROR):
             study = optuna.create_study(
                 storage=SimulatedStorage(), sampler=sampler, pruner=copy.deepcopy(self.pruner)
             )
@@ -134,7 +117,7 @@ class OptunaSearch:
 
     def ask(self) -> Proposal:
         """The study's next trial."""
-        with _quiet():
+        with quiet(logging.ERROR):
             trial = self.study.ask()
             return Proposal(suggest(trial, self.space), token=trial)
 
@@ -152,7 +135,7 @@ class OptunaSearch:
         storage = self.study._storage
         assert isinstance(storage, SimulatedStorage)
         storage.schedule(trial, _moment(outcome.started), _moment(outcome.finished))
-        with _quiet():
+        with quiet(logging.ERROR):
             if outcome.status == TrialStatus.COMPLETE:
                 self.study.tell(trial, outcome.loss)
             else:
@@ -164,18 +147,6 @@ def _moment(seconds: float) -> datetime:
     return _EPOCH + timedelta(seconds=seconds)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """A search has no log of its own: there are hundreds."""
-    logger = logging.getLogger("optuna")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
 def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
     """Ask for the active hyperparameters of a ConfigSpace space, define-by-run.
 
@@ -183,23 +154,14 @@ def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
     """
     config: dict[str, Any] = {}
     for name in space.at:  # parents first
-        if is_active(space, name, config):
-            config[name] = _suggest(trial, name, space[name])
+        if not is_active(space, name, config):
+            continue
+        hyperparameter = space[name]
+        if isinstance(hyperparameter, Constant):
+            config[name] = hyperparameter.value
+        elif isinstance(hyperparameter, OrdinalHyperparameter):
+            sequence = list(hyperparameter.sequence)
+            config[name] = sequence[trial.suggest_int(name, 0, len(sequence) - 1)]
+        else:
+            config[name] = _private.suggest(trial, name, distribution_of(hyperparameter))
     return config
-
-
-def _suggest(trial: Trial, name: str, hyperparameter: Hyperparameter[Any, Any]) -> Any:
-    if isinstance(hyperparameter, Constant):
-        return hyperparameter.value
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        sequence = list(hyperparameter.sequence)
-        return sequence[trial.suggest_int(name, 0, len(sequence) - 1)]
-    if isinstance(hyperparameter, IntegerHyperparameter):
-        low, high = int(hyperparameter.lower), int(hyperparameter.upper)
-        return trial.suggest_int(name, low, high, log=bool(hyperparameter.log))
-    if isinstance(hyperparameter, FloatHyperparameter):
-        low_, high_ = float(hyperparameter.lower), float(hyperparameter.upper)
-        return trial.suggest_float(name, low_, high_, log=bool(hyperparameter.log))
-    assert isinstance(hyperparameter, CategoricalHyperparameter)
-    choices = [c.item() if isinstance(c, np.generic) else c for c in hyperparameter.choices]
-    return trial.suggest_categorical(name, choices)

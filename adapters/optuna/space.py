@@ -15,9 +15,7 @@ one value                         a constant
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +36,6 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces import conditions
 from automl_plugins.spaces.choices import categorical, ordinal
 from automl_plugins.spaces.conditions import Rule, as_condition
@@ -66,10 +63,7 @@ def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDis
     """
     if isinstance(search_space, ConfigurationSpace):
         return search_space, distributions_of(search_space)
-    if not isinstance(search_space, Mapping) or not all(
-        isinstance(name, str) and isinstance(distribution, BaseDistribution)
-        for name, distribution in search_space.items()
-    ):
+    if search_space != {} and not is_space(search_space):
         raise TypeError(
             "search_space must be Optuna's distributions by name, or a ConfigurationSpace, got"
             f" {search_space!r}."
@@ -79,23 +73,32 @@ def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDis
     return space, dict(search_space)
 
 
+def is_space(thing: Any) -> bool:
+    """Whether something is a search space of Optuna's: distributions by name."""
+    return (
+        isinstance(thing, Mapping)
+        and len(thing) > 0
+        and all(isinstance(value, BaseDistribution) for value in thing.values())
+    )
+
+
+def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """The newest distribution of each parameter that trials have asked for."""
+    found: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        found |= trial.distributions
+    return found
+
+
 def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     """The union of all parameters, conditions inferred; None where there is no parameter."""
-    distributions: dict[str, BaseDistribution] = {}
-    for trial in trials:
-        distributions.update(trial.distributions)
+    distributions = distributions_in(trials)
     if not distributions:
         return None
     space, _ = read_space(distributions)
-    complete = [t for t in trials if t.state == TrialState.COMPLETE]
+    complete = [t.params for t in trials if t.state == TrialState.COMPLETE]
     values = {
-        name: np.array(
-            [
-                d.to_internal_repr(t.params[name]) if name in t.params else math.nan
-                for t in complete
-            ],
-            dtype=np.float64,
-        )
+        name: np.array([d.to_internal_repr(p[name]) if name in p else math.nan for p in complete])
         for name, d in distributions.items()
     }
     for rule in infer_rules(values, distributions):
@@ -123,8 +126,10 @@ def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
     return [int(v) for v in rule.values]
 
 
-def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
-    """The hyperparameter of a distribution."""
+def hyperparameter_of(
+    name: str, distribution: BaseDistribution, *, listed: bool = True
+) -> Hyperparameter[Any, Any]:
+    """The hyperparameter of a distribution; ``listed`` makes an ordinal of steps that are few."""
     if isinstance(distribution, CategoricalDistribution):
         if distribution.single():
             return Constant(name, distribution.choices[0])
@@ -132,18 +137,16 @@ def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparamet
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     if distribution.single():
         return Constant(name, distribution.low)
-    if (steps := _listed_steps(distribution)) is not None:
-        values = [_listed_value(steps, i) for i in range(steps.n)]
-        return Constant(name, values[0]) if steps.n == 1 else OrdinalHyperparameter(name, values)
-    return _range(name, distribution)
-
-
-def _range(
-    name: str, distribution: FloatDistribution | IntDistribution
-) -> FloatHyperparameter | IntegerHyperparameter:
-    if isinstance(distribution, IntDistribution):
-        return integer_range(name, distribution.low, distribution.high, log=distribution.log)
-    return float_range(name, distribution.low, distribution.high, log=distribution.log)
+    steps = _listed_steps(distribution) if listed else steps_of(distribution)
+    if steps is None:
+        low, high, log = distribution.low, distribution.high, distribution.log
+        if isinstance(distribution, IntDistribution):
+            return integer_range(name, int(low), int(high), log=log)
+        return float_range(name, low, high, log=log)
+    if steps.n > 1 and not listed:
+        return stepped_range(name, steps.steps)
+    values = [_listed_value(steps, i) for i in range(steps.n)]
+    return Constant(name, values[0]) if steps.n == 1 else OrdinalHyperparameter(name, values)
 
 
 def _listed_steps(distribution: BaseDistribution) -> SteppedValues | None:
@@ -174,10 +177,11 @@ def snap(distribution: BaseDistribution, value: Any) -> Any:
 
 def distributions_of(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
     """Distribution of each hyperparameter; normal and beta ones are uniform on their bounds."""
-    return {name: _distribution(space[name]) for name in space.at}
+    return {name: distribution_of(space[name]) for name in space.at}
 
 
-def _distribution(hyperparameter: Hyperparameter[Any, Any]) -> BaseDistribution:
+def distribution_of(hyperparameter: Hyperparameter[Any, Any]) -> BaseDistribution:
+    """The distribution of a hyperparameter; steps of an even ordinal are those of a number."""
     if isinstance(hyperparameter, IntegerHyperparameter):
         low, high = int(hyperparameter.lower), int(hyperparameter.upper)
         return IntDistribution(low, high, log=bool(hyperparameter.log))
@@ -251,48 +255,11 @@ def _has(distribution: FloatDistribution | IntDistribution, number: float) -> bo
     return _private.contains(distribution, float(number))
 
 
-def drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> TaskRecord:
-    """The runs with the parameters that have a distribution, without runs that leave one.
-
-    Raises:
-        ValueError: If there are runs, but none has one of the parameters.
-    """
-    names = {name for values in record.configurations for name in values}
-    if names and names.isdisjoint(distributions):
-        raise ValueError(
-            f"The runs of {record.name!r} and the distributions share no parameter: the runs have"
-            f" {', '.join(sorted(names))}; the distributions are of {', '.join(distributions)}."
-        )
-    configurations, kept = [], []
-    for i, given in enumerate(record.configurations):
-        known = {n: value_in(distributions[n], v) for n, v in given.items() if n in distributions}
-        if all(value is not ABSENT for value in known.values()):
-            configurations.append(known)
-            kept.append(i)
-    if left := len(record) - len(kept):
-        warnings.warn(
-            f"{left} run{'s' if left > 1 else ''} of {record.name!r} left out: a value does not"
-            " lie in its distribution.",
-            stacklevel=4,
-        )
-    rows = np.array(kept, dtype=np.int64)
-    columns = {
-        column: getattr(record, column)[rows]
-        for column in ("losses", "seconds", "status", "budget", "times")
-    }
-    return replace(record, configurations=configurations, **columns)
-
-
 # --- the union space -------------------------------------------------------------------------
 
 
 class UnionSpace:
-    """A ``VectorSpace`` over Optuna parameters, with the way there and back.
-
-    Args:
-        distributions: Distribution of each name; single values are left out.
-        rules: Inferred conditions.
-        ordinal: Ordered choices of categorical parameters whose order means something.
+    """A ``VectorSpace`` over Optuna parameters that can vary, with the way there and back.
 
     Raises:
         ValueError: If ``ordinal`` is no permutation of a parameter's choices.
@@ -307,14 +274,11 @@ class UnionSpace:
         ordered = ordinal or {}
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
         self._ranks = {
-            name: _ranks(name, distribution, ordered[name])
-            for name, distribution in self.distributions.items()
-            if name in ordered
+            n: _ranks(n, d, ordered[n]) for n, d in self.distributions.items() if n in ordered
         }
         space = ConfigurationSpace()
         with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
-            for name, distribution in self.distributions.items():
-                space.add(self._hyperparameter(name, distribution))
+            space.add([self._hyperparameter(name) for name in self.distributions])
             for rule in rules:
                 condition = self._condition(space, rule)
                 if condition is not None:
@@ -322,19 +286,11 @@ class UnionSpace:
         self.vectors = VectorSpace(space)
         self.column = {name: i for i, name in enumerate(self.vectors.names)}
 
-    def _hyperparameter(
-        self, name: str, distribution: BaseDistribution
-    ) -> Hyperparameter[Any, Any]:
-        if isinstance(distribution, CategoricalDistribution):
-            if name in self._ranks:
-                order = np.argsort(self._ranks[name]).tolist()
-                return ordinal(name, [distribution.choices[i] for i in order])
-            return categorical(name, distribution.choices)
-        assert isinstance(distribution, FloatDistribution | IntDistribution)
-        steps = steps_of(distribution)
-        if steps is None:
-            return _range(name, distribution)
-        return Constant(name, steps.value(0)) if steps.n == 1 else stepped_range(name, steps.steps)
+    def _hyperparameter(self, name: str) -> Hyperparameter[Any, Any]:
+        if name not in self._ranks:
+            return hyperparameter_of(name, self.distributions[name], listed=False)
+        choices = self.distributions[name].choices  # type: ignore[attr-defined]
+        return ordinal(name, [choices[i] for i in np.argsort(self._ranks[name])])
 
     def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:
         if rule.child not in space or rule.parent not in space:

@@ -2,30 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, Unpack
 
+import sqlalchemy as sa
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    IntDistribution,
+)
 from optuna.logging import get_logger
+from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins import recipes
 from automl_plugins._arguments import preset
-from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.addresses import check_exists
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.memories import Memory, TaskMemory
 from automl_plugins.meta.tasks import describe_options
-from automl_plugins.proposers.proposal import Proposal, Proposer, ask
+from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
-from automl_plugins.records.history import History
-from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.union import union_space
+from automl_plugins.spaces.values import to_values
 
 from . import _private
-from ._foresight import Foresight
-from ._options import SamplerOptions, split, takes
-from ._sources import AnySources, read_sources
+from ._study import Foresight
+from .memory import Studies, named_studies, read_study, task_name
 from .proposer_sampler import Cache, ProposerSampler
-from .space import UnionSpace
+from .samplers import SamplerOptions, split, takes
+from .space import UnionSpace, distributions_of
+from .trials import finished_trials, owns
 
 _logger = get_logger("optuna.automl_plugins")
+
+#: Studies, as ``meta_dataset_from_studies`` takes them, or a memory.
+AnySources = Studies | Memory
+Distributions = dict[str, BaseDistribution]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Earlier tasks, what they tell of the search space, and their names by mark of the study."""
+
+    memory: TaskMemory
+    foresight: Foresight
+    marks: Mapping[str, str]
+
+    def being(self, study: Study) -> set[str]:
+        """Names of the tasks that are the study itself."""
+        return {task_name(study), self.marks.get(_mark(study), "")} & set(self.memory.names)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sources:
+        return self  # nothing in it ever changes
+
+
+def read_sources(sources: AnySources, task: str | None = None) -> Sources:
+    """Read what was given, the runs of ``task`` left out.
+
+    Raises:
+        TypeError: For what holds no tasks.
+        ValueError: For a path or address of nothing, or studies of several objectives.
+        MemoryMismatch: If there is nothing to learn from.
+    """
+    marks: dict[str, str] = {}
+    if _holds_studies(sources):
+        records, distributions, marks = _of_studies(sources)  # type: ignore[arg-type]
+        memory = TaskMemory(records, task=task, growing=True, logger=_logger)
+    elif isinstance(sources, Mapping):
+        raise TypeError(f"sources by name must be optuna studies, got {sources!r}.")
+    else:
+        try:
+            memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                "sources must be optuna studies (one, several, or by name), a storage, or a"
+                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, or"
+                f" the name of a bundled one. Got {sources!r}."
+            ) from None
+        distributions = _expected(memory.known)
+    tasks: list[Sequence[Mapping[str, Any]]]
+    if isinstance(known := memory.known, MetaDataset):
+        tasks = [to_values(known.space, known.distinct[0])]
+    else:
+        tasks = [record.configurations for record in known]
+    return Sources(memory, Foresight(distributions, tasks), marks)
+
+
+def _holds_studies(sources: Any) -> bool:
+    if isinstance(sources, Study | BaseStorage):
+        return True
+    if isinstance(sources, Mapping):
+        return all(isinstance(study, Study) for study in sources.values())
+    if isinstance(sources, Sequence) and not isinstance(sources, str):
+        return any(isinstance(study, Study) for study in sources)
+    return isinstance(sources, str) and owns(sources) and not _is_store(sources)
+
+
+def _is_store(address: str) -> bool:
+    """Whether a database, as opposed to a journal, holds no studies.
+
+    Raises:
+        ValueError: If there is no such database.
+    """
+    if "://" not in address:
+        return False
+    engine = sa.create_engine(check_exists(address))
+    try:
+        return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+
+
+def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict[str, str]]:
+    """Runs, the union of the distributions, and the name of the task by mark of the study."""
+    records: list[TaskRecord] = []
+    marks: dict[str, str] = {}
+    found: dict[str, list[BaseDistribution]] = {}
+    for name, study in named_studies(sources):
+        mark = _mark(study)
+        if mark in marks:
+            _logger.warning(f"Source {name!r} is left out: the same study was given before.")
+            continue
+        trials = finished_trials(study)
+        records.append(read_study(study, name, trials=trials))
+        if mark:
+            marks[mark] = name
+        for trial in trials:
+            for parameter, distribution in trial.distributions.items():
+                found.setdefault(parameter, []).append(distribution)
+    return records, {n: d for n, ds in found.items() if (d := _widest(ds)) is not None}, marks
+
+
+def _mark(study: Study) -> str:
+    """Identifies a study wherever it is stored; empty as long as it has no trial."""
+    trials = study.get_trials(deepcopy=False)
+    return f"{study.study_name} {trials[0].datetime_start} {trials[0].number}" if trials else ""
+
+
+def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
+    """The distribution that holds all values of the given ones; None if they differ in kind."""
+    distinct: list[Any] = list(dict.fromkeys(distributions))
+    kind = type(distinct[-1])
+    if len(distinct) == 1:
+        return distributions[0]
+    if any(type(d) is not kind for d in distinct):
+        return None
+    if kind is CategoricalDistribution:
+        choices = [choice for d in distinct for choice in d.choices]
+        return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
+    wide = [d for d in distinct if not d.single()] or distinct
+    low, high = min(d.low for d in distinct), max(d.high for d in distinct)
+    log = all(d.log for d in wide)
+    step = wide[0].step
+    if log or any(d.step != step or (d.low - low) % (step or 1) for d in wide):
+        step = 1 if kind is IntDistribution else None
+    made: BaseDistribution = kind(low, high, log=log, step=step)
+    return made
+
+
+def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
+    """Distributions of the recorded spaces; none where they are not known or contradictory."""
+    try:
+        return distributions_of(
+            known.space if isinstance(known, MetaDataset) else union_space(known)
+        )
+    except ValueError:
+        return {}
+
+
+# --- the samplers ---------------------------------------------------------------------------
 
 
 class TSTOptions(TSTArguments, SamplerOptions, total=False):
@@ -51,19 +200,13 @@ class TransferSampler(ProposerSampler):
     continues in its place.
 
     Args:
-        sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
-            maximised; a storage, its address or its journal file, for all studies in it; or a
-            memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
-            tasks, or the name of a bundled one.
+        sources: See ``TSTSampler``.
         recipe: Makes the proposer, given the memory of a study and the options that are not those
             of all samplers.
         options: Arguments of the sampler, see ``TSTSampler``.
 
     Raises:
-        TypeError: For sources that are none, or an unknown option.
-        MemoryMismatch: For sources of which nothing can be learnt, or that share no parameter with
-            ``search_space``.
-        ValueError: For an argument outside its range.
+        TypeError, ValueError: See ``TSTSampler``.
     """
 
     def __init__(
@@ -76,33 +219,18 @@ class TransferSampler(ProposerSampler):
         self._sources = read_sources(sources, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
         memory = self._sources.memory
-        declared, foresight = options.get("search_space"), self._sources.foresight
-        super().__init__(
-            self._recipe(memory),
-            foresight=foresight.expecting({}) if declared else foresight,
-            **of_sampler,
-        )
-        if declared:
-            self._check_declared(memory, foresight)
+        foresight = self._sources.foresight
+        super().__init__(self._recipe(memory), foresight=foresight, **of_sampler)
+        if self._search_space:  # raises a MemoryMismatch if nothing known lies in it
+            rules = foresight.rules({}, self._search_space)
+            memory.on(UnionSpace(self._search_space, rules, self._ordinal).vectors)
         self._adapted: Cache[tuple[int, int], Proposer] = Cache()
 
-    def _check_declared(self, memory: TaskMemory, foresight: Foresight) -> None:
-        """Raise a MemoryMismatch if nothing known lies in the declared search space."""
-        rules = foresight.rules({}, self._search_space)
-        union = UnionSpace(self._search_space, rules, self._ordinal)
-        memory.on(union.vectors)
-
-    # --- one study --------------------------------------------------------------------------
-
-    def _ask(
-        self, study: Study, union: UnionSpace, history: History, k: int, fixed: FloatArray
-    ) -> Proposal:
+    def _proposer_of(self, study: Study) -> Proposer:
         key = _private.study_key(study)[:2]
-        proposer = self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
-        return ask(proposer, union.vectors, history, self._streams, k, fixed)
+        return self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
 
     def _adapt(self, study: Study) -> Proposer:
-        """The proposer of a study."""
         itself = self._sources.being(study)
         if itself:
             _logger.info(
@@ -121,7 +249,10 @@ class TSTSampler(TransferSampler):
     ``explain(trial)`` tells the weights; ``visualization.plot_source_weights`` draws them.
 
     Args:
-        sources: Earlier tasks, see ``TransferSampler``.
+        sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
+            maximised; a storage, its address or its journal file, for all studies in it; or a
+            memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
+            tasks, or the name of a bundled one.
         task: Name of the task of this search; its runs in the sources are left out.
         meta_features: Meta-features of this task, for ``distance="meta_features"``.
         X: The data of this task instead, of which meta-features are computed.
@@ -133,9 +264,10 @@ class TSTSampler(TransferSampler):
             and ``failed_trials``: see ``SurrogateSampler``. The default are no start-up trials.
 
     Raises:
-        TypeError: For sources that are none.
-        ValueError: For sources of which nothing can be learnt, or that share no parameter with
-            ``search_space``; for an argument outside its range.
+        TypeError: For sources that are none, or an unknown option.
+        MemoryMismatch: For sources of which nothing can be learnt, or that share no parameter with
+            ``search_space``.
+        ValueError: For an argument outside its range.
 
     Example::
 
@@ -168,15 +300,12 @@ class PMFSampler(TransferSampler):
 
     A Gaussian-process latent variable model of configurations x tasks predicts this task's entries
     from those already evaluated. Only configurations of the sources are proposed; after them
-    ``GBQRSampler`` goes on.
+    ``GBQRSampler`` continues.
 
     Args:
-        sources: Earlier tasks, see ``TransferSampler``; they should share configurations.
-        task: Name of the task of this search; its runs in the sources are left out.
-        meta_features: Meta-features of this task, or its data ``X`` and ``y``; without them the
+        sources: See ``TSTSampler``; they should share configurations.
+        task: See ``TSTSampler``, also for ``meta_features``, ``X`` and ``y``; without these the
             start is the same for all.
-        X: See ``TSTSampler``.
-        y: See ``TSTSampler``.
         model: Settings of the factorisation; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
         xi: Improvement below which EI gains nothing.
@@ -185,8 +314,7 @@ class PMFSampler(TransferSampler):
         **options: See ``TSTSampler``.
 
     Raises:
-        TypeError: See ``TSTSampler``.
-        ValueError: See ``TSTSampler``.
+        TypeError, ValueError: See ``TSTSampler``.
 
     Example::
 
@@ -215,20 +343,16 @@ class BlendedSampler(TransferSampler):
     The first trials are those that ``meta.diverse`` suggests; then a meta-learner and GBQR vote.
 
     Args:
-        sources: Earlier tasks, see ``TransferSampler``.
-        task: Name of the task of this search; its runs in the sources are left out.
-        meta_features: Meta-features of this task, or its data ``X`` and ``y``; without them the
+        sources: See ``TSTSampler``.
+        task: See ``TSTSampler``, also for ``meta_features``, ``X`` and ``y``; without these the
             meta-learner predicts for a mean task.
-        X: See ``TSTSampler``.
-        y: See ``TSTSampler``.
         surrogate: What votes more and more, with ``fit(X, y)`` and ``predict(X)``; None takes
             that of ``GBQRSampler``.
         n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.
         **options: See ``TSTSampler``.
 
     Raises:
-        TypeError: See ``TSTSampler``.
-        ValueError: See ``TSTSampler``.
+        TypeError, ValueError: See ``TSTSampler``.
 
     Example::
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,13 +49,7 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class StudyTrial(Trial):
-    """A trial of a study.
-
-    Attributes:
-        values: Values by name in Optuna's internal representation. Parameters with a single value
-            are absent.
-        distributions: The distribution of each of them.
-    """
+    """A trial of a study, with Optuna's internal values of what can vary."""
 
     values: dict[str, float] = field(default_factory=dict)
     distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
@@ -118,11 +114,7 @@ def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None])
 
 
 def check_cost(cost: Cost) -> Cost:
-    """``cost`` itself.
-
-    Raises:
-        TypeError: If it is nothing that seconds can be read with.
-    """
+    """``cost`` itself; TypeError if it is nothing that seconds can be read with."""
     if not (cost is None or isinstance(cost, str) or callable(cost)):
         raise TypeError(
             "cost must be None, 'duration', the name of a user attribute or a callable,"
@@ -132,11 +124,7 @@ def check_cost(cost: Cost) -> Cost:
 
 
 class StudyColumns(Columns[StudyTrial]):
-    """Trials of a study as columns.
-
-    Attributes:
-        distributions: The newest distribution of each parameter that can vary.
-    """
+    """Trials of a study as columns, with the newest distribution of each parameter that varies."""
 
     def __init__(self, trials: Iterable[StudyTrial] = ()) -> None:
         self.distributions: dict[str, BaseDistribution] = {}
@@ -146,7 +134,7 @@ class StudyColumns(Columns[StudyTrial]):
         super()._append(new)
         self.distributions = dict(self.distributions)
         for trial in new:
-            self.distributions.update(trial.distributions)
+            self.distributions |= trial.distributions
 
     def values(self, name: str) -> FloatArray:
         """Internal values of a parameter (n,), NaN where it was not asked for."""
@@ -157,11 +145,7 @@ class StudyColumns(Columns[StudyTrial]):
 
 
 def is_maximized(study: Study) -> bool:
-    """Whether larger values of the study's only objective are better.
-
-    Raises:
-        ValueError: For a study of several objectives.
-    """
+    """Whether larger values are better; ValueError for a study of several objectives."""
     if len(study.directions) > 1:
         raise ValueError(
             f"Study {study.study_name!r} has {len(study.directions)} objectives; a search has one."
@@ -178,11 +162,7 @@ def finished_trials(study: Study) -> list[FrozenTrial]:
 
 
 def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Study]:
-    """The studies that are meant, those of a storage by name.
-
-    Raises:
-        TypeError: For anything else.
-    """
+    """The studies that are meant, those of a storage by name; TypeError for anything else."""
     if isinstance(source, Study):
         return [source]
     if isinstance(source, BaseStorage | str):
@@ -211,14 +191,11 @@ def open_storage(source: str) -> BaseStorage | str:
         return source
     path = Path(source).expanduser()
     if not path.is_file() or not _is_journal(path):
-        raise ValueError(
-            f"{source!r} is no journal file of Optuna."
-            + (
-                did_you_mean(source)
-                or " Studies are read from such a file, or from a database by its address, as in"
-                " 'sqlite:///studies.db'."
-            )
+        hint = did_you_mean(source) or (
+            " Studies are read from such a file, or from a database by its address, as in"
+            " 'sqlite:///studies.db'."
         )
+        raise ValueError(f"{source!r} is no journal file of Optuna.{hint}")
     return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
 
 
@@ -229,3 +206,18 @@ def _is_journal(path: Path) -> bool:
         return not first or "op_code" in json.loads(first)
     except (ValueError, TypeError):
         return False
+
+
+# --- its log --------------------------------------------------------------------------------
+
+
+@contextmanager
+def quiet(level: int = logging.WARNING) -> Iterator[None]:
+    """Without the log below a level, for studies that the user did not ask for."""
+    logger = logging.getLogger("optuna")
+    before = logger.level
+    logger.setLevel(max(before, level))
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

@@ -14,7 +14,7 @@ from automl_plugins.adapters.optuna import (
     SurrogateSampler,
     TSTSampler,
 )
-from automl_plugins.adapters.optuna._options import SamplerOptions
+from automl_plugins.adapters.optuna.samplers import SamplerOptions
 from ConfigSpace import ConfigurationSpace
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import (

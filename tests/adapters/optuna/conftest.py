@@ -14,3 +14,10 @@ def fresh_logging() -> Iterator[None]:
     yield
     optuna.logging.disable_propagation()
     optuna.logging.set_verbosity(optuna.logging.INFO)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What Optuna's logger said, ours included."""
+    optuna.logging.enable_propagation()
+    return caplog

@@ -1,15 +1,18 @@
-"""Storages that are far away, or that show nothing of running trials."""
+"""Storages of every kind: in files, far away, or such that show nothing of running trials."""
 
 from __future__ import annotations
 
 import copy
 import time
 from collections.abc import Container
+from pathlib import Path
 from typing import Any
 
-from optuna.storages import InMemoryStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
+PATIENCE = 600  # seconds; the machine may be busy
 STATEMENTS = (
     "create_new_trial",
     "get_all_trials",
@@ -20,16 +23,18 @@ STATEMENTS = (
 )
 
 
+def storage_in(folder: Path, kind: str) -> BaseStorage:
+    """A storage in memory, or one in a folder, which is opened again if it is there."""
+    if kind == "sqlite":
+        options = {"connect_args": {"timeout": PATIENCE}}
+        return RDBStorage(f"sqlite:///{folder / 'study.db'}", engine_kwargs=options)
+    if kind == "journal":
+        return JournalStorage(JournalFileBackend(str(folder / "study.log")))
+    return InMemoryStorage()
+
+
 class SlowStorage(InMemoryStorage):
-    """In memory, but every statement takes a while.
-
-    Args:
-        seconds: Time of a statement.
-    """
-
-    def __init__(self, seconds: float = 0.01) -> None:
-        super().__init__()
-        self._seconds = seconds
+    """In memory, but every statement takes a hundredth of a second."""
 
     def __getattribute__(self, name: str) -> Any:
         method = super().__getattribute__(name)
@@ -37,7 +42,7 @@ class SlowStorage(InMemoryStorage):
             return method
 
         def delayed(*args: Any, **options: Any) -> Any:
-            time.sleep(self._seconds)
+            time.sleep(0.01)
             return method(*args, **options)
 
         return delayed

@@ -20,9 +20,11 @@ from automl_plugins.adapters.optuna import (
     enqueue_initial_design,
     explain,
     meta_dataset_from_studies,
+    source_shares,
 )
+from objectives import fixing, search, studied
 from optuna.distributions import FloatDistribution
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import TrialState, create_trial
 
 from automl_plugins.bandits import UCB1
@@ -41,12 +43,7 @@ def kinds(trial: optuna.Trial) -> float:
 
 
 def earlier() -> list[optuna.Study]:
-    studies = []
-    for k in range(2):
-        study = optuna.create_study(study_name=f"earlier {k}", sampler=RandomSampler(seed=k))
-        study.optimize(zoo, n_trials=12)
-        studies.append(study)
-    return studies
+    return [studied(f"earlier {k}", zoo, n=12, seed=k) for k in range(2)]
 
 
 ALL: dict[str, Any] = {
@@ -59,7 +56,7 @@ ALL: dict[str, Any] = {
     "Blended": lambda: BlendedSampler(earlier(), seed=1),
     "bandit": lambda: BanditSampler(seed=1),
     "bandit over GBQR": lambda: BanditSampler(inner=GBQRSampler, seed=1),
-    "BOASF": lambda: BOASFSampler(n_trials=14, seed=1),
+    "BOASF": lambda: BOASFSampler(n_trials=10, seed=1),
     "weighted": lambda: WeightedModelSampler(seed=1),
     "volumes": lambda: WeightedModelSampler(weights="volume", seed=1),
     "random": lambda: RandomSampler(seed=1),
@@ -68,7 +65,7 @@ ALL: dict[str, Any] = {
 ARMS = ("bandit", "bandit over GBQR", "BOASF", "weighted", "volumes")
 
 
-def search(name: str, n: int = 18) -> optuna.Study:
+def troubled(name: str, n: int = 14) -> optuna.Study:
     study = optuna.create_study(sampler=ALL[name]())
     study.enqueue_trial({"algorithm": "svm", "C": 1.0, "eps": 0.5})
     study.optimize(kinds, n_trials=n, catch=(ArithmeticError,))
@@ -84,9 +81,9 @@ def search(name: str, n: int = 18) -> optuna.Study:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_trial_of_a_study_is_explained(name: str) -> None:
-    study = search(name)
+    study = troubled(name)
     said = {t.number: explain(t) for t in study.trials}
-    n = len(study.trials) - 4  # of the 18 trials
+    n = len(study.trials) - 4  # of the first trials
     assert all(str(why).startswith(f"Trial {k} ") for k, why in said.items())
     assert said[0].origin == "enqueued" and said[0].value is None
     assert [said[k].origin for k in (n + 1, n + 2, n + 3)] == ["enqueued", "foreign", "foreign"]
@@ -129,20 +126,33 @@ def test_values_are_those_of_a_maximised_objective() -> None:
     def objective(trial: optuna.Trial) -> float:
         return 5.0 + trial.suggest_float("x", 0, 1)
 
-    minimized = optuna.create_study(sampler=GBQRSampler(seed=0))
-    minimized.optimize(objective, n_trials=9)
-    maximized = optuna.create_study(sampler=GBQRSampler(seed=0), direction="maximize")
-    maximized.optimize(lambda t: -objective(t), n_trials=9)
-    low, high = explain(minimized.trials[-1]), explain(maximized.trials[-1])
+    low = explain(search(GBQRSampler(seed=0), objective, 9).trials[-1])
+    upside_down = search(GBQRSampler(seed=0), lambda t: -objective(t), 9, direction="maximize")
+    high = explain(upside_down.trials[-1])
     assert low.value is not None and low.bound is not None
     assert high.value is not None and high.bound is not None
     assert 4.0 < low.bound <= low.value < 7.0
     assert -7.0 < high.value <= high.bound < -4.0
 
 
+def test_predictions_are_of_the_trials_before() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("seconds", 1.0)
+        return zoo(trial)
+
+    study = search(EIPerSecondSampler(cost="seconds", seed=0), objective, 20)
+    assert explain(study.trials[0]).origin == "independent"  # its names were not known yet
+    assert explain(study.trials[2]).origin == "design"
+    why = explain(study.trials[-1])
+    assert why.origin == "model" and why.n_rows == 19
+    assert why.bound is not None and why.value is not None and why.bound <= why.value
+    assert why.seconds == pytest.approx(1.0, rel=0.05) and "predicted cost 1 s" in str(why)
+    assert (why.shares, why.own_share, why.source, why.source_share) == (None, None, None, 0.0)
+    assert source_shares(study) == {}
+
+
 def test_scores_rounds_and_inner_samplers_of_arms() -> None:
-    study = optuna.create_study(sampler=BanditSampler(policy=UCB1(), seed=0))
-    study.optimize(zoo, n_trials=14)
+    study = search(BanditSampler(policy=UCB1(), seed=0), zoo, 14)
     arms = [explain(t).arm for t in study.trials]
     assert {a.sampler for a in arms if a is not None} == {"TPESampler"}
     scored = [a for a in arms if a is not None and a.score is not None]
@@ -150,8 +160,7 @@ def test_scores_rounds_and_inner_samplers_of_arms() -> None:
     assert "guaranteed minimum of UCB1" in str(explain(study.trials[1]))
     assert "proposed by TPESampler, the sampler of its arm" in str(explain(study.trials[-1]))
 
-    study = optuna.create_study(sampler=BOASFSampler(n_trials=12, seed=0))
-    study.optimize(zoo, n_trials=14)
+    study = search(BOASFSampler(n_trials=12, seed=0), zoo, 14)
     arms = [explain(t).arm for t in study.trials]
     rounds = [a.round for a in arms if a is not None]
     assert rounds[0] == 1 and rounds[11] == 3 and rounds[12:] == [None, None]
@@ -163,8 +172,7 @@ def test_scores_rounds_and_inner_samplers_of_arms() -> None:
 
 def test_a_model_inside_an_arm() -> None:
     sampler = BanditSampler(inner=lambda seed: GBQRSampler(n_startup_trials=2, seed=seed), seed=0)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(zoo, n_trials=20)
+    study = search(sampler, zoo, 20)
     said = [explain(t) for t in study.trials if explain(t).origin == "model"]
     assert said and all(0 < why.n_rows < 19 and why.arm is not None for why in said)
     assert all(why.arm is not None and why.arm.sampler == "GBQRSampler" for why in said)
@@ -176,9 +184,7 @@ def test_an_initial_design_was_suggested_and_not_enqueued_by_the_user() -> None:
     enqueue_initial_design(study, memory=meta_dataset_from_studies(earlier()), search_space=space)
     study.enqueue_trial({"C": 1.0, "eps": 0.25})
     said = explain(study.trials[0])
-    assert said.origin == "suggested" and "suggested by earlier tasks (initial design)" in str(
-        said
-    )
+    assert said.origin == "suggested" and "by earlier tasks (initial design)" in str(said)
     assert explain(study.trials[-1]).origin == "enqueued"
 
 
@@ -187,20 +193,16 @@ def test_a_parameter_that_was_not_part_of_the_proposal_is_named() -> None:
         x = trial.suggest_float("x", 0, 1)
         return x + (trial.suggest_float("new", 0, 1) if trial.number == 8 else 0.0)
 
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
-    study.optimize(grows, n_trials=9)
+    study = search(GBQRSampler(seed=0), grows, 9)
     said = explain(study.trials[8])
     assert said.origin == "model" and said.independent == ("new",)
     assert "new sampled independently" in str(said)
     assert explain(study.trials[7]).independent == ()
 
 
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_a_value_that_was_held_is_named() -> None:
-    held = optuna.samplers.PartialFixedSampler({"x": 0.5}, GBQRSampler(seed=0))
-    study = optuna.create_study(sampler=held)
-    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=9)
-    said = explain(study.trials[8])
+    both = lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1)  # noqa: E731
+    said = explain(search(fixing({"x": 0.5}, GBQRSampler(seed=0)), both, 9).trials[8])
     assert said.origin == "model" and said.fixed == ("x",) and said.independent == ()
     assert "x decided beforehand" in str(said)
 
@@ -216,19 +218,13 @@ DAMAGED: tuple[Any, ...] = (
 @pytest.mark.parametrize("damage", DAMAGED, ids=str)
 def test_damaged_attributes_are_left_out(damage: Any) -> None:
     for sampler in (GBQRSampler(seed=0), BanditSampler(seed=0), RandomSampler(seed=0)):
-        study = _damaged(sampler, damage)
-        for trial in study.trials:
-            why = explain(trial)
+        study = search(sampler, zoo, 2)
+        trial = study.ask()
+        zoo(trial)
+        for key in ("automl_plugins", "automl_plugins:arm", "automl_plugins:sources"):
+            trial.set_user_attr(key, damage)
+        study.tell(trial, 1.0)
+        for stored in study.trials:
+            why = explain(stored)
             assert isinstance(why, Explanation) and str(why).endswith(".")
             assert "nan" not in str(why)
-
-
-def _damaged(sampler: BaseSampler, damage: Any) -> optuna.Study:
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(zoo, n_trials=2)
-    trial = study.ask()
-    zoo(trial)
-    for key in ("automl_plugins", "automl_plugins:arm", "automl_plugins:sources"):
-        trial.set_user_attr(key, damage)
-    study.tell(trial, 1.0)
-    return study

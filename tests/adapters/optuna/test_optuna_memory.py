@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,13 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import ADAPTER, curves, meta_dataset_from_studies, record
 from known_runs import FakeStore
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.storages.journal import JournalFileBackend
+from objectives import search as search_with
+from optuna.distributions import FloatDistribution
+from optuna.samplers import RandomSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, TrialState, create_trial
 from pandas.testing import assert_frame_equal
+from storages import storage_in
 
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table, replay, search_frame
@@ -31,29 +33,18 @@ START = datetime(2024, 2, 28, 23, 59)
 
 
 def trial_of(
-    begin: float,
-    end: float,
-    value: float | None = None,
-    params: Mapping[str, Any] | None = None,
-    distributions: Mapping[str, BaseDistribution] | None = None,
-    state: TrialState = TrialState.COMPLETE,
-    reports: Mapping[int, float] | None = None,
+    begin: float, end: float, value: float | None = None, x: float | None = None, **options: Any
 ) -> FrozenTrial:
     """A finished trial from ``begin`` to ``end`` seconds after ``START``."""
-    finished = state.is_finished()
-    return FrozenTrial(
-        number=-1,
-        state=state,
+    trial = create_trial(
         value=value,
-        datetime_start=None if state == TrialState.WAITING else START + timedelta(seconds=begin),
-        datetime_complete=START + timedelta(seconds=end) if finished else None,
-        params=dict(params or {}),
-        distributions=dict(distributions or {}),
-        user_attrs={},
-        system_attrs={},
-        intermediate_values=dict(reports or {}),
-        trial_id=-1,
+        params={} if x is None else {"x": x},
+        distributions={} if x is None else {"x": FloatDistribution(0, 1)},
+        **options,
     )
+    trial.datetime_start = START + timedelta(seconds=begin)
+    trial.datetime_complete = START + timedelta(seconds=end)
+    return trial
 
 
 def study_of(trials: Sequence[FrozenTrial], name: str = "t/m", **arguments: Any) -> Study:
@@ -67,15 +58,15 @@ def study_of(trials: Sequence[FrozenTrial], name: str = "t/m", **arguments: Any)
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_trials_by_hand(sign: float) -> None:
-    x = {"x": FloatDistribution(0, 1)}
-    pruned, failed = TrialState.PRUNED, TrialState.FAIL
+    reports = {1: 9.0 * sign, 4: 7.0 * sign}, {2: 6.0 * sign, 1: 8.0 * sign}
+    pruned: dict[str, Any] = {"state": TrialState.PRUNED, "intermediate_values": reports[0]}
     study = study_of(
         [
-            trial_of(10, 14, 3.0 * sign, {"x": 0.5}, x),
-            trial_of(11, 12, 5.0 * sign, {"x": 0.25}, x),
-            trial_of(12, 13.5, None, {"x": 1.0}, x, pruned, {1: 9.0 * sign, 4: 7.0 * sign}),
-            trial_of(20, 26, None, {"x": 0.0}, x, failed),
-            trial_of(30, 30, 1.0 * sign, {"x": 0.75}, x, reports={2: 6.0 * sign, 1: 8.0 * sign}),
+            trial_of(10, 14, 3.0 * sign, 0.5),
+            trial_of(11, 12, 5.0 * sign, 0.25),
+            trial_of(12, 13.5, None, 1.0, **pruned),
+            trial_of(20, 26, None, 0.0, state=TrialState.FAIL),
+            trial_of(30, 30, 1.0 * sign, 0.75, intermediate_values=reports[1]),
         ],
         direction="minimize" if sign > 0 else "maximize",
     )
@@ -110,9 +101,6 @@ def test_trials_under_way_are_left_out_and_named() -> None:
         "Study 't/m/2': 2 running trials left out.",
         "Study 't/m/2': 1 waiting trial left out.",
     )
-
-
-def test_an_empty_study_is_an_empty_search() -> None:
     (search,) = curves(study_of([]))
     assert (list(search.trials), search.space, search.left_out) == ([], None, ())
 
@@ -148,25 +136,30 @@ def test_labels_come_from_arguments_attributes_and_name(
     assert (search.table, search.method, search.seed) == expected
 
 
-def test_a_study_that_does_not_say_what_was_tuned_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'s' does not say its table and method: name it '<tab"):
-        curves(study_of([], "s"))
-    with pytest.raises(ValueError, match=r"does not say its method: name it"):
-        curves(study_of([], "s"), table="iris")
-    with pytest.raises(ValueError, match=r"the seed 'x' is no whole number"):
-        curves(study_of([], "a/b/x"))
+@pytest.mark.parametrize(
+    ("name", "arguments", "match"),
+    [
+        ("s", {}, r"'s' does not say its table and method: name it '<tab"),
+        ("s", {"table": "iris"}, "does not say its method: name it"),
+        ("a/b/x", {}, "the seed 'x' is no whole number"),
+    ],
+)
+def test_a_study_that_does_not_say_what_was_tuned_is_refused(
+    name: str, arguments: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(ValueError, match=match):
+        curves(study_of([], name), **arguments)
 
 
 # --- there and back -------------------------------------------------------------------------
 
 
 def test_the_study_of_a_replay_reads_as_the_replay_itself() -> None:
-    x = {"n": IntDistribution(0, 9)}
-    trials = [trial_of(i, i + 1, float((i * 7) % 10), {"n": i}, x) for i in range(10)]
+    trials = [trial_of(i, i + 1, float((i * 7) % 10), i / 10) for i in range(10)]
     table = Table.from_studies(study_of(trials), name="t")
     studies: list[Study] = []
 
-    class Keeping(optuna.samplers.RandomSampler):
+    class Keeping(RandomSampler):
         def after_trial(self, study: Study, *_: Any) -> None:
             studies[:] = [study]
 
@@ -194,38 +187,8 @@ def objective(trial: optuna.Trial) -> float:
     return x
 
 
-def searched(n: int = 20, **options: Any) -> optuna.Study:
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), **options)
-    study.optimize(objective, n_trials=n, catch=(RuntimeError,))
-    return study
-
-
-# --- tasks -----------------------------------------------------------------------------------
-
-
-def test_a_study_is_a_task() -> None:
-    study = searched(study_name="iris")
-    task = read_task(study)
-    assert (task.name, task.framework, len(task)) == ("iris", "optuna", 20)
-    for i, trial in enumerate(study.trials):
-        assert task.configurations[i] == trial.params
-        assert trial.datetime_complete is not None and trial.duration is not None
-        assert task.times[i] == trial.datetime_complete.timestamp()
-        assert task.seconds[i] == pytest.approx(trial.duration.total_seconds())
-        if trial.state == TrialState.COMPLETE:
-            assert (task.status[i], task.losses[i]) == (Status.COMPLETE, trial.value)
-            assert math.isnan(task.budget[i])
-        elif trial.state == TrialState.PRUNED:
-            reported = trial.intermediate_values[1]
-            assert (task.status[i], task.losses[i]) == (Status.PRUNED, reported)
-            assert task.budget[i] == 1.0
-        else:
-            assert task.status[i] == Status.FAILED and math.isnan(task.losses[i])
-    assert task.space is not None
-    assert [str(c) for c in task.space.conditions] == [
-        "C | model in {'svm'}",
-        "n | model in {'forest'}",
-    ]
+def searched(n: int = 20, **options: Any) -> Study:
+    return search_with(RandomSampler(seed=0), objective, n, catch=RuntimeError, **options)
 
 
 def test_several_objectives_or_studies_are_refused(tmp_path: Path) -> None:
@@ -234,34 +197,33 @@ def test_several_objectives_or_studies_are_refused(tmp_path: Path) -> None:
         read_task(study)
     with pytest.raises(ValueError, match="'two' has 2 objectives; a search has one"):
         curves(study, table="t", method="m")
-    url = f"sqlite:///{tmp_path / 'all.db'}"
+    storage = storage_in(tmp_path, "memory")
     for name in "ab":
-        optuna.create_study(study_name=name, storage=url)
+        optuna.create_study(study_name=name, storage=storage)
     with pytest.raises(ValueError, match="There are 2 studies"):
-        read_task(url)
+        read_task(storage)
 
 
 @pytest.mark.parametrize("kind", ["list", "mapping", "storage", "url", "journal"])
 def test_studies_of_any_direction_are_a_data_set(kind: str, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'all.db'}" if kind != "journal" else str(tmp_path / "all.log")
-    storage: Any = url if kind in ("url", "storage") else None
-    if kind == "journal":
-        storage = optuna.storages.JournalStorage(JournalFileBackend(url))
+    files = {"url": "study.db", "storage": "study.db", "journal": "study.log"}
+    storage = storage_in(tmp_path, {"url": "sqlite", "storage": "sqlite"}.get(kind, kind))
     studies = [
         searched(5, study_name="a", storage=storage),
         searched(5, study_name="b", storage=storage, direction="maximize"),
     ]
+    path = str(tmp_path / files.get(kind, "none"))
+    url = path if kind == "journal" else f"sqlite:///{path}"
     sources: dict[str, Any] = {
         "list": studies,
         "mapping": dict(zip("ab", studies, strict=True)),
-        "storage": optuna.storages.get_storage(url) if kind == "storage" else None,
-        "url": url,
-        "journal": url,
+        "storage": storage,
     }
-    data = meta_dataset_from_studies(sources[kind], meta_features={"b": {"rows": 150.0}})
+    source = sources.get(kind, url)
+    data = meta_dataset_from_studies(source, meta_features={"b": {"rows": 150.0}})
     assert [task.name for task in data.tasks] == ["a", "b"]
-    if kind in ("storage", "url", "journal"):
-        searches = curves(sources[kind], table="t", method="m")
+    if kind in files:
+        searches = curves(source, table="t", method="m")
         losses = np.concatenate([[t.loss for t in search.trials] for search in searches])
         np.testing.assert_array_equal(losses, data.losses)
     assert owns(url) and not owns(str(tmp_path)) and not owns(str(tmp_path / "runs.csv"))
@@ -297,19 +259,16 @@ def test_what_no_callback_saw_is_imported() -> None:
     assert {task for task, *_ in store.runs} == {study.study_name}
 
 
-def test_two_studies_of_one_name_are_two() -> None:
+def test_two_studies_of_one_name_are_two_and_threads_share_a_recorder() -> None:
     store = FakeStore()
     for _ in range(2):
         study = optuna.create_study(study_name="same")
-        study.optimize(lambda t: t.suggest_float("x", 0, 1), 3, callbacks=[record(store, "t")])
-    assert len(store.runs) == 6
-
-
-def test_threads_share_a_recorder() -> None:
-    store, study = FakeStore(), optuna.create_study()
-    study.optimize(
-        lambda t: t.suggest_float("x", 0, 1), n_trials=40, n_jobs=4, callbacks=[record(store, "t")]
-    )
+        study.optimize(
+            lambda t: t.suggest_float("x", 0, 1),
+            n_trials=20,
+            n_jobs=4,
+            callbacks=[record(store, "t")],
+        )
     assert len(store.runs) == 40
 
 
@@ -336,23 +295,18 @@ def test_several_objectives_are_lost_and_said(caplog: pytest.LogCaptureFixture) 
     assert callback.n_lost == 2 and "2 objectives" in caplog.text
 
 
-def test_recording_does_not_slow_down(benchmark_trials: int = 300) -> None:
+def test_recording_does_not_slow_down() -> None:
     """The space is not inferred from all trials after every trial."""
-    store, study = FakeStore(), optuna.create_study()
-    callback = record(store, "t")
+    callback = record(FakeStore(), "t")
     seconds: list[float] = []
-    lock = threading.Lock()
 
-    def timed(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-        start = datetime.now()
+    def timed(study: Study, trial: FrozenTrial) -> None:
+        start = time.perf_counter()
         callback(study, trial)
-        with lock:
-            seconds.append((datetime.now() - start).total_seconds())
+        seconds.append(time.perf_counter() - start)
 
-    study.sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(
-        lambda t: sum(t.suggest_float(f"x{i}", 0, 1) for i in range(5)),
-        n_trials=benchmark_trials,
-        callbacks=[timed],
+        lambda t: sum(t.suggest_float(f"x{i}", 0, 1) for i in range(5)), 200, callbacks=[timed]
     )
     assert np.median(seconds[-100:]) < 0.005

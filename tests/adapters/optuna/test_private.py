@@ -3,48 +3,51 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import _private
 from automl_plugins.adapters.optuna._private import ArmStorage, ArmStudy
+from objectives import fixing, search
 from optuna.distributions import FloatDistribution
+from optuna.samplers import RandomSampler
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 
-def test_attributes_written_by_a_sampler_come_back() -> None:
-    study = optuna.create_study()
+def asked() -> tuple[Study, Callable[[], FrozenTrial]]:
+    """A study with a running trial, and what is stored of it."""
+    study = optuna.create_study(sampler=RandomSampler())
     trial = study.ask()
-    frozen = study._storage.get_trial(trial._trial_id)
+    return study, lambda: study._storage.get_trial(trial._trial_id)
+
+
+def test_attributes_written_by_a_sampler_come_back() -> None:
+    study, stored = asked()
     values = {f"parameter {i}": i / 7 for i in range(400)}  # several chunks
-    _private.write_proposal(study, frozen, values)
-    _private.write_overhead(study, frozen, 0.25)
-    _private.write_explanation(study, frozen, {"origin": "model"})
-    frozen = study._storage.get_trial(trial._trial_id)
-    assert len(frozen.system_attrs) > 4
-    assert _private.read_proposal(frozen) == values
-    assert _private.read_overhead(frozen) == 0.25
-    assert _private.read_explanation(frozen) == {"origin": "model"}
+    _private.write_proposal(study, stored(), values)
+    _private.write_overhead(study, stored(), 0.25)
+    _private.write_explanation(study, stored(), {"origin": "model"})
+    assert len(stored().system_attrs) > 4
+    assert _private.read_proposal(stored()) == values
+    assert _private.read_overhead(stored()) == 0.25
+    assert _private.read_explanation(stored()) == {"origin": "model"}
 
 
 def test_half_a_proposal_is_no_proposal() -> None:
-    study = optuna.create_study()
-    trial = study.ask()
-    frozen = study._storage.get_trial(trial._trial_id)
-    study._storage.set_trial_system_attr(trial._trial_id, "automl_plugins:proposal:0", '{"x": 0.')
-    frozen = study._storage.get_trial(trial._trial_id)
-    assert _private.read_proposal(frozen) == {}
+    study, stored = asked()
+    key = "automl_plugins:proposal:0"
+    study._storage.set_trial_system_attr(stored()._trial_id, key, '{"x": 0.')
+    assert _private.read_proposal(stored()) == {}
 
 
 def test_enqueued_and_partially_fixed_values_are_seen() -> None:
     study = optuna.create_study()
     study.enqueue_trial({"x": 0.5})
-    trial = study.ask()
-    frozen = study._storage.get_trial(trial._trial_id)
+    frozen = study._storage.get_trial(study.ask()._trial_id)
     assert _private.held_values(study, frozen) == {"x": 0.5}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.sampler = optuna.samplers.PartialFixedSampler({"y": 1}, study.sampler)
+    study.sampler = fixing({"y": 1}, study.sampler)
     assert _private.held_values(study, frozen) == {"x": 0.5, "y": 1}
 
 
@@ -56,25 +59,27 @@ def test_brackets_and_studies_are_told_apart() -> None:
     assert plain[2] == -1
     bracket = pruner._create_bracket_study(study, 1)
     assert _private.study_key(bracket) == (*plain[:2], 1)
-    other = optuna.create_study()
-    assert _private.study_key(other) != plain
+    assert _private.study_key(optuna.create_study()) != plain
     assert _private.storage_of(bracket) is study._storage
+    assert _private.whole_study(bracket) is study is _private.whole_study(study)
+    frozen = study._storage.get_trial(study.ask()._trial_id)
+    assert _private.trial_key(study, frozen) == _private.trial_key(bracket, frozen)
 
 
 def test_shares_come_back() -> None:
-    study = optuna.create_study()
-    trial = study.ask()
-    frozen = study._storage.get_trial(trial._trial_id)
-    assert _private.read_shares(frozen) is None
-    _private.write_shares(study, frozen, {"a": 0.125, "none": 0.0, "b": 0.5})
-    read = _private.read_shares(study._storage.get_trial(trial._trial_id))
+    study, stored = asked()
+    assert _private.read_shares(stored()) is None
+    _private.write_shares(study, stored(), {"a": 0.125, "none": 0.0, "b": 0.5})
+    read = _private.read_shares(stored())
     assert read == (0.375, {"b": 0.5, "a": 0.125}) and list(read[1]) == ["b", "a"]
 
 
-def test_a_distribution_tells_what_it_contains() -> None:
+def test_distributions_are_asked_for_and_tell_what_they_contain() -> None:
     stepped = FloatDistribution(0, 1, step=0.25)
     assert _private.contains(stepped, 0.75) and not _private.contains(stepped, 0.7)
-    assert not _private.contains(FloatDistribution(0, 1), 1.5)
+    trial = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
+    assert _private.suggest(trial, "x", stepped) == trial.params["x"]
+    assert trial.distributions == {"x": stepped}
 
 
 def same(trial: FrozenTrial) -> FrozenTrial:
@@ -84,65 +89,42 @@ def same(trial: FrozenTrial) -> FrozenTrial:
 # --- arms -----------------------------------------------------------------------------------
 
 
-def test_arms_and_rounds_come_back() -> None:
-    study = optuna.create_study()
-    study.ask()
-    frozen = study.trials[0]
-    assert _private.read_arm(frozen, "model") is None
-    assert _private.read_rounds(frozen, "model") == []
+def test_arms_rounds_and_rungs_come_back() -> None:
+    study, stored = asked()
+    assert _private.read_arm(stored(), "model") is None
+    assert _private.read_rounds(stored(), "model") == []
+    assert _private.read_rung(stored(), 1) is None
     rounds = [{"index": 0, "decisions": [{"arm": i, "reason": "first"} for i in range(200)]}]
-    _private.write_arm(study, frozen, "model", 3)
-    _private.write_rounds(study, frozen, "model", rounds)
-    frozen = study.trials[0]
-    assert _private.read_arm(frozen, "model") == 3
-    assert _private.read_arm(frozen, "another") is None
-    assert _private.read_rounds(frozen, "model") == rounds
-    chunks = [v for key, v in frozen.system_attrs.items() if "rounds" in key]
+    _private.write_arm(study, stored(), "model", 3)
+    _private.write_rounds(study, stored(), "model", rounds)
+    _private.write_rung(study, stored(), 1, {"value": 0.5, "advances": True})
+    assert _private.read_arm(stored(), "model") == 3
+    assert _private.read_arm(stored(), "another") is None
+    assert _private.read_rounds(stored(), "model") == rounds
+    assert _private.read_rung(stored(), 1) == {"value": 0.5, "advances": True}
+    chunks = [v for key, v in stored().system_attrs.items() if "rounds" in key]
     assert len(chunks) > 2 and max(map(len, chunks)) < 2048
 
 
-def test_rungs_come_back() -> None:
-    study = optuna.create_study()
-    study.ask()
-    assert _private.read_rung(study.trials[0], 1) is None
-    _private.write_rung(study, study.trials[0], 1, {"value": 0.5, "advances": True})
-    assert _private.read_rung(study.trials[0], 1) == {"value": 0.5, "advances": True}
-
-
-def test_a_bracket_knows_its_whole_study() -> None:
-    pruner = optuna.pruners.HyperbandPruner(max_resource=9)
-    study = optuna.create_study(pruner=pruner)
-    bracket = pruner._create_bracket_study(study, 0)
-    assert _private.whole_study(bracket) is study
-    assert _private.whole_study(study) is study
-
-
 def test_a_trial_as_it_will_be_stored() -> None:
-    study = optuna.create_study()
-    trial = study.ask()
-    running = study._storage.get_trial(trial._trial_id)
-    done = _private.as_finished(study, running, TrialState.COMPLETE, [2.0])
+    study, stored = asked()
+    done = _private.as_finished(study, stored(), TrialState.COMPLETE, [2.0])
     assert (done.state, done.value) == (TrialState.COMPLETE, 2.0)
     assert done.duration is not None and done.duration.total_seconds() >= 0
-    failed = _private.as_finished(study, running, TrialState.FAIL, None)
+    failed = _private.as_finished(study, stored(), TrialState.FAIL, None)
     assert (failed.state, failed.values) == (TrialState.FAIL, None)
-    stored = study._storage.get_trial(trial._trial_id)
-    assert stored.state == TrialState.RUNNING and stored.values is None
+    assert stored().state == TrialState.RUNNING and stored().values is None
 
 
 def test_the_sampler_under_a_partial_fixing() -> None:
-    sampler = optuna.samplers.RandomSampler()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        once = optuna.samplers.PartialFixedSampler({"x": 1}, sampler)
-        twice = optuna.samplers.PartialFixedSampler({"y": 1}, once)
+    sampler = RandomSampler()
+    twice = fixing({"y": 1}, fixing({"x": 1}, sampler))
     assert _private.base_sampler(twice) is sampler is _private.base_sampler(sampler)
 
 
 def test_optunas_samplers_read_a_study_as_the_arms_filter_it() -> None:
     """All that an arm's study must offer: nothing else of Study is used by the samplers."""
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=6)
+    study = search(RandomSampler(seed=0), lambda t: t.suggest_float("x", 0, 1), 6)
     storage = ArmStorage(study._storage, "model:0", lambda t: t.number % 2 == 0, same)
     own = ArmStudy(study, storage)
     assert set(vars(own)) - {"_base", "_bracket_id"} == set(vars(study))

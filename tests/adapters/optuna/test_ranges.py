@@ -1,31 +1,56 @@
-"""What Optuna's random search completes is searched: every value legal, as many different ones."""
+"""What Optuna takes is searched: every range, list of choices and loss, by all samplers."""
 
 from __future__ import annotations
 
 import math
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    BanditSampler,
     BlendedSampler,
+    BOASFSampler,
     EIPerSecondSampler,
     GBQRSampler,
     PMFSampler,
     SurrogateSampler,
     TSTSampler,
+    WeightedModelSampler,
+    explain,
     meta_dataset_from_studies,
 )
 from automl_plugins.adapters.optuna.space import UnionSpace, space_of_trials
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
+from objectives import Objective, params, search, studied
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 
 N = 12
+
+SAMPLERS: dict[str, Callable[[optuna.Study], BaseSampler]] = {
+    "gbqr": lambda _: GBQRSampler(n_startup_trials=3, seed=0),
+    "ei": lambda _: EIPerSecondSampler(n_startup_trials=3, seed=0),
+    "gp": lambda _: SurrogateSampler(
+        surrogate="gaussian_process", n_startup_trials=3, n_candidates=100, seed=0
+    ),
+    "tst": lambda study: TSTSampler(study, seed=0),
+    "blended": lambda study: BlendedSampler(study, n_suggested=2, seed=0),
+    "pmf": lambda study: PMFSampler(study, n_start=2, seed=0),
+}
+ARMS: dict[str, Callable[[str], BaseSampler]] = {
+    "bandit": lambda arm: BanditSampler(arm, seed=0),
+    "BOASF": lambda arm: BOASFSampler(arm, n_trials=5, seed=0),
+    "weighted": lambda arm: WeightedModelSampler(arm, seed=0),
+}
+
+
+# --- ranges -----------------------------------------------------------------------------------
 
 EXTREMES: list[BaseDistribution] = [
     FloatDistribution(1e-14, 1e-3, log=True),
@@ -55,17 +80,15 @@ def suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> A
     return ask(name, **{k: v for k, v in vars(distribution).items()})
 
 
-def searched(sampler: BaseSampler, distribution: BaseDistribution, n: int = N) -> list[Any]:
-    """Values of ``n`` trials, whose loss is least in the middle."""
-    study = optuna.create_study(sampler=sampler)
+def values_of(sampler: BaseSampler, distribution: BaseDistribution) -> list[Any]:
+    """Values of ``N`` trials, whose loss is least in the middle."""
     low, high = distribution.low, distribution.high  # type: ignore[attr-defined]
 
     def objective(trial: optuna.Trial) -> float:
         value = suggest(trial, "x", distribution)
         return float(abs(value / 2 - (low / 2 + high / 2) / 2))
 
-    study.optimize(objective, n_trials=n)
-    return [trial.params["x"] for trial in study.trials]
+    return [values["x"] for values in params(search(sampler, objective, N))]
 
 
 def n_different(distribution: BaseDistribution) -> int:
@@ -73,7 +96,7 @@ def n_different(distribution: BaseDistribution) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, which are not about us
         try:
-            return len(set(searched(RandomSampler(seed=0), distribution)))
+            return len(set(values_of(RandomSampler(seed=0), distribution)))
         except OverflowError:
             return 0
 
@@ -82,7 +105,7 @@ def check(sampler: BaseSampler, distribution: BaseDistribution) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "The distribution is specified")  # Optuna's, of decimals
-        values = searched(sampler, distribution)
+        values = values_of(sampler, distribution)
     assert all(distribution._contains(distribution.to_internal_repr(v)) for v in values)
     assert len(set(values)) >= n_different(distribution)
 
@@ -134,7 +157,7 @@ def distributions() -> st.SearchStrategy[BaseDistribution]:
 @settings(max_examples=20, deadline=None)
 @given(distributions())
 def test_any_distribution_is_searched(distribution: BaseDistribution) -> None:
-    assume(n_different(distribution))
+    assume(not distribution.single() and n_different(distribution))
     check(GBQRSampler(seed=0, n_candidates=50, n_startup_trials=9), distribution)
 
 
@@ -155,18 +178,7 @@ def test_the_way_there_and_back(distribution: BaseDistribution, units: list[floa
         )  # fmt: skip
 
 
-SAMPLERS: dict[str, Callable[[optuna.Study], BaseSampler]] = {
-    "ei": lambda _: EIPerSecondSampler(seed=0, n_startup_trials=3),
-    "gp": lambda _: SurrogateSampler(
-        surrogate="gaussian_process", seed=0, n_startup_trials=3, n_candidates=100
-    ),
-    "tst": lambda study: TSTSampler(study, seed=0),
-    "blended": lambda study: BlendedSampler(study, seed=0, n_suggested=2),
-    "pmf": lambda study: PMFSampler(study, seed=0, n_start=2),
-}
-
-
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "gbqr"])
 def test_other_samplers_search_several_extremes_at_once(name: str) -> None:
     chosen = {f"x{i}": d for i, d in enumerate(EXTREMES) if n_different(d)}
 
@@ -174,34 +186,21 @@ def test_other_samplers_search_several_extremes_at_once(name: str) -> None:
         values = [suggest(trial, name, d) for name, d in chosen.items()]
         return float(sum(0.1 * (v > 1) for v in values)) + trial.number % 3
 
-    earlier = optuna.create_study(sampler=RandomSampler(seed=1))
-    earlier.optimize(objective, n_trials=6)
-    study = optuna.create_study(sampler=SAMPLERS[name](earlier))
+    earlier = studied("earlier", objective, n=6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        study.optimize(objective, n_trials=8)
-    for parameter, distribution in chosen.items():
-        values = [trial.params[parameter] for trial in study.trials]
-        assert all(distribution._contains(distribution.to_internal_repr(v)) for v in values)
-    origins = [t.user_attrs["automl_plugins"]["origin"] for t in study.trials[1:]]
-    assert "model" in origins or name == "pmf"
-
-
-def test_earlier_studies_and_replays_keep_such_values() -> None:
-    chosen = {f"x{i}": d for i, d in enumerate(EXTREMES) if n_different(d)}
-
-    def objective(trial: optuna.Trial) -> float:
-        return trial.number + sum(float(suggest(trial, n, d) > 0) for n, d in chosen.items())
-
-    study = optuna.create_study(sampler=RandomSampler(seed=0))
-    study.optimize(objective, n_trials=6)
-    space = space_of_trials(study.trials)
-    assert space is not None
+        study = search(SAMPLERS[name](earlier), objective, 8)
     for trial in study.trials:
-        for name, value in trial.params.items():
-            if name in space and hasattr(space[name], "to_vector"):
-                assert space[name].legal_value(value) or "step" in str(trial.distributions[name])
-    dataset = meta_dataset_from_studies({"a": study})
+        assert all(d._contains(d.to_internal_repr(trial.params[n])) for n, d in chosen.items())
+    assert "model" in [explain(t).origin for t in study.trials[1:]] or name == "pmf"
+    space = space_of_trials(earlier.trials)  # studies and replays keep such values
+    assert space is not None
+    for trial in earlier.trials:
+        for parameter, value in trial.params.items():
+            if parameter in space and hasattr(space[parameter], "to_vector"):
+                legal = space[parameter].legal_value(value)
+                assert legal or "step" in str(trial.distributions[parameter])
+    dataset = meta_dataset_from_studies({"a": earlier})
     assert len(dataset) == 6 and np.isfinite(dataset.vectors).all()
 
 
@@ -212,24 +211,109 @@ def test_a_condition_on_a_large_integer_holds() -> None:
         n = trial.suggest_int("n", low, low + 10)
         return trial.suggest_float("child", 0, 1) if n > low + 4 else 0.5
 
-    study = optuna.create_study(sampler=GBQRSampler(seed=0, n_startup_trials=8))
-    study.optimize(objective, n_trials=12)
-    sampler = study.sampler
-    assert isinstance(sampler, GBQRSampler)
-    memory = sampler._reader(study)
-    view = memory.view(study, study.trials[-1])
-    union = memory.space(view, {})
-    below = union.encode("n", np.array([low + 2.0, low + 9.0]))
+    sampler = GBQRSampler(seed=0, n_startup_trials=8)
+    study = search(sampler, objective, 12)
+    reader = sampler._reader(study)
+    union = reader.space(reader.view(study, study.trials[-1]), {})
     vectors = np.full((2, 2), 0.5)
-    vectors[:, union.column["n"]] = below
+    vectors[:, union.column["n"]] = union.encode("n", np.array([low + 2.0, low + 9.0]))
     active = union.vectors.activate(vectors)[:, union.column["child"]]
     assert np.isnan(active).tolist() == [True, False]
 
 
-def test_values_that_optuna_cannot_store_are_spoken_of_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_values_that_optuna_cannot_store_are_named_once(log: pytest.LogCaptureFixture) -> None:
     distribution = IntDistribution(10**18, 10**18 + 10)
-    assert set(searched(GBQRSampler(seed=0), distribution)) == {10**18}
-    told = [r.message for r in caplog.records if r.levelname == "WARNING"]
-    assert len(told) == 1 and "64-bit floats" in told[0] and "suggest_int" in told[0]
+    assert set(values_of(GBQRSampler(seed=0), distribution)) == {10**18}
+    (told,) = [r.message for r in log.records if r.levelname == "WARNING"]
+    assert "64-bit floats" in told and "suggest_int" in told
+
+
+# --- choices ----------------------------------------------------------------------------------
+
+Lists = Mapping[str, list[Any]]
+
+KNOWN: Lists = {
+    "bools": [True, False],
+    "numbers and a bool": [1.5, True],
+    "equal": [1, True, 1.0],
+    "None": ["auto", None, 0.5],
+    "text of values": ["True", True, "1", 1, "None", None],
+    "nan": [float("nan"), None, float("inf")],
+    "huge": [2**60 + 1, 0.5, 2**63, -1],
+}
+_ATOMS = st.sampled_from([value for values in KNOWN.values() for value in values])
+_LISTS = st.lists(st.lists(_ATOMS, min_size=2, max_size=4), min_size=1, max_size=4)
+
+
+def choosing(lists: Lists) -> Objective:
+    def of(trial: optuna.Trial) -> float:
+        loss = trial.suggest_float("x", 0, 1)
+        for i, (name, choices) in enumerate(lists.items()):
+            value = trial.suggest_categorical(name, choices)
+            assert any(value is choice for choice in choices)
+            loss += len(repr(value))
+            if i % 2 and value is choices[0]:
+                loss += trial.suggest_float(f"{name} u", 0, 1)
+        return loss
+
+    return of
+
+
+def check_choices(lists: Lists, names: list[str], n: int) -> None:
+    objective = choosing(lists)
+    source = studied("earlier", objective, n=12)
+    for name in names:
+        sampler = ARMS[name](next(iter(lists))) if name in ARMS else SAMPLERS[name](source)
+        states = [trial.state.name for trial in search(sampler, objective, n).trials]
+        assert states == ["COMPLETE"] * n
+
+
+@pytest.mark.parametrize("name", [*SAMPLERS, *ARMS])
+def test_lists_that_users_write(name: str) -> None:
+    check_choices(KNOWN, [name], 5)
+
+
+@settings(max_examples=4, deadline=None)
+@given(_LISTS)
+def test_lists_that_nobody_thought_of(lists: list[list[Any]]) -> None:
+    check_choices({f"c{i}": choices for i, choices in enumerate(lists)}, [*SAMPLERS, *ARMS], 4)
+
+
+# --- losses -----------------------------------------------------------------------------------
+
+LARGEST = sys.float_info.max
+ODD = [LARGEST, 1e308, math.inf, -LARGEST, -math.inf]
+
+
+def odd_losses(trial: optuna.Trial) -> float:
+    """Largest and infinite losses among others; what recipes make of them is tested there."""
+    arm = trial.suggest_categorical("arm", ["a", "b"])
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    sign = 1.0 if trial.study.direction.name == "MINIMIZE" else -1.0
+    if trial.number % 3 == 2:
+        return sign * ODD[trial.number // 3 % len(ODD)]
+    return sign * ((x - 0.3) ** 2 + (y - 0.7) ** 2) * (1 if arm == "a" else 2)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("name", ["gbqr", "ei", "tst", "bandit", "weighted"])
+def test_odd_losses_do_not_stop_a_search(name: str, direction: str) -> None:
+    earlier = search(RandomSampler(seed=1), odd_losses, 16, direction=direction)
+    sampler = ARMS[name]("arm") if name in ARMS else SAMPLERS[name](earlier)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study = search(sampler, odd_losses, 16, direction=direction)
+    if name in ARMS:
+        assert {values["arm"] for values in params(study)[6:]} == {"a", "b"}
+    else:
+        origins = [explain(trial).origin for trial in study.trials[1:]]
+        assert "independent" not in origins and origins.count("model") >= 6
+
+
+def test_an_infinite_loss_keeps_the_search_away() -> None:
+    def half(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return math.inf if x > 0.5 else (x - 0.2) ** 2
+
+    study = search(GBQRSampler(seed=0), half, 24)
+    assert sum(values["x"] > 0.5 for values in params(study)) <= 12

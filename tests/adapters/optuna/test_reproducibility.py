@@ -1,12 +1,11 @@
-"""A proposal follows from the seed, the number of the trial and the stored trials alone."""
+"""A proposal follows from the seed, the number of the trial and the stored trials alone.
+
+That another process with another hash seed proposes the same is held by the goldens.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,18 +14,37 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import EIPerSecondSampler, GBQRSampler, SurrogateSampler
-from objectives import bowl, conditional, layers
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from automl_plugins.adapters.optuna import (
+    EIPerSecondSampler,
+    GBQRSampler,
+    SurrogateSampler,
+    source_shares,
+)
+from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
+from objectives import TRANSFER, bowl, branches, conditional, earlier, layers, params, search
+from optuna.samplers import RandomSampler
+from storages import storage_in
 
-Factory = Callable[[], SurrogateSampler]
+N = 20  # trials of a search in one go
 
-SAMPLERS: dict[str, Factory] = {
+
+def remembering(name: str, **options: Any) -> ProposerSampler:
+    return TRANSFER[name](earlier(**options), seed=3, n_candidates=60)
+
+
+PLAIN: dict[str, Callable[[], ProposerSampler]] = {
     "gbqr": lambda: GBQRSampler(seed=3),
     "ei_per_second": lambda: EIPerSecondSampler(cost="seconds", seed=3),
     "forest": lambda: SurrogateSampler(surrogate="random_forest", interleave=3, seed=3),
 }
+SAMPLERS: dict[str, Callable[[], ProposerSampler]] = {
+    **PLAIN,
+    **{name: lambda name=name: remembering(name) for name in TRANSFER},  # type: ignore[misc]
+}
+
+
+def objective_of(name: str) -> Callable[[optuna.Trial], float]:
+    return timed if name in PLAIN else branches
 
 
 def timed(trial: optuna.Trial) -> float:
@@ -35,181 +53,92 @@ def timed(trial: optuna.Trial) -> float:
     return value
 
 
-def params(study: optuna.Study) -> list[dict[str, Any]]:
-    return [trial.params for trial in study.get_trials(deepcopy=False)]
-
-
-@pytest.fixture(params=["memory", "sqlite", "journal"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStorage:
-    if request.param == "sqlite":
-        return RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
-    if request.param == "journal":
-        return JournalStorage(JournalFileBackend(str(tmp_path / "study.log")))
-    return optuna.storages.InMemoryStorage()
-
-
 @cache
-def fifty_trials(name: str) -> list[dict[str, Any]]:
-    study = optuna.create_study(sampler=SAMPLERS[name]())
-    study.optimize(timed, n_trials=50)
-    return params(study)
+def whole(name: str) -> tuple[list[dict[str, Any]], dict[int, dict[str, float]]]:
+    """All trials in one go."""
+    study = search(SAMPLERS[name](), objective_of(name), N)
+    return params(study), source_shares(study)
 
 
-# Every storage with one sampler, and every sampler with one storage.
 @pytest.mark.parametrize(
-    ("name", "storage"),
+    ("name", "kind"),
     [
-        ("gbqr", "memory"),
         ("gbqr", "sqlite"),
-        ("gbqr", "journal"),
-        ("ei_per_second", "sqlite"),
-        ("forest", "journal"),
+        ("ei_per_second", "journal"),
+        ("forest", "memory"),
+        ("tst", "sqlite"),
+        ("pmf", "journal"),
+        ("blended", "memory"),
     ],
-    indirect=["storage"],
 )
-def test_25_and_25_trials_equal_50_in_one_go(name: str, storage: BaseStorage) -> None:
-    sampler = SAMPLERS[name]
-    optuna.create_study(study_name="s", storage=storage, sampler=sampler()).optimize(
-        timed, n_trials=25
-    )
-    again = optuna.load_study(study_name="s", storage=storage, sampler=sampler())
-    again.optimize(timed, n_trials=25)
-    assert params(again) == fifty_trials(name)
+def test_half_and_half_equals_one_go(name: str, kind: str, tmp_path: Path) -> None:
+    storage, objective = storage_in(tmp_path, kind), objective_of(name)
+    search(SAMPLERS[name](), objective, N // 2, study_name="s", storage=storage)
+    again = optuna.load_study(study_name="s", storage=storage, sampler=SAMPLERS[name]())
+    again.optimize(objective, n_trials=N // 2)
+    assert (params(again), source_shares(again)) == whole(name)
 
 
 def test_losing_the_cache_between_refits_changes_nothing() -> None:
-    # 150 finished trials: the model is fitted on every second one only.
-    whole = optuna.create_study(sampler=GBQRSampler(seed=1, n_candidates=50))
-    whole.optimize(bowl, n_trials=151)
-    part = optuna.create_study(sampler=GBQRSampler(seed=1, n_candidates=50))
-    part.add_trials(whole.trials)  # what is cached is left behind
-    for study in (whole, part):
-        study.optimize(bowl, n_trials=4)
-    assert params(part) == params(whole)
-
-
-SCRIPT = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-import optuna
-from objectives import conditional
-from automl_plugins.adapters.optuna import GBQRSampler
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-study = optuna.create_study(sampler=GBQRSampler(seed=3))
-study.optimize(conditional, n_trials=25)
-print(json.dumps([trial.params for trial in study.trials]))
-"""
-
-
-def test_same_points_in_a_fresh_process_with_another_hash_seed() -> None:
-    runs = []
-    for hash_seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        folder = str(Path(__file__).parent)
-        command = [sys.executable, "-c", SCRIPT, folder]
-        output = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        runs.append(json.loads(output))
-    assert runs[0] == runs[1]
-
-    here = optuna.create_study(sampler=GBQRSampler(seed=3))
-    here.optimize(conditional, n_trials=25)
-    assert params(here) == runs[0]
+    # From 150 finished trials on the model is fitted on every second one only.
+    begun = search(RandomSampler(seed=0), bowl, 149).trials
+    found = []
+    for n_lost in (0, 1, 2, 3):  # a new sampler after so many proposals
+        study = optuna.create_study(sampler=GBQRSampler(seed=1, n_candidates=50))
+        study.add_trials(begun)
+        study.optimize(bowl, n_trials=n_lost)
+        study.sampler = GBQRSampler(seed=1, n_candidates=50)
+        study.optimize(bowl, n_trials=4 - n_lost)
+        found.append(params(study)[149:])
+    assert found[1:] == found[:-1]
 
 
 @pytest.mark.parametrize(
-    ("sampler", "objective"),
-    [
-        *((SAMPLERS["gbqr"], objective) for objective in (bowl, conditional, layers)),
-        (SAMPLERS["ei_per_second"], layers),
-        (SAMPLERS["forest"], conditional),
-    ],
+    ("name", "objective"),
+    [("gbqr", bowl), ("gbqr", layers), *((name, None) for name in SAMPLERS)],
 )
-def test_maximising_f_equals_minimising_its_negative(
-    sampler: Factory, objective: Callable[[optuna.Trial], float]
-) -> None:
-    def with_seconds(trial: optuna.Trial, sign: float) -> float:
-        trial.set_user_attr("seconds", 1.0)
-        return sign * objective(trial)
-
-    low = optuna.create_study(sampler=sampler())
-    low.optimize(lambda t: with_seconds(t, 1.0), n_trials=30)
-    high = optuna.create_study(sampler=sampler(), direction="maximize")
-    high.optimize(lambda t: with_seconds(t, -1.0), n_trials=30)
-    assert params(low) == params(high)
+def test_maximising_f_equals_minimising_its_negative(name: str, objective: Any) -> None:
+    given = objective or objective_of(name)
+    high = search(SAMPLERS[name](), lambda t: -given(t), N, direction="maximize")
+    low = params(search(SAMPLERS[name](), given, N)) if objective else whole(name)[0]
+    assert params(high) == low
+    if name in TRANSFER:
+        assert params(search(remembering(name, sign=-1.0), given, N)) == low
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
-def test_a_pickled_sampler_proposes_the_same(sampler: Factory) -> None:
-    study = optuna.create_study(sampler=sampler())
-    study.optimize(timed, n_trials=20)
-    copy: SurrogateSampler = pickle.loads(pickle.dumps(study.sampler))
-    assert copy.seed == 3
-    trials = [study.ask()]
-    asked = timed(trials[0])
-    twin = optuna.create_study(sampler=copy)
-    twin.add_trials(study.get_trials(states=(optuna.trial.TrialState.COMPLETE,)))
-    trials.append(twin.ask())
-    assert timed(trials[1]) == asked
-    assert trials[0].params == trials[1].params
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_pickled_sampler_continues_the_same(name: str) -> None:
+    study = search(SAMPLERS[name](), objective_of(name), N // 2)
+    study.sampler = pickle.loads(pickle.dumps(study.sampler))
+    study.optimize(objective_of(name), n_trials=N // 4)
+    assert params(study) == whole(name)[0][: N // 2 + N // 4]
 
 
-def test_a_seed_that_was_drawn_is_kept_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    optuna.logging.enable_propagation()
-    optuna.logging.set_verbosity(optuna.logging.INFO)
-    try:
-        sampler = GBQRSampler()
-    finally:
-        optuna.logging.disable_propagation()
-    assert f"seed={sampler.seed}" in caplog.text
+def test_a_seed_that_was_drawn_is_kept_and_logged(log: pytest.LogCaptureFixture) -> None:
+    sampler = GBQRSampler()
+    assert f"seed={sampler.seed}" in log.text
     assert pickle.loads(pickle.dumps(sampler)).seed == sampler.seed
     assert GBQRSampler().seed != sampler.seed
 
 
-def test_reseeding_leaves_the_streams_alone() -> None:
-    study = optuna.create_study(sampler=GBQRSampler(seed=3))
-    study.sampler.reseed_rng()
-    study.optimize(bowl, n_trials=12)
-    twin = optuna.create_study(sampler=GBQRSampler(seed=3))
-    twin.optimize(bowl, n_trials=12)
-    assert params(study) == params(twin)
-
-
-def test_global_random_state_is_left_alone() -> None:
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_random_states_of_others_are_left_alone(name: str) -> None:
     np.random.seed(7)  # noqa: NPY002 - the state that must not move
     before = np.random.get_state()  # noqa: NPY002
-    optuna.create_study(sampler=GBQRSampler(seed=0)).optimize(conditional, n_trials=15)
+    sampler = SAMPLERS[name]()
+    sampler.reseed_rng()
+    assert params(search(sampler, objective_of(name), 8)) == whole(name)[0][:8]
     after = np.random.get_state()  # noqa: NPY002
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-@pytest.mark.parametrize("n_finished", [0, 20])
-def test_eight_points_asked_at_once_are_distinct(n_finished: int, storage: BaseStorage) -> None:
-    study = optuna.create_study(storage=storage, sampler=GBQRSampler(seed=0))
-    study.optimize(conditional, n_trials=n_finished)
-    asked = []
-    for _ in range(8):
-        trial = study.ask()
-        conditional(trial)
-        asked.append(trial.params)
-    assert len({json.dumps(p, sort_keys=True) for p in asked}) == 8
 
 
 def test_a_running_trial_is_seen_before_it_has_asked_for_everything() -> None:
     # The joint proposal is published at the first suggest: a second worker must see all of it.
     sampler = GBQRSampler(seed=0)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(bowl, n_trials=12)
+    study = search(sampler, bowl, 12)
     first = study.ask()
     x = first.suggest_float("x", -5, 5)
     second = study._storage.get_trial(study.ask()._trial_id)
     (running,) = sampler._reader(study).view(study, second).running
     assert running.number == first.number and running.values["x"] == x
     assert running.values["y"] == first.suggest_float("y", -5, 5)
-
-
-def test_two_threads_share_one_sampler() -> None:
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
-    study.optimize(conditional, n_trials=24, n_jobs=2)
-    assert all(trial.state.name == "COMPLETE" for trial in study.trials)

@@ -10,7 +10,14 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna.space import UnionSpace, infer_rules, space_of_trials
-from ConfigSpace import Categorical, Float, InCondition, Integer, OrdinalHyperparameter
+from ConfigSpace import (
+    Categorical,
+    Constant,
+    Float,
+    InCondition,
+    Integer,
+    OrdinalHyperparameter,
+)
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -95,47 +102,32 @@ def test_choices_that_are_gone_are_missing() -> None:
 
 
 def space_of(distributions: Mapping[str, BaseDistribution], rows: Sequence[Any]) -> Any:
-    return space_of_trials(
-        [
-            create_trial(
-                value=1.0, params=row, distributions={name: distributions[name] for name in row}
-            )
-            for row in rows
-        ]
-    )
+    asked = [(row, {name: distributions[name] for name in row}) for row in rows]
+    return space_of_trials([create_trial(value=1.0, params=p, distributions=d) for p, d in asked])
+
+
+DISTRIBUTIONS: dict[str, tuple[BaseDistribution, Any]] = {
+    "x": (FloatDistribution(-1, 2), Float("x", (-1.0, 2.0))),
+    "rate": (FloatDistribution(1e-3, 1, log=True), Float("rate", (1e-3, 1.0), log=True)),
+    "n": (IntDistribution(1, 9), Integer("n", (1, 9))),
+    "wide": (IntDistribution(1, 1024, log=True), Integer("wide", (1, 1024), log=True)),
+    "kind": (CategoricalDistribution(("b", "a")), Categorical("kind", ["b", "a"])),
+    "even": (IntDistribution(2, 8, step=2), OrdinalHyperparameter("even", [2, 4, 6, 8])),
+    "halves": (
+        FloatDistribution(0, 1, step=0.5),
+        OrdinalHyperparameter("halves", [0.0, 0.5, 1.0]),
+    ),
+    "whole": (FloatDistribution(0, 2, step=1.0), OrdinalHyperparameter("whole", [0.0, 1.0, 2.0])),
+    "many steps": (FloatDistribution(0, 1, step=1e-4), Float("many steps", (0.0, 1.0))),
+    "one": (IntDistribution(3, 3), Constant("one", 3)),
+}
 
 
 def test_distributions_become_hyperparameters() -> None:
-    distributions = {
-        "x": FloatDistribution(-1, 2),
-        "rate": FloatDistribution(1e-3, 1, log=True),
-        "n": IntDistribution(1, 9),
-        "wide": IntDistribution(1, 1024, log=True),
-        "kind": CategoricalDistribution(("b", "a")),
-        "even": IntDistribution(2, 8, step=2),
-        "quarters": FloatDistribution(0, 1, step=0.25),
-    }
-    row = {"x": 0, "rate": 0.5, "n": 3, "wide": 5, "kind": "a", "even": 4, "quarters": 0.5}
-    space = space_of(distributions, [row])
-    assert dict(space) == {
-        "x": Float("x", (-1.0, 2.0)),
-        "rate": Float("rate", (1e-3, 1.0), log=True),
-        "n": Integer("n", (1, 9)),
-        "wide": Integer("wide", (1, 1024), log=True),
-        "kind": Categorical("kind", ["b", "a"]),
-        "even": OrdinalHyperparameter("even", [2, 4, 6, 8]),
-        "quarters": OrdinalHyperparameter("quarters", [0.0, 0.25, 0.5, 0.75, 1.0]),
-    }
-
-
-def test_a_step_of_one_between_real_numbers_is_a_grid_too() -> None:
-    space = space_of({"x": FloatDistribution(0, 4, step=1.0)}, [{"x": 2.0}])
-    assert space["x"] == OrdinalHyperparameter("x", [0.0, 1.0, 2.0, 3.0, 4.0])
-
-
-def test_a_grid_of_very_many_values_counts_as_continuous() -> None:
-    space = space_of({"x": FloatDistribution(0, 1, step=1e-4)}, [{"x": 0.5}])
-    assert space["x"] == Float("x", (0.0, 1.0))
+    row = {"kind": "a", "even": 4, "wide": 5, "n": 3, "one": 3, "whole": 1.0}
+    distributions = {name: d for name, (d, _) in DISTRIBUTIONS.items()}
+    space = space_of(distributions, [dict.fromkeys(DISTRIBUTIONS, 0.5) | row])
+    assert dict(space) == {name: expected for name, (_, expected) in DISTRIBUTIONS.items()}
 
 
 def test_conditions_of_a_space_are_inferred() -> None:
@@ -161,22 +153,8 @@ def test_values_on_a_grid_of_tenths_are_found_in_their_table() -> None:
         return trial.suggest_float("x", 0, 1, step=0.1) + trial.suggest_float("y", -1, 2, step=0.3)
 
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.enqueue_trial({"x": 0.3})  # the grid's own value is 0.30000000000000004
     study.optimize(objective, n_trials=60)
     table = Table.from_studies(study, name="t")
     for trial in study.trials:
         assert table.find(trial.params).distance == 0
-
-
-def test_values_that_a_user_enqueued_on_such_a_grid_are_legal() -> None:
-    study = optuna.create_study(study_name="t/m")
-    study.enqueue_trial({"x": 0.3})  # the grid's own value is 0.30000000000000004
-    study.optimize(lambda trial: trial.suggest_float("x", 0, 1, step=0.1), n_trials=3)
-    assert len(Table.from_studies(study, name="t", repeats="mean")) >= 1
-
-
-def test_a_single_value_does_not_lose_the_space() -> None:
-    distributions = {"one": IntDistribution(3, 3), "rate": FloatDistribution(1e-3, 1, log=True)}
-    space = space_of(distributions, [{"one": 3, "rate": 0.5}])
-    assert space is not None
-    assert space["rate"] == Float("rate", (1e-3, 1.0), log=True)
-    assert space["one"].size == 1

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import (
-    GBQRSampler,
-    TSTSampler,
-    _private,
-    explain,
-    source_shares,
-)
+from automl_plugins.adapters.optuna import ADAPTER, TSTSampler, _private, explain, source_shares
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from automl_plugins.adapters.optuna.space import UnionSpace
 from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
-from optuna.distributions import CategoricalDistribution, FloatDistribution
+from objectives import (
+    TRANSFER,
+    branches,
+    distinct,
+    earlier,
+    fixing,
+    params,
+    reporting,
+    search,
+    studied,
+)
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
-from transfer_objectives import SAMPLERS, branches, earlier, studied
 
 from automl_plugins.meta import MetaStore
 from automl_plugins.records.task_record import TaskRecord
 
-EVERY = pytest.mark.parametrize("make", SAMPLERS.values(), ids=SAMPLERS)
-
-
-@pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    optuna.logging.enable_propagation()
-    yield caplog
-    optuna.logging.disable_propagation()
+EVERY = pytest.mark.parametrize("make", TRANSFER.values(), ids=TRANSFER)
 
 
 def quadratic(trial: optuna.Trial, best: float = 0.7) -> float:
@@ -49,10 +45,6 @@ def bowls(n: int = 3, sign: float = 1.0) -> list[optuna.Study]:
     ]
 
 
-def params(study: optuna.Study) -> list[dict[str, Any]]:
-    return [trial.params for trial in study.get_trials(deepcopy=False)]
-
-
 def union_of(study: optuna.Study) -> UnionSpace:
     """The space that the last proposal was made in."""
     assert isinstance(study.sampler, ProposerSampler)
@@ -61,19 +53,21 @@ def union_of(study: optuna.Study) -> UnionSpace:
     return space[1]
 
 
+def warnings_in(log: pytest.LogCaptureFixture) -> list[str]:
+    return [r.message for r in log.records if r.levelno == logging.WARNING]
+
+
 # --- from the first trial on --------------------------------------------------------------------
 
 
 @EVERY
 def test_the_first_trial_is_that_of_the_sources(make: type[TransferSampler]) -> None:
     sources = bowls()
-    study = optuna.create_study(sampler=make(sources, seed=0))
-    study.optimize(quadratic, n_trials=3)
+    study = search(make(sources, seed=0), quadratic, 1)
     assert len(source_shares(study)[0]) > 0
     told = "surrogate model" if make is TSTSampler else "suggest"
     assert told in str(explain(study.trials[0]))
-    values = sorted(t.value or 0.0 for t in sources[0].trials)
-    assert (study.trials[0].value or 0.0) < values[3]
+    assert study.best_value < sorted(t.value or 0.0 for t in sources[0].trials)[3]
 
 
 @EVERY
@@ -82,22 +76,9 @@ def test_branches_are_known_before_they_are_asked_for(make: type[TransferSampler
         def sample_independent(self, study: Any, trial: Any, name: Any, distribution: Any) -> Any:
             raise AssertionError(f"{name} of trial {trial.number}")
 
-    sampler = make(earlier(), seed=0, independent_sampler=Refusing())
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(branches, n_trials=10)
+    study = search(make(earlier(), seed=0, independent_sampler=Refusing()), branches, 10)
     assert len(union_of(study).vectors.space.conditions) == 2
     json.dumps(params(study))  # builtins only
-
-
-def test_a_maximised_source_is_a_minimised_one_of_the_opposite_sign() -> None:
-    mixed = [*bowls(2), *bowls(3, sign=-1.0)[2:]]
-    assert [s.direction.name for s in mixed] == ["MINIMIZE", "MINIMIZE", "MAXIMIZE"]
-    runs = []
-    for sources in (bowls(), mixed):
-        study = optuna.create_study(sampler=TSTSampler(sources, seed=0))
-        study.optimize(quadratic, n_trials=8)
-        runs.append(params(study))
-    assert runs[0] == runs[1]
 
 
 def test_other_ranges_than_those_of_the_sources(log: pytest.LogCaptureFixture) -> None:
@@ -106,13 +87,11 @@ def test_other_ranges_than_those_of_the_sources(log: pytest.LogCaptureFixture) -
         y = trial.suggest_float("y", 0, 10)  # wider
         return (x - 2.2) ** 2 + y + trial.suggest_int("new", 1, 3)
 
-    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0))
-    study.optimize(elsewhere, n_trials=6)
-    assert all(2 <= t.params["x"] <= 3 and 0 <= t.params["y"] <= 10 for t in study.trials)
+    study = search(TSTSampler(bowls(), seed=0), elsewhere, 6)
+    assert all(2 <= values["x"] <= 3 and 0 <= values["y"] <= 10 for values in params(study))
     assert study.trials[0].params["y"] <= 1  # where the sources have been
-    union = union_of(study)
-    assert union.distributions["x"] == FloatDistribution(2, 3)
-    assert not [r for r in log.records if "sampled independently" in r.message]
+    assert union_of(study).distributions["x"] == FloatDistribution(2, 3)
+    assert "sampled independently" not in log.text
 
 
 @pytest.mark.parametrize("kinds", [[True, None, "tree"], ["tree", "forest"], [0, "tree", 1.5]])
@@ -125,17 +104,14 @@ def test_other_choices_and_kinds_of_distributions(kinds: list[Any]) -> None:
         leaf = trial.suggest_float("leaf", 1.0, 30.0)  # not an integer
         return float(kind == "tree") + rate + leaf / 30
 
-    study = optuna.create_study(sampler=TSTSampler(earlier(), seed=0))
-    study.optimize(objective, n_trials=6)
+    study = search(TSTSampler(earlier(), seed=0), objective, 6)
     assert all(t.state == TrialState.COMPLETE for t in study.trials)
 
 
 def test_parameters_that_are_never_asked_for_are_given_up() -> None:
-    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0))
-    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    study = search(TSTSampler(bowls(), seed=0), lambda t: t.suggest_float("x", 0, 1), 1)
     study.ask().suggest_float("x", 0, 1)
-    union = union_of(study)
-    assert union.vectors.names == ("x",)
+    assert union_of(study).vectors.names == ("x",)
 
 
 def test_a_declared_space_is_the_space(log: pytest.LogCaptureFixture) -> None:
@@ -148,23 +124,21 @@ def test_a_declared_space_is_the_space(log: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_declared_space_has_the_conditions_of_the_sources() -> None:
-    space = {
+    space: dict[str, BaseDistribution] = {
         "kind": CategoricalDistribution(["tree", None, True]),
         "rate": FloatDistribution(1e-3, 1.0, log=True),
         "x": FloatDistribution(0.0, 1.0, step=0.25),
     }
     study = optuna.create_study(sampler=TSTSampler(earlier(), search_space=space, seed=0))
     study.ask(space)
-    union = union_of(study)
-    assert [c.child.name for c in union.vectors.space.conditions] == ["x"]
+    assert [c.child.name for c in union_of(study).vectors.space.conditions] == ["x"]
 
 
 def test_records_without_a_space_serve_once_the_objective_has_asked() -> None:
     rng = np.random.default_rng(0)
     runs = [{"x": float(x), "y": float(y)} for x, y in rng.uniform(size=(20, 2))]
     losses = np.array([(r["x"] - 0.7) ** 2 + 0.1 * r["y"] for r in runs])
-    study = optuna.create_study(sampler=TSTSampler([TaskRecord("t", runs, losses)], seed=0))
-    study.optimize(quadratic, n_trials=3)
+    study = search(TSTSampler([TaskRecord("t", runs, losses)], seed=0), quadratic, 3)
     assert explain(study.trials[0]).origin == "independent"
     assert explain(study.trials[1]).source == "t"
 
@@ -177,7 +151,7 @@ def test_a_study_among_its_own_sources_is_left_out(log: pytest.LogCaptureFixture
     study = sources[1]
     for given in (sources, {"a": sources[0], "b": study, "c": sources[2]}):
         log.clear()
-        study.sampler = TSTSampler(given, seed=0)
+        study.sampler = sampler = TSTSampler(given, seed=0)
         trial = study.ask()
         quadratic(trial)
         shares = source_shares(study)[trial.number]
@@ -185,16 +159,18 @@ def test_a_study_among_its_own_sources_is_left_out(log: pytest.LogCaptureFixture
         assert set(shares) <= others and shares
         assert sum("left out" in r.message for r in log.records) == 1
         study.tell(trial, state=TrialState.FAIL)
+    other = sources[0]  # the same sampler for several studies
+    other.sampler = sampler
+    quadratic(other.ask())
+    assert "a" not in source_shares(other)[20]
 
 
 def test_the_task_of_a_store_is_left_out_by_name(
-    tmp_path: Any, log: pytest.LogCaptureFixture
+    tmp_path: Path, log: pytest.LogCaptureFixture
 ) -> None:
-    from automl_plugins.adapters.optuna.memory import read_task
-
     with MetaStore(tmp_path / "store.db") as store:
         for study in bowls():
-            store.add(read_task(study))
+            store.add(ADAPTER.read_task(study))
         for new, options in (
             (optuna.create_study(study_name="bowl 0"), {}),
             (optuna.create_study(), {"task": "bowl 0"}),
@@ -205,13 +181,50 @@ def test_the_task_of_a_store_is_left_out_by_name(
     assert sum("bowl 0" in r.message and "left out" in r.message for r in log.records) == 2
 
 
-def test_a_study_alone_among_its_sources_goes_on_without(log: pytest.LogCaptureFixture) -> None:
+def test_a_study_alone_among_its_sources_continues_without(log: pytest.LogCaptureFixture) -> None:
     study = bowls(1)[0]
     study.sampler = TSTSampler(study, seed=0)
     study.optimize(quadratic, n_trials=3)
-    told = [r.message for r in log.records if r.levelno == logging.WARNING]
-    assert len(told) == 1 and "the task itself" in told[0] and "without its memory" in told[0]
-    assert study.trials[-1].user_attrs["automl_plugins"]["origin"] == "model"
+    (told,) = warnings_in(log)
+    assert "the task itself" in told and "without its memory" in told
+    assert explain(study.trials[-1]).origin == "model"
+
+
+def matching(trial: optuna.Trial) -> float:
+    """Three branches, of which one is what the bundled memory of "svm" knows."""
+    algorithm = trial.suggest_categorical("algorithm", ["forest", "svm", "neighbours"])
+    if algorithm == "svm":
+        c = trial.suggest_float("C", 0.1, 100, log=True)
+        return abs(c - 10) + trial.suggest_float("gamma", 0.001, 1)
+    return foreign_branch(trial, algorithm) + 1
+
+
+def foreign(trial: optuna.Trial) -> float:
+    return foreign_branch(trial, trial.suggest_categorical("algorithm", ["forest", "neighbours"]))
+
+
+def foreign_branch(trial: optuna.Trial, algorithm: str) -> float:
+    if algorithm == "forest":
+        return trial.suggest_float("share", 0, 1)
+    return trial.suggest_int("k", 1, 50) / 50
+
+
+@EVERY
+def test_another_branch_first_is_no_mismatch(
+    make: type[TransferSampler], log: pytest.LogCaptureFixture
+) -> None:
+    for seed in (1, 2) if make is TSTSampler else (1,):
+        study = search(make("svm", seed=seed), matching, 10)
+        assert warnings_in(log) == []
+        assert any(sum((explain(t).shares or {}).values()) > 0 for t in study.trials[1:])
+
+
+def test_a_mismatch_is_named_once_no_branch_is_left_that_could_fit(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    search(TSTSampler("svm", seed=0), foreign, 8)
+    (told,) = warnings_in(log)
+    assert "share no hyperparameter" in told
 
 
 # --- what it tells ------------------------------------------------------------------------------
@@ -220,8 +233,7 @@ def test_a_study_alone_among_its_sources_goes_on_without(log: pytest.LogCaptureF
 @EVERY
 def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
     storage = optuna.storages.RDBStorage("sqlite:///:memory:")
-    study = optuna.create_study(storage=storage, sampler=make(bowls(), seed=0))
-    study.optimize(quadratic, n_trials=8)
+    study = search(make(bowls(), seed=0), quadratic, 8, storage=storage)
     for trial in study.trials:
         stored = trial.user_attrs["automl_plugins:sources"]
         assert set(stored) == {"own", "sources"}
@@ -240,23 +252,13 @@ def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
 
 def test_shares_of_very_many_sources_stay_below_64_kilobytes() -> None:
     study = optuna.create_study()
-    trial = study.ask()
-    frozen = study._storage.get_trial(trial._trial_id)
+    frozen = study._storage.get_trial(study.ask()._trial_id)
     shares = {f"openml/{i:05d}/a rather long name of a task": 1 / 20_000 for i in range(10_000)}
     _private.write_shares(study, frozen, {**shares, "first": 0.3, "none": 0.0})
     stored = study.trials[0].user_attrs["automl_plugins:sources"]
     assert len(json.dumps(stored)) < 2**16
     assert next(iter(stored["sources"])) == "first" and "none" not in stored["sources"]
     assert stored["own"] == pytest.approx(0.2)
-
-
-def test_samplers_without_sources_have_no_shares() -> None:
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
-    study.optimize(quadratic, n_trials=8)
-    assert source_shares(study) == {}
-    explained = explain(study.trials[-1])
-    assert explained.shares is None and explained.own_share is None and explained.source is None
-    assert explained.source_share == 0.0
 
 
 # --- manners ------------------------------------------------------------------------------------
@@ -283,54 +285,15 @@ def test_enqueued_fixed_pruned_failed_and_running_trials(make: type[TransferSamp
     running = [study.ask() for _ in range(3)]
     for trial in running:
         branches(trial)
-    assert len({json.dumps(t.params, sort_keys=True) for t in running}) == 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.sampler = optuna.samplers.PartialFixedSampler({"kind": "tree"}, sampler)
+    assert distinct([trial.params for trial in running]) == 3
+    study.sampler = fixing({"kind": "tree"}, sampler)
     study.optimize(branches, n_trials=2)
     assert [t.params["kind"] for t in study.trials[-2:]] == ["tree"] * 2
 
 
-def test_fixing_from_the_first_trial_on() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler = optuna.samplers.PartialFixedSampler({"x": 0.1}, TSTSampler(bowls(), seed=0))
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(quadratic, n_trials=3)
-    assert [t.params["x"] for t in study.trials] == [0.1] * 3
-    assert study.trials[0].params["y"] < 0.5  # proposed, given x
-
-
-@EVERY
-def test_two_threads_share_one_sampler(make: type[TransferSampler]) -> None:
-    study = optuna.create_study(sampler=make(earlier(), seed=0))
-    study.optimize(branches, n_trials=12, n_jobs=2)
-    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
-    distinct = {json.dumps(t.params, sort_keys=True) for t in study.trials}
-    assert len(distinct) == 12
-
-
-def test_one_sampler_for_several_studies() -> None:
-    sources = bowls()
-    sampler = TSTSampler(sources, seed=0)
-    for source in sources[:2]:
-        source.sampler = sampler
-        quadratic(source.ask())
-        assert source.study_name not in source_shares(source)[20]
-
-
 def test_hyperband_and_several_objectives() -> None:
-    def reporting(trial: optuna.Trial) -> float:
-        value = quadratic(trial)
-        for step in (1, 3, 9):
-            trial.report(value, step)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return value
-
     pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
-    study = optuna.create_study(sampler=TSTSampler(bowls(), seed=0), pruner=pruner)
-    study.optimize(reporting, n_trials=10)
+    study = search(TSTSampler(bowls(), seed=0), reporting(quadratic), 10, pruner=pruner)
     assert len(source_shares(study)) == 10
     several = optuna.create_study(directions=["minimize"] * 2, sampler=TSTSampler(bowls(), seed=0))
     with pytest.raises(ValueError, match="one objective"):
@@ -341,8 +304,7 @@ def test_hyperband_and_several_objectives() -> None:
 def test_workers_that_ask_at_one_moment_are_told_what_one_after_the_other_would_be(
     make: type[TransferSampler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = optuna.create_study(sampler=make(bowls(), seed=1))
-    study.optimize(quadratic, n_trials=2)
+    study = search(make(bowls(), seed=1), quadratic, 2)
     trials = [study.ask() for _ in range(3)]
     told = []
     with monkeypatch.context() as unpublished:
@@ -355,4 +317,4 @@ def test_workers_that_ask_at_one_moment_are_told_what_one_after_the_other_would_
     for trial in trials:
         quadratic(trial)
     assert [trial.params for trial in trials] == told
-    assert len({str(values) for values in told}) == 3
+    assert distinct(told) == 3

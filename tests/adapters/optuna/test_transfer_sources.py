@@ -1,50 +1,27 @@
-"""Sources of transfer samplers: all that they may be given as, bad input, the way to vectors."""
+"""Sources of transfer samplers: all that they may be given as, and what is refused."""
 
 from __future__ import annotations
 
-import copy
 import logging
-import pickle
-from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import (
-    ADAPTER,
-    SurrogateSampler,
-    TSTSampler,
-    meta_dataset_from_studies,
-)
-from automl_plugins.adapters.optuna._sources import Sources, read_sources
-from automl_plugins.adapters.optuna.space import UnionSpace
+from automl_plugins.adapters.optuna import ADAPTER, TSTSampler, meta_dataset_from_studies
+from automl_plugins.adapters.optuna.transfer_samplers import Sources, read_sources
 from ConfigSpace import ConfigurationSpace
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from transfer_objectives import earlier, studied
+from objectives import earlier, studied
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from storages import storage_in
 
-from automl_plugins.meta import MetaStore
-from automl_plugins.meta.memories import AlignedMemory, TaskMemory
+from automl_plugins.meta import MetaDataset, MetaStore
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.conditions import Rule
 
 read_task = ADAPTER.read_task
-
-
-@pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    optuna.logging.enable_propagation()
-    yield caplog
-    optuna.logging.disable_propagation()
 
 
 def bowl(trial: optuna.Trial) -> float:
@@ -61,15 +38,11 @@ def losses_of(sources: Sources) -> dict[str, list[float]]:
 
 
 def test_studies_in_every_form(tmp_path: Path) -> None:
-    address = f"sqlite:///{tmp_path / 'studies.db'}"
-    journal = str(tmp_path / "studies.log")
-    storage = optuna.storages.RDBStorage(address)
-    studies = []
-    for seed in (0, 1):
-        study = studied(f"s{seed}", bowl, n=4, seed=seed)
-        studies.append(study)
-        for place in (storage, JournalStorage(JournalFileBackend(journal))):
-            optuna.create_study(study_name=f"s{seed}", storage=place).add_trials(study.trials)
+    address, journal = f"sqlite:///{tmp_path / 'study.db'}", str(tmp_path / "study.log")
+    storage = storage_in(tmp_path, "sqlite")
+    studies = [studied(f"s{seed}", bowl, n=4, seed=seed) for seed in (0, 1)]
+    for place, study in product((storage, storage_in(tmp_path, "journal")), studies):
+        optuna.create_study(study_name=study.study_name, storage=place).add_trials(study.trials)
     expected = {f"s{i}": [t.value for t in study.trials] for i, study in enumerate(studies)}
     for given in (studies, tuple(studies), storage, address, journal):
         assert losses_of(read_sources(given)) == expected
@@ -96,13 +69,6 @@ def test_memories_in_every_form(tmp_path: Path) -> None:
     }
     bundled = read_sources("svm")
     assert len(bundled.memory.names) > 20 and "C" in bundled.foresight.distributions
-
-
-def test_losses_of_a_maximised_study_change_sign() -> None:
-    up, down = studied("up", bowl, sign=-1.0), studied("down", bowl, seed=1)
-    found = losses_of(read_sources([up, down]))
-    assert found["up"] == [-(t.value or 0.0) for t in up.trials]
-    assert found["down"] == [t.value for t in down.trials]
 
 
 def test_the_widest_distributions_are_expected() -> None:
@@ -210,16 +176,12 @@ def test_a_memory_is_cleaned_likewise(log: pytest.LogCaptureFixture) -> None:
             space=space,
         ),
     ]
-    from automl_plugins.meta import MetaDataset
-
     for known in (records, MetaDataset.from_records(records)):
         assert read_sources(known).memory.names == ("good",)
     assert sum("2 of 3 sources left out" in r.message for r in log.records) == 2
 
 
-def test_a_declared_space_without_common_parameters_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="share no hyperparameter"):
-        TSTSampler(studied("a", bowl), search_space={"lr": FloatDistribution(0, 1)})
+def test_a_declared_space_without_common_choices_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="No run of the memory lies"):
         TSTSampler(
             studied("a", lambda t: len(t.suggest_categorical("kind", ["svm", "tree"]))),
@@ -249,96 +211,3 @@ def test_illegal_arguments(arguments: dict[str, Any], match: str) -> None:
 def test_running_times_are_not_weighed() -> None:
     with pytest.raises(TypeError, match="takes no argument cost"):
         TSTSampler(earlier(1), cost="duration")
-
-
-# --- vectors ----------------------------------------------------------------------------------
-
-SPACE: dict[str, BaseDistribution] = {
-    "kind": CategoricalDistribution(["b", None, "a"]),
-    "size": CategoricalDistribution(["large", "small"]),
-    "n": IntDistribution(1, 9, step=2),
-    "rate": FloatDistribution(1e-4, 1.0, log=True),
-    "deep": IntDistribution(1, 64, log=True),
-    "grid": FloatDistribution(0.0, 1.0, step=0.1),
-    "fixed": IntDistribution(3, 3),
-}
-RULES = [
-    Rule("rate", "kind", "in", (0.0, 1.0)),
-    Rule("deep", "n", "above", (3.0,)),
-    Rule("grid", "n", "below", (9.0,)),
-]
-ORDINAL = {"size": ["small", "large"]}
-RUNS: list[dict[str, Any]] = [
-    {"kind": "b", "size": "small", "n": 1, "rate": 1e-2, "grid": 0.3, "fixed": 3},
-    {"kind": None, "size": "large", "n": 9, "rate": 1.0, "deep": 8, "foreign": 1},
-    {"kind": "a", "size": "large", "n": 5, "deep": 64, "grid": 0.1 + 0.2},
-    {"kind": "a", "size": "large", "n": 7, "grid": 0.9},  # does not tell ``deep``
-    {"kind": "c", "size": "large", "n": 5, "deep": 2, "grid": 0.0},  # of another space
-    {"kind": "b", "size": "small", "n": 1, "rate": 7.0, "grid": 0.3},  # out of range
-]
-
-
-def memory_of(*records: TaskRecord) -> TaskMemory:
-    return TaskMemory(list(records))
-
-
-def test_vectors_are_those_of_the_union() -> None:
-    union = UnionSpace(SPACE, RULES, ORDINAL)
-    memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
-    same: AlignedMemory = memory
-    assert isinstance(same, AlignedMemory)
-    dataset = memory.on(union.vectors)
-    assert dataset.space is union.vectors.space
-    assert dataset.losses.tolist() == [0.0, 1.0, 2.0, 3.0, 5.0]
-    told = [RUNS[i] for i in (0, 1, 2, 5)]
-    expected = np.full((4, union.vectors.d), np.nan)
-    for i, values in enumerate(told):  # an independent way: one value at a time
-        for name, value in values.items():
-            if name in union.column:
-                value = 1.0 if name == "rate" and value == 7.0 else value
-                expected[i, union.column[name]] = union.fixed({name: value})[union.column[name]]
-    np.testing.assert_array_equal(dataset.vectors[[0, 1, 2, 4]], expected)
-    decoded = union.decode("deep", dataset.vectors[3, union.column["deep"]])
-    assert 1 < decoded < 64  # imputed, as it is active
-    covered = dataset.coverage[0]
-    assert covered.imputed == {"deep": 1} and covered.clipped == {"rate": 1}
-    assert covered.dropped == {"kind": 1} and covered.ignored == ("fixed", "foreign")
-    vectors = union.vectors
-    np.testing.assert_array_equal(vectors.activate(dataset.vectors), dataset.vectors)
-
-
-def test_choices_that_configspace_cannot_have_are_found() -> None:
-    union = UnionSpace(
-        {"c": CategoricalDistribution([None, 1, True]), "x": FloatDistribution(0, 1)},
-        [Rule("x", "c", "in", (2.0,))],
-    )
-    memory = memory_of(TaskRecord("t", [{"c": True, "x": 0.25}, {"c": 1}, {"c": None}], range(3)))  # type: ignore[arg-type]
-    c, x = union.column["c"], union.column["x"]
-    vectors = memory.on(union.vectors).vectors
-    np.testing.assert_array_equal(vectors[:, c], [2.0, 1.0, 0.0])
-    np.testing.assert_array_equal(vectors[:, x], [0.25, np.nan, np.nan])
-
-
-def test_the_same_space_has_the_same_dataset() -> None:
-    union, other = UnionSpace(SPACE, RULES, ORDINAL), UnionSpace(SPACE)
-    memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
-    assert memory.on(union.vectors) is memory.on(union.vectors)
-    assert memory.on(other.vectors).space is other.vectors.space
-    for twin in (pickle.loads(pickle.dumps(memory)), copy.deepcopy(memory)):
-        np.testing.assert_array_equal(
-            twin.on(union.vectors).vectors, memory.on(union.vectors).vectors
-        )
-
-
-def test_a_memory_of_none_of_the_parameters_says_so_each_time() -> None:
-    union = UnionSpace({"lr": FloatDistribution(0, 1)})
-    memory = memory_of(TaskRecord("t", RUNS, np.arange(6.0)))
-    for _ in range(2):
-        with pytest.raises(ValueError, match="share no hyperparameter"):
-            memory.on(union.vectors)
-
-
-def test_samplers_without_sources_expect_nothing() -> None:
-    study = optuna.create_study(sampler=SurrogateSampler(seed=0))
-    trial = study.ask()
-    assert trial.relative_params == {}

@@ -9,33 +9,36 @@ import pytest
 from automl_plugins.adapters.optuna import TSTSampler
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
-from objectives import bowl
+from objectives import bowl, branches, earlier, search
+from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
-from transfer_objectives import branches, earlier
 
 
 def numbers(memory: StudyReader, study: optuna.Study, trial: FrozenTrial) -> list[int]:
     return [row.number for row in memory.view(study, trial).columns]
 
 
+def new_trial(study: optuna.Study) -> FrozenTrial:
+    return study._storage.get_trial(study.ask()._trial_id)
+
+
 def test_rows_stand_in_the_order_in_which_their_trials_finished() -> None:
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     asked = [study.ask() for _ in range(4)]
     for number in (2, 0, 3, 1):
         study.tell(asked[number], bowl(asked[number]))
-    new = study._storage.get_trial(study.ask()._trial_id)
     memory = StudyReader(study, None, {}, {})
-    assert numbers(memory, study, new) == [2, 0, 3, 1]
+    assert numbers(memory, study, new_trial(study)) == [2, 0, 3, 1]
 
 
 def test_a_trial_that_is_read_late_takes_its_place_among_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(bowl, n_trials=3)
-    new = study._storage.get_trial(study.ask()._trial_id)
+    study = search(RandomSampler(seed=0), bowl, 3)
+    new = new_trial(study)
     trials = study.get_trials()[:3]
-    late = optuna.trial.FrozenTrial(**{**_arguments(trials[1]), "state": TrialState.RUNNING})
+    late = optuna.trial.create_trial(state=TrialState.RUNNING)
+    late.number = 1
     seen = [trials[0], late, trials[2]]
     monkeypatch.setattr(study, "get_trials", lambda deepcopy=True: seen)
     memory = StudyReader(study, None, {}, {})
@@ -44,22 +47,9 @@ def test_a_trial_that_is_read_late_takes_its_place_among_the_others(
     assert numbers(memory, study, new) == [0, 1, 2]
 
 
-def _arguments(trial: FrozenTrial) -> dict[str, Any]:
-    names = ("number", "datetime_start", "datetime_complete", "params", "distributions")
-    return {
-        **{name: getattr(trial, name) for name in names},
-        "trial_id": trial._trial_id,
-        "value": None,
-        "user_attrs": {},
-        "system_attrs": {},
-        "intermediate_values": {},
-    }
-
-
 def test_trials_that_a_storage_lost_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(bowl, n_trials=5)
-    new = study._storage.get_trial(study.ask()._trial_id)
+    study = search(RandomSampler(seed=0), bowl, 5)
+    new = new_trial(study)
     trials = study.get_trials()[:5]
     seen = trials[:4]
     monkeypatch.setattr(study, "get_trials", lambda deepcopy=True: seen)
@@ -79,22 +69,17 @@ class Mistaken:
 
 
 def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
-    study = optuna.create_study(sampler=ProposerSampler(Mistaken(), seed=0))
     with pytest.raises(KeyError, match="a mistake"):
-        study.optimize(bowl, n_trials=3)
+        search(ProposerSampler(Mistaken(), seed=0), bowl, 3)
 
 
 @pytest.mark.parametrize("failing", [False, True])
 def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     def objective(trial: optuna.Trial) -> float:
-        value = branches(trial)
-        if failing:
-            raise ZeroDivisionError
-        return value
+        return branches(trial) / (not failing)
 
     sampler = TSTSampler(earlier(), seed=0)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(objective, n_trials=3, catch=(ZeroDivisionError,))
+    study = search(sampler, objective, 3, catch=ZeroDivisionError)
     assert len(study.trials) == 3
     kept = (sampler._foretold, sampler._views, sampler._overheads)
     assert not any(kept), kept

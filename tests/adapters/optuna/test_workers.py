@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import multiprocessing
 import subprocess
 import sys
@@ -21,28 +20,23 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
     BanditSampler,
-    BlendedSampler,
     BOASFSampler,
     EIPerSecondSampler,
     GBQRSampler,
-    PMFSampler,
     SurrogateSampler,
-    TSTSampler,
 )
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
+from objectives import TRANSFER, Objective, distinct, params, search, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import BaseSampler, RandomSampler
-from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
-from storages import SlowStorage, UnpublishedStorage
+from storages import PATIENCE, SlowStorage, UnpublishedStorage, storage_in
 
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.recipes import gbqr
 
 WORKERS = 8
-PATIENCE = 600  # seconds; the machine may be busy
-Suggest = Callable[[optuna.Trial], float]
 
 
 def floats(trial: optuna.Trial) -> float:
@@ -61,68 +55,49 @@ def small(trial: optuna.Trial) -> float:
     return float((trial.suggest_int("a", 0, 30) - 7) ** 2)
 
 
-def earlier(objective: Suggest) -> list[optuna.Study]:
-    studies = []
-    for seed in range(2):
-        study = optuna.create_study(study_name=f"s{seed}", sampler=RandomSampler(seed=seed))
-        study.optimize(objective, n_trials=15)
-        studies.append(study)
-    return studies
-
-
-OWN: dict[str, Callable[[], BaseSampler]] = {
-    "gbqr": lambda: GBQRSampler(seed=1),
-    "ei_per_second": lambda: EIPerSecondSampler(cost=lambda t: 1.0 + t.number % 3, seed=1),
-    "forest": lambda: SurrogateSampler(surrogate="random_forest", seed=1),
+OWN: dict[str, Callable[[Objective], BaseSampler]] = {
+    "gbqr": lambda _: GBQRSampler(seed=1),
+    "ei_per_second": lambda _: EIPerSecondSampler(cost=lambda t: 1.0 + t.number % 3, seed=1),
+    "forest": lambda _: SurrogateSampler(surrogate="random_forest", seed=1),
 }
-TRANSFER: dict[str, Callable[..., BaseSampler]] = {
-    "tst": TSTSampler,
-    "blended": BlendedSampler,
-    "pmf": PMFSampler,
+SAMPLERS: dict[str, Callable[[Objective], BaseSampler]] = {
+    **OWN,
+    **{
+        name: lambda objective, made=made: made(  # type: ignore[misc]
+            [studied(f"s{seed}", objective, n=15, seed=seed) for seed in range(2)], seed=1
+        )
+        for name, made in TRANSFER.items()
+    },
 }
 
 
-def params_of(study: optuna.Study) -> list[dict[str, Any]]:
-    return [trial.params for trial in study.get_trials(deepcopy=False)]
-
-
-def distinct(params: list[dict[str, Any]]) -> int:
-    return len({json.dumps(p, sort_keys=True) for p in params})
-
-
-def in_threads(
-    objective: Suggest, sampler: BaseSampler, storage: BaseStorage, n_trials: int
-) -> list[dict[str, Any]]:
-    """Values of all trials, the first eight of which are asked for at once."""
-    everyone = threading.Barrier(WORKERS)
-
-    def waiting(trial: optuna.Trial) -> float:
-        value = objective(trial)
+def waiting_for_all(objective: Objective, everyone: Any) -> Objective:
+    def of(trial: optuna.Trial) -> float:
+        value: float = objective(trial)
         if trial.number < WORKERS:
             everyone.wait(PATIENCE)
         return value
 
+    return of
+
+
+def in_threads(
+    objective: Objective, sampler: BaseSampler, storage: BaseStorage, n_trials: int
+) -> list[dict[str, Any]]:
+    """Values of all trials, the first eight of which are asked for at once."""
     study = optuna.create_study(storage=storage, sampler=sampler)
+    waiting = waiting_for_all(objective, threading.Barrier(WORKERS))
     study.optimize(waiting, n_trials=n_trials, n_jobs=WORKERS)
-    return params_of(study)
+    return params(study)
 
 
 @pytest.mark.parametrize("objective", [floats, branches])
-@pytest.mark.parametrize("name", OWN)
-def test_threads_that_start_together(name: str, objective: Suggest) -> None:
-    found = in_threads(objective, OWN[name](), SlowStorage(), 20)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_threads_that_start_together(name: str, objective: Objective) -> None:
+    storage = SlowStorage() if name in OWN else InMemoryStorage()
+    found = in_threads(objective, SAMPLERS[name](objective), storage, 16)
     assert distinct(found[:WORKERS]) == WORKERS
     if objective is floats:  # the branch "knn" has no continuous parameter
-        assert distinct(found) == 20
-
-
-@pytest.mark.parametrize("objective", [floats, branches])
-@pytest.mark.parametrize("name", TRANSFER)
-def test_threads_that_start_together_with_a_memory(name: str, objective: Suggest) -> None:
-    sampler = TRANSFER[name](earlier(objective), seed=1)
-    found = in_threads(objective, sampler, InMemoryStorage(), 16)
-    assert distinct(found[:WORKERS]) == WORKERS
-    if objective is floats:
         assert distinct(found) == 16
 
 
@@ -133,53 +108,43 @@ def test_threads_exhaust_a_grid_without_repeats(declared: bool) -> None:
     assert distinct(found) == 31
 
 
-def test_branches_are_balanced_from_the_first_trials_on() -> None:
-    found = in_threads(branches, GBQRSampler(seed=2), InMemoryStorage(), WORKERS)
-    counts = [sum(p["algorithm"] == a for p in found) for a in ("svm", "rf", "knn")]
-    assert sorted(counts) == [2, 3, 3]
-
-
-ALGORITHM = {"algorithm": CategoricalDistribution(["svm", "rf", "knn"])}
-ARMS: dict[str, Callable[[], BaseSampler]] = {
-    "bandit": lambda: BanditSampler(seed=1, search_space=ALGORITHM),
-    "boasf": lambda: BOASFSampler(seed=1, n_trials=30, search_space=ALGORITHM),
-}
-
-
 def at_one_moment(
-    objective: Suggest, sampler: BaseSampler, n_finished: int
+    objective: Objective, sampler: BaseSampler, n_finished: int
 ) -> list[dict[str, Any]]:
     """Values of eight trials that see nothing of each other."""
     storage = UnpublishedStorage()
-    study = optuna.create_study(storage=storage, sampler=sampler)
-    study.optimize(objective, n_trials=n_finished)
+    study = search(sampler, objective, n_finished, storage=storage)
     trials = [storage.create_new_trial(study._study_id) for _ in range(WORKERS)]
     for trial in trials:
         objective(optuna.Trial(study, trial))
     return [storage.get_trial(trial).params for trial in trials]
 
 
-@pytest.mark.parametrize("objective", [floats, branches, small])
 @pytest.mark.parametrize("n_finished", [0, 10])
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        *((name, branches) for name in SAMPLERS),
+        *((name, objective) for name in OWN for objective in (floats, small)),
+    ],
+)
 def test_workers_that_see_nothing_of_each_other(
-    name: str, n_finished: int, objective: Suggest
+    name: str, objective: Objective, n_finished: int
 ) -> None:
-    assert distinct(at_one_moment(objective, OWN[name](), n_finished)) == WORKERS
+    assert distinct(at_one_moment(objective, SAMPLERS[name](objective), n_finished)) == WORKERS
 
 
-@pytest.mark.parametrize("n_finished", [0, 10])
-@pytest.mark.parametrize("name", TRANSFER)
-def test_workers_with_a_memory_that_see_nothing_of_each_other(name: str, n_finished: int) -> None:
-    sampler = TRANSFER[name](earlier(branches), seed=1)
-    assert distinct(at_one_moment(branches, sampler, n_finished)) == WORKERS
+ALGORITHM = {"algorithm": CategoricalDistribution(["svm", "rf", "knn"])}
 
 
-@pytest.mark.parametrize("name", ARMS)
-def test_arms_are_balanced_when_all_ask_at_once(name: str) -> None:
-    found = at_one_moment(branches, ARMS[name](), 0)
-    counts = [sum(p["algorithm"] == a for p in found) for a in ALGORITHM["algorithm"].choices]
-    assert sorted(counts) == [2, 3, 3]
+def test_branches_and_arms_are_balanced_from_the_first_trials_on() -> None:
+    for found in (
+        in_threads(branches, GBQRSampler(seed=2), InMemoryStorage(), WORKERS),
+        at_one_moment(branches, BanditSampler(seed=1, search_space=ALGORITHM), 0),
+        at_one_moment(branches, BOASFSampler(seed=1, n_trials=30, search_space=ALGORITHM), 0),
+    ):
+        counts = [sum(p["algorithm"] == a for p in found) for a in ("svm", "rf", "knn")]
+        assert sorted(counts) == [2, 3, 3]
 
 
 def shared(trial: optuna.Trial) -> float:
@@ -198,8 +163,8 @@ def elsewhere(trial: optuna.Trial) -> float:
 DECLARED = ALGORITHM | {"k": IntDistribution(1, 7), "x": FloatDistribution(0, 1)}
 HALF_KNOWN: dict[str, Callable[[], BaseSampler]] = {
     "gbqr": lambda: GBQRSampler(seed=1, search_space=DECLARED),
-    "tst": lambda: TSTSampler(earlier(elsewhere), seed=1),
-    "blended": lambda: BlendedSampler(earlier(elsewhere), seed=1),
+    "tst": lambda: SAMPLERS["tst"](elsewhere),
+    "blended": lambda: SAMPLERS["blended"](elsewhere),
 }
 
 
@@ -213,13 +178,11 @@ def test_values_that_are_not_asked_for_tell_no_trials_apart(name: str) -> None:
     for _ in range(7):
         study.enqueue_trial({"algorithm": "knn"})
         shared(study.ask())
-    assert distinct(params_of(study)[4:]) == 7
+    assert distinct(params(study)[4:]) == 7
 
 
 class Nested:
     """Number 2 of the first study asks the same sampler for another study, number 3 fails."""
-
-    timed = False
 
     def __init__(self) -> None:
         self.sampler: BaseSampler | None = None
@@ -257,21 +220,15 @@ def test_turns_may_be_nested_and_end_with_an_error() -> None:
 
 
 SCRIPT = """
-import multiprocessing, sys
+import sys
 sys.path.insert(0, sys.argv[1])
 from test_workers import *
 
-def work(name, url, everyone):
-    def waiting(trial):
-        value = branches(trial)
-        if trial.number < WORKERS:
-            everyone.wait(PATIENCE)
-        return value
-
-    storage = storage_at(url)
+def work(folder, kind, everyone):
+    storage = storage_in(Path(folder), kind)
     everyone.wait(PATIENCE)
-    study = optuna.load_study(study_name="s", storage=storage, sampler=OWN[name]())
-    study.optimize(waiting, n_trials=1)
+    study = optuna.load_study(study_name="s", storage=storage, sampler=GBQRSampler(seed=1))
+    study.optimize(waiting_for_all(branches, everyone), n_trials=1)
 
 fork = multiprocessing.get_context("fork")
 everyone = fork.Barrier(WORKERS)
@@ -284,21 +241,13 @@ assert not any(child.exitcode for child in children)
 """
 
 
-def storage_at(url: str) -> BaseStorage:
-    if url.endswith(".log"):
-        return JournalStorage(JournalFileBackend(url))
-    return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": PATIENCE}})
-
-
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )
 @pytest.mark.parametrize("kind", ["sqlite", "journal"])
 def test_processes_that_start_together(kind: str, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.log")
-    optuna.create_study(study_name="s", storage=storage_at(url))
-    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent), "gbqr", url]
+    optuna.create_study(study_name="s", storage=storage_in(tmp_path, kind))
+    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent), str(tmp_path), kind]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    study = optuna.load_study(study_name="s", storage=storage_at(url))
-    found = params_of(study)
-    assert len(found) == distinct(found) == WORKERS
+    study = optuna.load_study(study_name="s", storage=storage_in(tmp_path, kind))
+    assert len(study.trials) == distinct(params(study)) == WORKERS
