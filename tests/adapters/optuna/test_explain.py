@@ -110,6 +110,12 @@ def test_every_trial_of_a_study_is_explained(name: str) -> None:
     assert states >= {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL, TrialState.RUNNING}
 
 
+def test_only_trials_are_explained() -> None:
+    study: Any = optuna.create_study()
+    with pytest.raises(TypeError, match="explain takes a trial, such as"):
+        explain(study)
+
+
 def test_what_a_trial_has_not_been_asked_yet() -> None:
     for sampler in (GBQRSampler(seed=0), RandomSampler(seed=0)):
         study = optuna.create_study(sampler=sampler)
