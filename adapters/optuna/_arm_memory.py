@@ -325,16 +325,6 @@ class Grid:
         gaps = distances(features(pool), features(vector[None]))[:, 0]
         return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
 
-    def values(self, vector: FloatArray, rng: np.random.Generator) -> dict[str, Any]:
-        """Parameter values of a configuration; inactive ones are drawn."""
-        complete = self.union.vectors.fill(vector, rng)
-        return {n: self.union.decode(n, complete[c]) for n, c in self.union.column.items()}
-
-    def internal(self, vector: FloatArray) -> dict[str, float]:
-        """Optuna's internal values of the active parameters of a configuration."""
-        named = {name: vector[column] for name, column in self.union.column.items()}
-        return {n: self.union.internal(n, v) for n, v in named.items() if not np.isnan(v)}
-
 
 def _explained(view: View, rows: IntArray, names: set[str]) -> npt.NDArray[np.bool_]:
     """Mask (len(rows),) of the trials that asked for nothing beyond ``names``.

@@ -231,8 +231,8 @@ class Pull:
             rng = self.streams.generator("untried", trial.number)
             nearest = grid.nearest(vector, held, rng)
             if nearest is not None:
-                values, vector = grid.values(nearest, rng), nearest
-        _private.write_proposal(study, trial, grid.internal(vector))
+                values, vector = grid.union.values(nearest, rng), nearest
+        _private.write_proposal(study, trial, grid.union.internals(vector))
         return {name: values[name] for name in space}
 
     def _decided(self, trial: FrozenTrial) -> FrozenTrial:

@@ -221,8 +221,7 @@ class ProposerSampler(SeededSampler):
             self._note(study, trial, union, proposal)
             rng = self._streams.generator("unasked", trial.number)
             # Values of inactive parameters are harmless, and serve an objective that asks anyway.
-            complete = union.vectors.fill(proposal.vector, rng)
-            values = {n: union.decode(n, complete[column]) for n, column in union.column.items()}
+            values = union.values(proposal.vector, rng)
             if self._foresight is not None:
                 # Optuna fails a trial whose objective asks for another kind of distribution than
                 # was announced, so what the trials do not confirm yet is kept until asked for.
@@ -279,9 +278,7 @@ class ProposerSampler(SeededSampler):
         except SurrogateFailure as failure:
             self._warn_once(f"{failure} Parameters are sampled independently instead.")
             return None
-        entries = zip(union.vectors.names, proposal.vector, strict=True)
-        active = {n: union.internal(n, entry) for n, entry in entries if not np.isnan(entry)}
-        _private.write_proposal(study, trial, active)
+        _private.write_proposal(study, trial, union.internals(proposal.vector))
         self._turns += 1
         return union, proposal
 

@@ -347,6 +347,16 @@ class UnionSpace:
         """Optuna's internal representation of a vector entry."""
         return float(self.distributions[name].to_internal_repr(self.decode(name, entry)))
 
+    def values(self, vector: FloatArray, rng: np.random.Generator) -> dict[str, Any]:
+        """Parameter values of a vector (d,); those of inactive parameters are drawn."""
+        complete = self.vectors.fill(vector, rng)
+        return {name: self.decode(name, complete[i]) for name, i in self.column.items()}
+
+    def internals(self, vector: FloatArray) -> dict[str, float]:
+        """Optuna's internal values of the active parameters of a vector (d,)."""
+        active = {name: vector[i] for name, i in self.column.items() if not np.isnan(vector[i])}
+        return {name: self.internal(name, entry) for name, entry in active.items()}
+
     def fixed(self, values: Mapping[str, Any]) -> FloatArray:
         """Vector (d,) of external values that are decided, NaN elsewhere."""
         vector = np.full(self.vectors.d, np.nan)
