@@ -22,7 +22,6 @@ from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    check_mode,
     check_number,
     n_suggestions,
 )
@@ -105,7 +104,6 @@ def enqueue_initial_design(
         print(enqueue_initial_design(study, memory="svm", X=X, y=y, search_space=objective))
         study.optimize(objective, n_trials=50)
     """
-    check_mode(mode)
     n_default = check_number("n_startup_trials", n_startup_trials)
     k = n_suggestions(mode, n_default, n_configs)
     filling: list[dict[str, Any]] = []

@@ -66,14 +66,6 @@ def test_brackets_and_studies_are_told_apart() -> None:
     assert _private.trial_key(study, frozen) == _private.trial_key(bracket, frozen)
 
 
-def test_shares_come_back() -> None:
-    study, stored = asked()
-    assert _private.read_shares(stored()) is None
-    _private.write_shares(study, stored(), {"a": 0.125, "none": 0.0, "b": 0.5})
-    read = _private.read_shares(stored())
-    assert read == (0.375, {"b": 0.5, "a": 0.125}) and list(read[1]) == ["b", "a"]
-
-
 def test_distributions_are_asked_for_and_tell_what_they_contain() -> None:
     stepped = FloatDistribution(0, 1, step=0.25)
     assert _private.contains(stepped, 0.75) and not _private.contains(stepped, 0.7)
