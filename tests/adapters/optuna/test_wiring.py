@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import TSTSampler
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
-from objectives import bowl, branches, earlier, search
+from objectives import bowl, branches, earlier, params, search
 from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
+
+from automl_plugins.proposers.proposal import SurrogateFailure
 
 
 def numbers(memory: StudyReader, study: optuna.Study, trial: FrozenTrial) -> list[int]:
@@ -71,6 +74,28 @@ class Mistaken:
 def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
     with pytest.raises(KeyError, match="a mistake"):
         search(ProposerSampler(Mistaken(), seed=0), bowl, 3)
+
+
+class Failing:
+    """A proposer that never proposes."""
+
+    def propose(self, *args: Any, **kwargs: Any) -> Any:
+        raise SurrogateFailure("on purpose")
+
+
+def test_independent_categories_are_drawn_by_name_and_by_number() -> None:
+    names = [f"c{i}" for i in range(6)]
+
+    def objective(trial: optuna.Trial) -> float:
+        return float(sum(trial.suggest_categorical(name, list(range(4))) for name in names))
+
+    sampler = ProposerSampler(Failing(), warn_independent_sampling=False, seed=0)
+    found = params(search(sampler, objective, 16))
+    drawn = np.array([[values[name] for name in names] for values in found])
+    assert len(set(drawn[0].tolist())) > 1  # names differ within a trial
+    blocks = drawn.reshape(4, 4, 6)  # every choice once in four trials
+    assert (np.sort(blocks, axis=1) == np.arange(4)[:, None]).all()
+    assert not (blocks == blocks[0]).all()  # and in another order each time
 
 
 @pytest.mark.parametrize("failing", [False, True])
