@@ -63,9 +63,9 @@ def forbidden(module: str, imported: str) -> bool:
 @pytest.mark.parametrize(
     ("module", "source", "expected"),
     [
-        ("automl_plugins.spaces.columns", "import ConfigSpace, numpy.linalg", False),
-        ("automl_plugins.spaces.columns", "def f():\n    import optuna.trial", True),
-        ("automl_plugins.spaces.columns", "from smac import Scenario", True),
+        ("automl_plugins.spaces.vector_space", "import ConfigSpace, numpy.linalg", False),
+        ("automl_plugins.spaces.vector_space", "def f():\n    import optuna.trial", True),
+        ("automl_plugins.spaces.vector_space", "from smac import Scenario", True),
         ("automl_plugins.recipes", "from . import adapters", True),
         ("automl_plugins.meta.store", "from ..adapters.optuna import record", True),
         ("automl_plugins.meta.store", "from ..records import History", False),

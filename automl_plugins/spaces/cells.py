@@ -1,7 +1,8 @@
-"""Sub-spaces of a search space, one for each arm (Zhu 2020, BOASF, hyperparameter optimisation).
+"""Parts of a space, one for each arm: the branches of a categorical, and the cells of a grid.
 
-The range of each parameter is split in k on its own scale, and an arm is one cell of the grid
-that this makes. There are k^n of them, so only the first parameters are split (``max_arms``).
+Cells (Zhu 2020, BOASF, hyperparameter optimisation): the range of each parameter is split in k on
+its own scale, and an arm is one cell of the grid that this makes. There are k^n of them, so only
+the first parameters are split (``max_arms``).
 
 A conditional parameter is split in the cells in which it is always active: those, say, that hold
 the value of its parent which it needs. So the cells are disjoint and cover the space.
@@ -9,7 +10,6 @@ the value of its parent which it needs. So the cells are disjoint and cover the 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,11 @@ from typing import Any, overload
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import Condition
 from ConfigSpace.hyperparameters import (
     BetaFloatHyperparameter,
     BetaIntegerHyperparameter,
+    CategoricalHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
     NormalFloatHyperparameter,
@@ -27,7 +29,17 @@ from ConfigSpace.hyperparameters import (
 )
 from scipy.stats import beta, truncnorm
 
-from automl_plugins.spaces.restriction import Domain, Range, activity, domain_of, holds, restricted
+from automl_plugins.spaces.restriction import (
+    Domain,
+    Range,
+    activity,
+    conditions_in,
+    domain_of,
+    holds,
+    restricted,
+    truth,
+)
+from automl_plugins.spaces.vector_space import VectorSpace
 
 _PLACES = 13  # decimal places to which ConfigSpace rounds bounds
 
@@ -75,9 +87,6 @@ class Partition(Sequence[Cell]):
 
     def __len__(self) -> int:
         return len(self.cells)
-
-    def __iter__(self) -> Iterator[Cell]:
-        return iter(self.cells)
 
     def index_of(self, configuration: Mapping[str, Any]) -> int:
         """Number of the cell that a configuration lies in.
@@ -134,14 +143,14 @@ def partition(
         )
         if found is None:
             notes.append(
-                f"Not split, since they are not always active in any cell: {_list(left)}."
+                f"Not split, since they are not always active in any cell: {', '.join(left)}."
             )
             break
         name, grown = found
         if len(grown) > max_arms:
             notes.append(
                 f"Not split, since {name} would make {len(grown)} cells and max_arms is"
-                f" {max_arms}: {_list(left)}."
+                f" {max_arms}: {', '.join(left)}."
             )
             break
         grid = grown
@@ -170,7 +179,9 @@ def _names(space: ConfigurationSpace, parameters: Sequence[str] | None) -> list[
         raise TypeError(f"parameters must be a sequence of names: give [{parameters!r}].")
     for name in parameters:
         if name not in space:
-            raise ValueError(f"{name!r} is no parameter of the space: it has {_list(space.at)}.")
+            raise ValueError(
+                f"{name!r} is no parameter of the space: it has {', '.join(space.at)}."
+            )
         if name not in vary:
             raise ValueError(f"{name!r} has one value and cannot be split: leave it out.")
     return list(dict.fromkeys(parameters))
@@ -189,18 +200,52 @@ def _split(
 
 
 def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
-    """The values of a hyperparameter in k parts; fewer if it has fewer values."""
+    """The values of a hyperparameter in k parts; fewer if it has fewer values.
+
+    On a linear scale the sizes of groups of whole numbers differ by at most one. On a log scale
+    the widths of their rounding intervals, [first - 1/2, last + 1/2], are about equal.
+    """
     domain = domain_of(hp)
     if isinstance(domain, tuple):
-        return [domain[group.start : group.stop] for group in split_groups(len(domain), k)]
+        return [domain[group.start : group.stop] for group in _groups(len(domain), k)]
     log, cuts = bool(hp.log), _quantiles(hp, k)  # type: ignore[attr-defined]
+    inner = [i / k for i in range(1, k)]
     if isinstance(hp, IntegerHyperparameter):
         low, high = int(hp.lower), int(hp.upper)
-        groups = split_integers(low, high, k, log=log) if cuts is None else None
-        return [Range(*g) for g in groups or integers_at(low, high, cuts or [])]
+        if cuts is None and not log:
+            groups = _groups(high - low + 1, k)
+            return [Range(low + g.start, low + g.stop - 1) for g in groups]
+        if cuts is None:
+            cuts = [_between(low - 0.5, high + 0.5, u, log=True) for u in inner]
+        return _integers_at(low, high, cuts)
     if cuts is None:
-        cuts = [high for _, high in split_interval(domain.low, domain.high, k, log=log)[:-1]]
+        cuts = [_between(domain.low, domain.high, u, log=log) for u in inner]
     return list(_ranges(domain.low, domain.high, cuts))
+
+
+def _groups(n: int, k: int) -> list[range]:
+    """The indices 0 to n - 1 in min(n, k) contiguous groups whose sizes differ by at most one."""
+    k = min(n, k)
+    return [range(n * i // k, n * (i + 1) // k) for i in range(k)]
+
+
+def _between(low: float, high: float, u: float, *, log: bool) -> float:
+    """The number at u in [0, 1] on the scale from ``low`` to ``high``."""
+    if log:
+        return math.exp((1 - u) * math.log(low) + u * math.log(high))
+    return (1 - u) * low + u * high
+
+
+def _integers_at(low: int, high: int, cuts: Sequence[float]) -> list[Domain]:
+    """Groups that end at the last whole number <= each cut, moved where one would be empty."""
+    cuts = cuts[: high - low]  # not more groups than numbers
+    groups: list[Domain] = []
+    first = low
+    for i, cut in enumerate(cuts):
+        last = min(max(math.floor(cut), first), high - (len(cuts) - i))
+        groups.append(Range(first, last))
+        first = last + 1
+    return [*groups, Range(first, high)]
 
 
 def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
@@ -211,23 +256,20 @@ def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
         return [float(x) for x in truncnorm.ppf(u, a, b, loc=hp.mu, scale=hp.sigma)]
     if isinstance(hp, BetaFloatHyperparameter | BetaIntegerHyperparameter):
         at = beta.ppf(u, hp.alpha, hp.beta)
-        return [between(hp.lower, hp.upper, float(x), log=hp.log) for x in at]
+        return [_between(hp.lower, hp.upper, float(x), log=hp.log) for x in at]
     return None
 
 
 def _ranges(low: float, high: float, cuts: Sequence[float]) -> Iterator[Range]:
     """Ranges between cuts that ConfigSpace can hold; cuts nearer than 1e-13 to others are left."""
     for cut in cuts:
-        limit = _rounded(cut)
-        below = _rounded(min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf)))
+        limit = float(np.round(cut, _PLACES))
+        below = min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf))
+        below = float(np.round(below, _PLACES))
         if low < below < limit < high:
             yield Range(low, below, limit)
             low = limit
     yield Range(low, high)
-
-
-def _rounded(x: float) -> float:
-    return float(np.round(x, _PLACES))
 
 
 def describe_cell(domains: Mapping[str, Domain]) -> str:
@@ -249,86 +291,170 @@ def describe_part(name: str, domain: Domain) -> str:
     return f"{name} in [{', '.join(bounds)}" + ("]" if domain.limit is None else ")")
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names)
+_VALUES = 10_000  # of a parent, over which volumes are summed
+_ENUMERATED = 100_000  # configurations of a branch with forbidden clauses that are counted
 
 
-def split_interval(
-    low: float, high: float, k: int, *, log: bool = False
-) -> list[tuple[float, float]]:
-    """The k intervals (low, high) of equal width on their scale; neighbours share a bound.
+def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, int]:
+    """N of each option of ``choice``: all hyperparameters that it can make active.
 
-    Args:
-        low: Lower bound; > 0 if ``log``.
-        high: Upper bound; > ``low``.
-        k: Number of intervals; >= 1.
-        log: Whether widths are equal on a log scale.
+    Categorical, integer and continuous ones count alike, nested ones included; constants and
+    everything else with a single value do not.
 
     Raises:
-        ValueError: For an argument outside its range.
+        ValueError: For a ``choice`` that selects nothing.
     """
-    _check_k(k)
-    if not low < high:
-        raise ValueError(f"low must be less than high, got {low!r} and {high!r}.")
-    if log and low <= 0:
-        raise ValueError(f"A log scale needs low > 0, got {low!r}.")
-    inner = [between(low, high, i / k, log=log) for i in range(1, k)]
-    bounds = [low, *inner, high]
-    return list(itertools.pairwise(bounds))
+    choice = choice_of(space, choice)
+    below = [name for name in _descendants(space, choice) if space[name].size > 1]
+    counts = {}
+    for option in options_of(space, choice):
+        active = activity(space, {choice: (option,)})
+        counts[option] = sum(name in active for name in below)
+    return counts
 
 
-def between(low: float, high: float, u: float, *, log: bool) -> float:
-    """The number at u in [0, 1] on the scale from ``low`` to ``high``."""
-    if log:
-        return math.exp((1 - u) * math.log(low) + u * math.log(high))
-    return (1 - u) * low + u * high
+def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, float]:
+    """Logarithm of theta of each option of ``choice`` (eq. 7).
 
-
-def split_integers(low: int, high: int, k: int, *, log: bool = False) -> list[tuple[int, int]]:
-    """Groups (first, last) of the whole numbers from ``low`` to ``high``, both included.
-
-    On a linear scale their sizes differ by at most one. On a log scale the widths of their
-    rounding intervals, [first - 1/2, last + 1/2], are about equal. None is empty: there are k
-    groups, or as many as numbers.
+    The ranges of the hyperparameters are multiplied: high - low of a number, log(high / low) on a
+    log scale, the number of values of all others; theta sums over the options of nested
+    parents. So theta of a finite branch is the number of its configurations. Those that forbidden
+    clauses rule out are not counted, in finite branches of up to 100 000.
 
     Raises:
-        ValueError: For an argument outside its range.
+        ValueError: For a ``choice`` that selects nothing, or conditions on continuous parents or
+            on parents outside the branch.
     """
-    _check_k(k)
-    if not low <= high:
-        raise ValueError(f"low must be at most high, got {low!r} and {high!r}.")
-    if log and low <= 0:
-        raise ValueError(f"A log scale needs low > 0, got {low!r}.")
-    if not log:
-        return [(low + g.start, low + g.stop - 1) for g in split_groups(high - low + 1, k)]
-    cuts = [between(low - 0.5, high + 0.5, i / k, log=True) for i in range(1, k)]
-    return integers_at(low, high, cuts)
+    choice = choice_of(space, choice)
+    below = _descendants(space, choice)
+    logs = {}
+    for option in options_of(space, choice):
+        n = _count(space, choice, option) if space.forbidden_clauses else None
+        if n is None:
+            logs[option] = _log_volume(space, {choice: (option,)}, below)
+        else:
+            logs[option] = math.log(n) if n else -math.inf
+    return logs
 
 
-def integers_at(low: int, high: int, cuts: Sequence[float]) -> list[tuple[int, int]]:
-    """Groups that end at the last whole number <= each cut, moved where one would be empty."""
-    cuts = cuts[: high - low]  # not more groups than numbers
-    groups, first = [], low
-    for i, cut in enumerate(cuts):
-        last = min(max(math.floor(cut), first), high - (len(cuts) - i))
-        groups.append((first, last))
-        first = last + 1
-    return [*groups, (first, high)]
-
-
-def split_groups(n: int, k: int) -> list[range]:
-    """The indices 0 to n - 1 in min(n, k) contiguous groups whose sizes differ by at most one.
+def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
+    """The name of the categorical that selects the model; None finds it.
 
     Raises:
-        ValueError: For n < 1 or k < 1.
+        ValueError: If there is no such one, or several.
     """
-    _check_k(k)
-    if n < 1:
-        raise ValueError(f"There must be something to split, got n = {n!r}.")
-    k = min(n, k)
-    return [range(n * i // k, n * (i + 1) // k) for i in range(k)]
+    categorical = [n for n in space.at if isinstance(space[n], CategoricalHyperparameter)]
+    if choice is None:
+        roots = set(space.unconditional_hyperparameters)
+        found = [n for n in categorical if n in roots and space.children_of[n]]
+        if len(found) != 1:
+            names = f"{len(found)}: {', '.join(found)}" if found else "none"
+            raise ValueError(
+                "choice is needed, the name of the categorical that selects the model: there"
+                f" should be one unconditional categorical with children, and there are {names}."
+            )
+        return found[0]
+    if choice not in categorical:
+        raise ValueError(
+            f"choice must be a categorical of the space, got {choice!r}; it has"
+            f" {', '.join(categorical) or 'none'}."
+        )
+    return choice
 
 
-def _check_k(k: int) -> None:
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k!r}.")
+def options_of(space: ConfigurationSpace, choice: str) -> tuple[Any, ...]:
+    """The options of a categorical."""
+    domain = domain_of(space[choice])
+    assert isinstance(domain, tuple)
+    return domain
+
+
+def _descendants(space: ConfigurationSpace, name: str) -> list[str]:
+    """Children, their children and so on, parents first."""
+    found = {name}
+    for other in space.at:  # sorted by depth
+        if found & {parent.name for parent in space.parents_of[other]}:
+            found.add(other)
+    return [other for other in space.at if other in found and other != name]
+
+
+def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
+    """Number of configurations of a branch; None if they are too many."""
+    branch = restricted(space, {choice: (option,)})
+    if branch is None:
+        return 0
+    view = VectorSpace(branch)
+    rows = view.enumerate(_ENUMERATED)
+    if rows is None:
+        return None
+    columns = [view.names.index(n) for n in _descendants(space, choice) if n in view.names]
+    return len(np.unique(np.nan_to_num(rows[:, columns], nan=-1.0), axis=0))
+
+
+def _log_volume(
+    space: ConfigurationSpace, domains: Mapping[str, Domain], names: Sequence[str]
+) -> float:
+    """Logarithm of the volume of some hyperparameters, as far as they are left."""
+    active = activity(space, domains)
+    left = [name for name in names if name in active]
+    open_ = {name: conditions_in(active[name]) for name in left if active[name] is not True}
+    groups = _independent({name: {c.parent.name for c in cs} for name, cs in open_.items()})
+    grouped = {name for group in groups for name in group}
+    if not grouped <= set(left):
+        raise ValueError(
+            f"Volumes cannot be told, for hyperparameters of a branch depend on"
+            f" {', '.join(sorted(grouped - set(left)))} outside it: give weights by option."
+        )
+    total = sum(_log_size(space, name, domains) for name in left if name not in grouped)
+    for group in groups:
+        # Of those that take part in conditions, one is always active: the topmost.
+        parent = next(name for name in left if name in group and name not in open_)
+        asked = [c for name in group for c in open_.get(name, ()) if c.parent.name == parent]
+        inner = [name for name in left if name in group]
+        parts = _parts(space, parent, domains, asked)
+        logs = [_log_volume(space, {**domains, parent: part}, inner) for part in parts]
+        total += float(np.logaddexp.reduce(logs))
+    return total
+
+
+def _independent(parents: Mapping[str, set[str]]) -> list[set[str]]:
+    """Children and parents in groups that do not depend on each other."""
+    groups: list[set[str]] = []
+    for child, above in parents.items():
+        group = {child} | above
+        apart = [g for g in groups if not g & group]
+        groups = [*apart, group.union(*(g for g in groups if g & group))]
+    return groups
+
+
+def _parts(
+    space: ConfigurationSpace,
+    parent: str,
+    domains: Mapping[str, Domain],
+    conditions: Sequence[Condition],
+) -> list[Domain]:
+    """The values of a parent in groups for which each of the conditions is the same."""
+    domain = domains.get(parent, domain_of(space[parent]))
+    if isinstance(domain, Range):
+        if not isinstance(domain.low, int) or domain.high - domain.low >= _VALUES:
+            raise ValueError(
+                f"Volumes cannot be summed over {parent}, which has children and more than"
+                f" {_VALUES} values: give weights by option."
+            )
+        domain = tuple(range(domain.low, int(domain.high) + 1))
+    parts: dict[tuple[bool | None, ...], list[Any]] = {}
+    for value in domain:
+        parts.setdefault(tuple(truth(c, (value,)) for c in conditions), []).append(value)
+    return [tuple(values) for values in parts.values()]
+
+
+def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain]) -> float:
+    domain = domains.get(name, domain_of(space[name]))
+    if isinstance(domain, tuple):
+        return math.log(len(domain))
+    low, high = domain.low, domain.high
+    if isinstance(low, int):
+        return math.log(high - low + 1)
+    if space[name].log:  # type: ignore[attr-defined]
+        return math.log(math.log(high / low))
+    return math.log(high - low)

@@ -425,42 +425,29 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
         "log": hyperparameter.log,
     }
     scale = hyperparameter.scale
-    if isinstance(scale, Steps) and scale != _scale_of_range(hyperparameter):
+    if isinstance(scale, Steps) and not hyperparameter.log:  # else the range says all
         plain["steps"] = {"step": scale.step, "n": scale.n, "listed": scale.listed}
     return plain
 
 
-def _scale_of_range(hyperparameter: ExactFloat | ExactInteger) -> Scale | None:
-    """The scale of a range without steps."""
-    low, high, log = hyperparameter.lower, hyperparameter.upper, hyperparameter.log
-    if isinstance(hyperparameter, ExactInteger):
-        return _scale_of_integers(int(low), int(high), log)
-    return _scale_of_floats(low, high, log)
-
-
-def _steps_in(item: dict[str, Any], *, is_integer: bool) -> Steps | None:
+def _decode(item: dict[str, Any], is_integer: bool) -> Any:
+    name, low, high = item["name"], item["lower"], item["upper"]
     if (known := item.get("steps")) is None:
-        return None
-    return Steps(
-        item["lower"],
-        known["step"],
-        known["n"],
-        high=item["upper"],
-        is_integer=is_integer,
-        listed=known["listed"],
+        return (integer_range if is_integer else float_range)(name, low, high, log=item["log"])
+    steps = Steps(
+        low, known["step"], known["n"], high=high, is_integer=is_integer, listed=known["listed"]
     )
+    return stepped_range(name, steps)
 
 
 def _decode_float(item: dict[str, Any], *_: Any) -> FloatHyperparameter:
-    if (steps := _steps_in(item, is_integer=False)) is not None:
-        return ExactFloat(item["name"], steps.low, steps.high, scale=steps)
-    return float_range(item["name"], item["lower"], item["upper"], log=item["log"])
+    found: FloatHyperparameter = _decode(item, False)
+    return found
 
 
 def _decode_integer(item: dict[str, Any], *_: Any) -> IntegerHyperparameter:
-    if (steps := _steps_in(item, is_integer=True)) is not None:
-        return ExactInteger(item["name"], int(steps.low), int(steps.high), scale=steps)
-    return integer_range(item["name"], item["lower"], item["upper"], log=item["log"])
+    found: IntegerHyperparameter = _decode(item, True)
+    return found
 
 
 #: For ``ConfigurationSpace.to_serialized_dict`` and ``from_serialized_dict``, see ``choices``.

@@ -29,11 +29,7 @@ from ConfigSpace.forbidden import (
     ForbiddenClause,
     ForbiddenConjunction,
     ForbiddenEqualsClause,
-    ForbiddenGreaterThanClause,
-    ForbiddenGreaterThanEqualsClause,
     ForbiddenInClause,
-    ForbiddenLessThanClause,
-    ForbiddenLessThanEqualsClause,
     ForbiddenLike,
     ForbiddenRelation,
 )
@@ -101,45 +97,33 @@ def domain_of(hp: Hyperparameter[Any, Any]) -> Domain:
     return Range(hp.lower, hp.upper)  # type: ignore[attr-defined]
 
 
-_OPERATORS: dict[type, str] = {
-    EqualsCondition: "==",
-    ForbiddenEqualsClause: "==",
-    NotEqualsCondition: "!=",
-    InCondition: "in",
-    ForbiddenInClause: "in",
-    LessThanCondition: "<",
-    ForbiddenLessThanClause: "<",
-    ForbiddenLessThanEqualsClause: "<=",
-    GreaterThanCondition: ">",
-    ForbiddenGreaterThanClause: ">",
-    ForbiddenGreaterThanEqualsClause: ">=",
-}
+# On numbers all other clauses are monotone.
+_LISTED = (
+    EqualsCondition,
+    ForbiddenEqualsClause,
+    ForbiddenInClause,
+    InCondition,
+    NotEqualsCondition,
+)
 
 
 def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
     """Whether a clause on one hyperparameter holds for all values or for none; None: for some."""
-    if isinstance(domain, tuple):
-        if isinstance(clause, Condition):
-            held = [clause.satisfied_by_value({clause.parent.name: v}) for v in domain]
+    if isinstance(domain, Range):
+        if not isinstance(clause, _LISTED):
+            domain = domain.low, domain.high  # the ends decide
         else:
-            held = [clause.is_forbidden_value({clause.hyperparameter.name: v}) for v in domain]
-        return all(held) if all(held) == any(held) else None
-    low, high, operator = domain.low, domain.high, _OPERATORS[type(clause)]
-    if operator in ("==", "!=", "in"):
-        values = clause.values if operator == "in" else [clause.value]  # type: ignore[union-attr]
-        inside = len({v for v in values if low <= v <= high})
-        if not inside:
-            return operator == "!="
-        whole = isinstance(low, int) and inside == high - low + 1
-        return operator != "!=" if whole else None
-    value = clause.value  # type: ignore[union-attr]
-    always, never = {
-        "<": (high < value, low >= value),
-        "<=": (high <= value, low > value),
-        ">": (low > value, high <= value),
-        ">=": (low >= value, high < value),
-    }[operator]
-    return True if always else False if never else None
+            is_set = isinstance(clause, InCondition | ForbiddenInClause)
+            values = clause.values if is_set else [clause.value]  # type: ignore[union-attr]
+            inside = len({v for v in values if domain.low <= v <= domain.high})
+            differs = isinstance(clause, NotEqualsCondition)
+            whole = isinstance(domain.low, int) and inside == domain.high - domain.low + 1
+            return differs if not inside else not differs if whole else None
+    if isinstance(clause, Condition):
+        held = {bool(clause.satisfied_by_value({clause.parent.name: v})) for v in domain}
+    else:
+        held = {bool(clause.is_forbidden_value({clause.hyperparameter.name: v})) for v in domain}
+    return held.pop() if len(held) == 1 else None
 
 
 def activity(space: ConfigurationSpace, domains: Mapping[str, Domain]) -> dict[str, Active]:
@@ -192,8 +176,7 @@ def conditions_in(when: Active) -> list[Condition]:
     return [] if isinstance(when, bool) else [when]
 
 
-_ENUMERATED = 10_000  # configurations among which a default is looked for
-_DRAWN = 10_000  # the same in spaces with more
+_TRIED = 10_000  # configurations among which a default is looked for
 
 
 def restricted(
@@ -301,22 +284,16 @@ def _forbidden(
     hp = hps.get(clause.hyperparameter.name)
     if hp is None:
         return False
-    holds = truth(clause, domain_of(hp))
+    domain = domain_of(hp)
+    holds = truth(clause, domain)
     if holds is False or (holds and active[hp.name] is True):
         return holds
-    if holds:
-        return _always(hp)
+    if holds:  # it must not be active: every value is forbidden
+        is_range = isinstance(domain, Range)
+        return at_least(hp, domain.low) if is_range else ForbiddenInClause(hp, domain)
     if isinstance(clause, ForbiddenInClause):
         return ForbiddenInClause(hp, [v for v in clause.values if hp.legal_value(v)])
     return sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]
-
-
-def _always(hp: Hyperparameter[Any, Any]) -> ForbiddenLike:
-    """What forbids every value of a hyperparameter, so that it must not be active."""
-    domain = domain_of(hp)
-    if isinstance(domain, Range):
-        return at_least(hp, domain.low)
-    return ForbiddenInClause(hp, domain)
 
 
 def _allowed_defaults(
@@ -332,9 +309,9 @@ def _allowed_defaults(
     if allowed(space.get_default_configuration().get_array()[None, :])[0]:
         return {}
     view = VectorSpace(space)
-    rows = view.enumerate(_ENUMERATED)
+    rows = view.enumerate(_TRIED)
     if rows is None:
-        rows = view.sample(_DRAWN, np.random.default_rng(0))
+        rows = view.sample(_TRIED, np.random.default_rng(0))
     rows = rows[allowed(rows)]
     if not len(rows):
         return None

@@ -50,14 +50,7 @@ from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformInteg
 from hypothesis import assume, given, settings
 from scipy import stats
 
-from automl_plugins.spaces.cells import (
-    Partition,
-    partition,
-    pieces,
-    split_groups,
-    split_integers,
-    split_interval,
-)
+from automl_plugins.spaces.cells import Partition, partition, pieces
 from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.restriction import Range, restricted
 from automl_plugins.spaces.values import to_values
@@ -65,73 +58,36 @@ from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
 Value = dict[str, Any]
 
-# Arithmetic
-
-
-def test_intervals_by_hand() -> None:
-    assert split_interval(0.0, 6.0, 3) == [(0.0, 2.0), (2.0, 4.0), (4.0, 6.0)]
-    cells = split_interval(1e-4, 1.0, 2, log=True)
-    assert cells[0][0] == 1e-4 and cells[1][1] == 1.0
-    assert cells[0][1] == cells[1][0] == pytest.approx(1e-2)
-    assert split_interval(-1.0, 1.0, 1) == [(-1.0, 1.0)]
-
-
-@given(st.floats(1e-6, 1e6), st.floats(1.001, 1e6), st.integers(1, 9), st.booleans())
-def test_intervals_are_equal_on_their_scale(low: float, ratio: float, k: int, log: bool) -> None:
-    cells = split_interval(low, low * ratio, k, log=log)
-    assert len(cells) == k and cells[0][0] == low and cells[-1][1] == low * ratio
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(cells))
-    widths = [math.log(b / a) if log else b - a for a, b in cells]
-    assert widths == pytest.approx([sum(widths) / k] * k, rel=1e-6)
-
-
-def test_integers_by_hand() -> None:
-    assert split_integers(1, 7, 3) == [(1, 2), (3, 4), (5, 7)]
-    assert split_integers(-3, -2, 5) == [(-3, -3), (-2, -2)]
-    # sqrt(1/2 * 100.5) = 7.1
-    assert split_integers(1, 100, 2, log=True) == [(1, 7), (8, 100)]
-    assert split_integers(1, 3, 3, log=True) == [(1, 1), (2, 2), (3, 3)]
-    assert split_integers(5, 5, 2, log=True) == [(5, 5)]
-
-
-@given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(1, 40), st.booleans())
-def test_groups_of_integers_cover_without_gaps(low: int, more: int, k: int, log: bool) -> None:
-    high = low + more
-    groups = split_integers(low, high, k, log=log)
-    assert len(groups) == min(k, more + 1)
-    assert groups[0][0] == low and groups[-1][1] == high
-    assert all(first <= last for first, last in groups)
-    assert all(a[1] + 1 == b[0] for a, b in itertools.pairwise(groups))
-    sizes = [last - first + 1 for first, last in groups]
-    if not log:
-        assert max(sizes) - min(sizes) <= 1
-    elif min(sizes) > 100:
-        widths = [math.log((last + 0.5) / (first - 0.5)) for first, last in groups]
-        assert max(widths) == pytest.approx(min(widths), rel=0.1)
-
-
-@given(st.integers(1, 50), st.integers(1, 60))
-def test_groups_of_indices(n: int, k: int) -> None:
-    groups = split_groups(n, k)
-    assert [i for group in groups for i in group] == list(range(n))
-    sizes = [len(group) for group in groups]
-    assert len(groups) == min(n, k) and max(sizes) - min(sizes) <= 1
+# Pieces
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("low", "high", "k", "log", "groups"),
     [
-        (lambda: split_interval(1.0, 1.0, 2), "low must be less than high"),
-        (lambda: split_interval(0.0, 1.0, 2, log=True), "needs low > 0"),
-        (lambda: split_interval(0.0, 1.0, 0), "k must be at least 1"),
-        (lambda: split_integers(4, 3, 2), "low must be at most high"),
-        (lambda: split_integers(0, 3, 2, log=True), "needs low > 0"),
-        (lambda: split_groups(0, 2), "something to split"),
+        (1, 7, 3, False, [(1, 2), (3, 4), (5, 7)]),
+        (-3, -2, 5, False, [(-3, -3), (-2, -2)]),
+        (1, 100, 2, True, [(1, 7), (8, 100)]),  # sqrt(1/2 * 100.5) = 7.1
+        (1, 3, 3, True, [(1, 1), (2, 2), (3, 3)]),
+        (5, 6, 9, True, [(5, 5), (6, 6)]),
     ],
 )
-def test_bad_arithmetic(call: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_groups_of_integers(low: int, high: int, k: int, log: bool, groups: Any) -> None:
+    assert pieces(Integer("n", (low, high), log=log), k) == [Range(*group) for group in groups]
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(2, 40), st.booleans())
+def test_groups_of_integers_cover_without_gaps(low: int, more: int, k: int, log: bool) -> None:
+    parts: list[Any] = pieces(Integer("n", (low, low + more), log=log), k)
+    assert len(parts) == min(k, more + 1)
+    assert (parts[0].low, parts[-1].high) == (low, low + more)
+    assert all(part.low <= part.high for part in parts)
+    assert all(a.high + 1 == b.low for a, b in itertools.pairwise(parts))
+    sizes = [part.high - part.low + 1 for part in parts]
+    if not log:
+        assert max(sizes) - min(sizes) <= 1
+    elif min(sizes) > 100:
+        widths = [math.log((part.high + 0.5) / (part.low - 0.5)) for part in parts]
+        assert max(widths) == pytest.approx(min(widths), rel=0.1)
 
 
 # Cells by hand
@@ -218,17 +174,6 @@ def test_conditional_parameters_alone() -> None:
     cells = partition(learner(), parameters=["drop", "rate"])
     assert len(cells) == 2
     assert cells.notes == ("Not split, since they are not always active in any cell: drop.",)
-
-
-def test_index_of() -> None:
-    space = learner()
-    cells = partition(space, 2)
-    for configuration in space.sample_configuration(50):
-        i = cells.index_of(configuration)
-        assert [cell.contains(configuration) for cell in cells].count(True) == 1
-        assert cells[i].contains(dict(configuration))
-    with pytest.raises(ValueError, match="lies in no cell"):
-        cells.index_of({"booster": "tree", "rate": 0.5})
 
 
 def test_cells_pickle_and_slice() -> None:
@@ -422,24 +367,16 @@ def test_what_must_not_be_active() -> None:
         ({"max_arms": 1}, "booster would make 2 cells and max_arms is 1"),
         ({"parameters": ["alpha"]}, "'alpha' is no parameter of the space: it has booster"),
         ({"parameters": ["seed"]}, "'seed' has one value"),
-        ({"parameters": []}, "No parameter has two values"),
+        ({"parameters": []}, r"Nothing can be split\. No parameter has two values"),
     ],
 )
 def test_bad_partitions(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         partition(learner(), **options)
-
-
-def test_a_name_is_no_list_of_names() -> None:
     with pytest.raises(TypeError, match=r"give \['rate'\]"):
         partition(learner(), parameters="rate")
-
-
-def test_constants_cannot_be_split() -> None:
-    space = ConfigurationSpace()
-    space.add(Constant("a", 1), Categorical("b", ["only"]))
-    with pytest.raises(ValueError, match=r"Nothing can be split\. No parameter has two values"):
-        partition(space)
+    with pytest.raises(ValueError, match="lies in no cell"):
+        partition(learner(), 2).index_of({"booster": "tree", "rate": 0.5})
 
 
 # Random spaces
@@ -601,18 +538,6 @@ def test_cells_are_disjoint_and_cover(space: ConfigurationSpace, k: int, seed: i
             values = decoded(cell.space, row)
             assert [c.contains(values) for c in cells] == [c is cell for c in cells]
             assert accepts(space, values)
-
-
-@settings(max_examples=50)
-@given(spaces(finite=False), st.integers(2, 3), st.integers(1, 40))
-def test_never_more_arms_than_the_cap(space: ConfigurationSpace, k: int, cap: int) -> None:
-    try:
-        cells = partition(space, k, max_arms=cap)
-    except ValueError as error:
-        assert "Nothing can be split" in str(error)
-        return
-    assert 1 <= len(cells) <= cap
-    assert len(set(names(cells))) == len(cells)
 
 
 def test_choices_that_are_equal_to_python_lie_in_cells_of_their_own() -> None:

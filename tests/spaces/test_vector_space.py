@@ -255,17 +255,6 @@ def rng(seed: int = 0) -> np.random.Generator:
 # Enumeration
 
 
-def test_enumerate_by_hand() -> None:
-    space = ConfigurationSpace({"a": [0, 1], "n": (1, 3)})
-    space.add(GreaterThanCondition(space["a"], space["n"], 2))
-    vectors = VectorSpace(space).enumerate(4)
-    assert vectors is not None
-    np.testing.assert_array_equal(
-        vectors[np.lexsort(vectors.T)],  # columns n, a: 1 and 2 alone, 3 with either a
-        [[1.0, 0.0], [1.0, 1.0], [0.0, np.nan], [0.5, np.nan]],
-    )
-
-
 @every_counted_space
 def test_enumerate_is_brute_force(make: Make, expected: set[frozenset[tuple[str, Any]]]) -> None:
     space = VectorSpace(make())
@@ -281,19 +270,7 @@ def test_enumerate_up_to_its_limit_in_any_order_of_calls() -> None:
     vectors = VectorSpace(space)
     answers = [vectors.enumerate(limit) for limit in (5, 5, 6, 5, 7)]
     assert [None if a is None else len(a) for a in answers] == [None, None, 6, None, 6]
-
-
-def test_infinite_spaces_cannot_be_enumerated() -> None:
     assert VectorSpace(flat()).enumerate(10**6) is None
-    assert VectorSpace(nested()).enumerate(10**6) is None
-
-
-def test_enumerate_log_integers_are_all_there() -> None:
-    space = single(Integer("i", (1, 300), log=True))
-    vectors = space.enumerate(300)
-    assert vectors is not None
-    values = [space.space["i"].to_value(v) for v in vectors[:, 0]]
-    assert sorted(values) == list(range(1, 301))
 
 
 # Samples
@@ -305,6 +282,8 @@ def test_sample_is_valid_for_configspace(make: Make) -> None:
     vectors = space.sample(300, rng())
     assert vectors.shape == (300, space.d)
     assert_valid(space, vectors)
+    again = pickle.loads(pickle.dumps(space))
+    np.testing.assert_array_equal(again.sample(300, rng()), vectors)
     np.testing.assert_allclose(space.canonical(vectors), vectors, rtol=0, atol=1e-15)
 
 
@@ -349,17 +328,6 @@ def test_short_ordinals_are_ordinals(n: int) -> None:
 
 
 @every_space
-def test_activate_is_idempotent_and_leaves_its_argument_alone(make: Make) -> None:
-    space = VectorSpace(make())
-    vectors = space.sample(100, rng())
-    filled = np.where(np.isnan(vectors), 0.0, vectors)
-    before = filled.copy()
-    np.testing.assert_array_equal(space.activate(filled), vectors)
-    np.testing.assert_array_equal(space.activate(vectors), vectors)
-    np.testing.assert_array_equal(filled, before)
-
-
-@every_space
 def test_canonical_is_the_way_to_values_and_back(make: Make) -> None:
     space = VectorSpace(make())
     vectors = rng().uniform(-0.5, 1.5, size=(200, space.d))
@@ -393,25 +361,7 @@ def test_canonical_takes_the_nearest_legal_value() -> None:
     np.testing.assert_array_equal(vectors, before)
 
 
-def test_allowed_is_what_configspace_says() -> None:
-    space = VectorSpace(discrete())
-    drawn = space.activate(space.complete(np.full((400, space.d), np.nan), rng()))
-    expected = [
-        not any(clause.is_forbidden_vector(v) for clause in space.space.forbidden_clauses)
-        for v in drawn
-    ]
-    assert 0 < sum(expected) < len(expected)
-    np.testing.assert_array_equal(space.allowed(drawn), expected)
-
-
 # Neighbours
-
-
-@every_checked_space
-def test_neighbours_are_valid_for_configspace(make: Make) -> None:
-    space = VectorSpace(make())
-    vectors = space.sample(10, rng())
-    assert_valid(space, neighbours(space, vectors, rng(1)))
 
 
 @every_space
@@ -421,6 +371,8 @@ def test_neighbours_are_one_exchange_away(make: Make) -> None:
     for vector in space.sample(20, rng()):
         moved = neighbours(space, vector[None], steps)
         assert len(moved)
+        if make is not unequal:
+            assert_valid(space, moved)
         both = ~np.isnan(moved) & ~np.isnan(vector)
         np.testing.assert_array_equal((both & (moved != vector)).sum(axis=1), 1)
         # What else changed is a child that became active or inactive with its parent.
@@ -501,6 +453,7 @@ def test_neighbours_draw_activated_children_at_random() -> None:
 
 def test_what_cannot_change_has_no_neighbours() -> None:
     space = single(Constant("k", "x"))
+    assert space.quantile(0, 0.7) == space.sample(1, rng())[0, 0]
     assert neighbours(space, np.ones((3, 1)), rng()).shape == (0, 1)
     assert neighbours(VectorSpace(flat()), np.empty((0, 8)), rng()).shape == (0, 8)
 
@@ -560,12 +513,6 @@ def test_quantile_of_log_integers_is_uniform_in_the_logarithm() -> None:
     np.testing.assert_allclose(counts / n, expected, atol=1.5 / n)
 
 
-@pytest.mark.parametrize("value", [5, 0.1, "always"])
-def test_quantile_of_a_constant_is_its_entry(value: Any) -> None:
-    space = single(Constant("k", value))
-    assert space.quantile(0, 0.7) == space.sample(1, rng())[0, 0]
-
-
 # Features
 
 
@@ -602,16 +549,6 @@ def test_features_of_a_constant_space_have_a_column() -> None:
     assert space.feature_names == ("constant",)
 
 
-def test_numbers_by_hand() -> None:
-    space = VectorSpace(flat())
-    vectors = np.zeros((1, space.d))
-    for name, value in (("x", 0.1), ("rate", 0.2), ("i", 3 / 7), ("width", 0.4), ("size", 2.0)):
-        vectors[0, space.names.index(name)] = value
-    by_name = [n for n in space.names if n in ("x", "rate", "i", "width", "size")]
-    expected = {"x": 0.1, "rate": 0.2, "i": 3 / 7, "width": 0.4, "size": 2 / 3}
-    np.testing.assert_allclose(space.numbers(vectors)[0], [expected[n] for n in by_name])
-
-
 # Keys
 
 
@@ -625,10 +562,6 @@ def test_keys_are_equal_iff_the_configurations_are() -> None:
     vectors = grid.enumerate(18_000)
     assert vectors is not None
     assert len(np.unique(grid.keys(vectors))) == 18_000
-    categories = VectorSpace(ConfigurationSpace({f"c{i}": list("abcd") for i in range(9)}))
-    vectors = categories.enumerate(4**9)
-    assert vectors is not None
-    assert len(np.unique(categories.keys(vectors))) == 4**9
 
 
 def test_keys_of_real_numbers() -> None:
@@ -684,19 +617,3 @@ def test_branching_and_volume_by_hand() -> None:
     assert [VectorSpace(discrete()).names[c] for c in VectorSpace(discrete()).branching] == [
         name for name in VectorSpace(discrete()).names if name in ("a", "p", "q", "r")
     ]
-
-
-def test_columns_of_parents_come_first() -> None:
-    for make in SPACES.values():
-        space = VectorSpace(make())
-        for column, name in enumerate(space.names):
-            for parent in space.space.parents_of[name]:
-                assert space.names.index(parent.name) < column
-
-
-@every_space
-def test_pickle(make: Make) -> None:
-    space = VectorSpace(make())
-    again = pickle.loads(pickle.dumps(space))
-    assert again.names == space.names
-    np.testing.assert_array_equal(again.sample(10, rng()), space.sample(10, rng()))
