@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
 from typing import Any
 
 import numpy as np
@@ -69,14 +68,6 @@ def test_zero_seconds_are_unknown() -> None:
     assert given[0] == 0.0  # the caller's own column is as it was
 
 
-def test_columns_have_their_types() -> None:
-    history = three(status=[0, 1, 3], seconds=[1, 2, 3], constraints=[[1], [2], [3]])
-    floats = ("vectors", "losses", "seconds", "budget", "constraints")
-    assert {getattr(history, name).dtype for name in floats} == {np.dtype(np.float64)}
-    assert history.number.dtype == history.status.dtype == np.int64
-    assert history.missing.dtype == bool
-
-
 def test_empty() -> None:
     history = History.of(np.empty((0, 4)), [])
     assert len(history) == history.n_finished == 0
@@ -93,11 +84,6 @@ def test_unknown_values_are_legal_where_they_may_be_unknown() -> None:
         budget=[NAN, 3.0, -1.0],
     )
     assert len(history) == 3
-
-
-def test_histories_do_not_change() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        three().losses = np.zeros(3)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -147,13 +133,6 @@ def test_what_is_refused(columns: dict[str, Any], message: str) -> None:
         three(**columns)
 
 
-def test_the_first_wrong_row_is_named() -> None:
-    losses = np.zeros(1000)
-    losses[[123, 700]] = NAN
-    with pytest.raises(ValueError, match=r"row 123 \(number 877\)"):
-        History.of(np.zeros((1000, 1)), losses, number=np.arange(1000)[::-1] + 1)
-
-
 # Prefixes
 
 
@@ -170,39 +149,7 @@ def test_first_rows_are_the_history_of_that_time(n: int) -> None:
     np.testing.assert_array_equal(prefix.feasible, then.feasible)
 
 
-def test_prefixes_of_prefixes() -> None:
-    history = mixed(20)
-    for name in COLUMNS:
-        np.testing.assert_array_equal(
-            getattr(history.first(15).first(6), name), getattr(history.first(6), name)
-        )
-
-
-def test_a_row_that_comes_later_does_not_change_a_prefix() -> None:
-    history = mixed(20)
-    finished = history.first(history.n_finished)
-    assert not (finished.status == Status.RUNNING).any()
-    one_more = History(
-        **{
-            name: np.concatenate([getattr(finished, name), getattr(finished, name)[:1]])
-            if name != "number"
-            else np.append(finished.number, 1000)
-            for name in COLUMNS
-        }
-    )
-    for name in COLUMNS:
-        np.testing.assert_array_equal(
-            getattr(one_more.first(len(finished)), name), getattr(finished, name)
-        )
-
-
 # Facts
-
-
-def test_n_finished_counts_what_comes_first() -> None:
-    assert three(status=[0, 1, 2], losses=[1.0, 1.0, NAN]).n_finished == 3
-    assert three(status=[2, 3, 3], losses=[NAN, 1.0, NAN]).n_finished == 1
-    assert three(status=[3, 3, 3], losses=[NAN] * 3).n_finished == 0
 
 
 def test_feasible_by_hand() -> None:
@@ -210,10 +157,3 @@ def test_feasible_by_hand() -> None:
     np.testing.assert_array_equal(history.feasible, [True, False, True])
     history = three(constraints=[[NAN, NAN], [NAN, 1.0], [-INF, INF]])
     np.testing.assert_array_equal(history.feasible, [True, False, False])
-
-
-def test_pickle() -> None:
-    history = mixed(20)
-    again = pickle.loads(pickle.dumps(history))
-    for name in COLUMNS:
-        np.testing.assert_array_equal(getattr(again, name), getattr(history, name))

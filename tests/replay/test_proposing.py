@@ -111,18 +111,6 @@ def test_it_is_told_all_in_the_order_in_which_it_ended() -> None:
     np.testing.assert_array_equal(history.vectors, vectors)
 
 
-def test_configurations_are_plain_values_of_the_active_parameters() -> None:
-    search = started(Scripted())
-    configs = [search.ask().config for _ in range(20)]
-    assert {frozenset(c) for c in configs} == {
-        frozenset({"kind", "x"}),
-        frozenset({"kind", "x", "level"}),
-    }
-    for config in configs:
-        assert type(config["kind"]) is str and type(config["x"]) is float
-        assert config.get("level", 1) in (1, 2, 5, 10)
-
-
 def test_a_model_that_fails_is_replaced_by_lot_and_warned_of_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

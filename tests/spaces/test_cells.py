@@ -159,13 +159,6 @@ def test_cap_on_arms_is_told() -> None:
     )
 
 
-def test_order_of_the_user() -> None:
-    cells = partition(learner(), 2, parameters=["rate", "depth", "booster"], max_arms=4)
-    assert names(cells)[0] == "rate in [0.001, 0.03162), booster = gbt"
-    # depth waits for booster, its parent
-    assert cells.notes == ("Not split, since depth would make 6 cells and max_arms is 4: depth.",)
-
-
 def test_conditional_parameters_alone() -> None:
     with pytest.raises(
         ValueError, match=r"Nothing can be split.*not always active in any cell: drop"

@@ -17,7 +17,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import wilcoxon
 
 from automl_plugins.statistics import Comparison, compare, finner
-from automl_plugins.statistics.results import _format_p
 from automl_plugins.statistics.significance import ZERO_METHODS, ZeroMethod
 
 MATRICES = arrays(
@@ -76,24 +75,15 @@ def test_results_by_hand() -> None:
 
 
 @pytest.mark.parametrize("zero_method", ZERO_METHODS)
-def test_pairs_agree_with_scipy(zero_method: ZeroMethod) -> None:
-    frame = random_frame(40, 4).round(1)
-    comparison = compare(frame, zero_method=zero_method)
-    for row in comparison.pairs.to_dict("records"):
-        expected = wilcoxon(frame[row["method_a"]], frame[row["method_b"]], zero_method)
-        assert row["p_wilcoxon"] == pytest.approx(expected.pvalue, rel=1e-9)
-    assert comparison.zero_method == zero_method
-    assert noted(comparison, f"Wilcoxon's test, {zero_method}: tasks on which a pair ties")
-
-
-def test_a_control_is_compared_with_each_other_method() -> None:
+def test_a_control_is_compared_with_each_other_method(zero_method: ZeroMethod) -> None:
     frame = random_frame(12, 4)
-    comparison = compare(frame, control="C")
+    comparison = compare(frame, control="C", zero_method=zero_method)
     pairs = comparison.pairs
     assert comparison.control == "C"
     assert pairs["method_a"].tolist() == ["C", "C", "C"]
     assert pairs["method_b"].tolist() == [m for m in comparison.ranks.index if m != "C"]
-    p = [wilcoxon(frame["C"], frame[other]).pvalue for other in pairs["method_b"]]
+    assert noted(comparison, f"Wilcoxon's test, {zero_method}: tasks on which a pair ties")
+    p = [wilcoxon(frame["C"], frame[m], zero_method).pvalue for m in pairs["method_b"]]
     np.testing.assert_allclose(pairs["p_finner"], finner(p), rtol=1e-9)
 
 
@@ -210,12 +200,6 @@ def test_a_constant_column_is_kept_and_noted() -> None:
     assert noted(comparison, "same on every task, and is kept, of: D.")
     assert "D" in comparison.ranks
     assert not noted(compare(frame.drop(columns="D")), "same on every task")
-
-
-def test_a_constant_task_has_no_distance() -> None:
-    comparison = compare(wide([[2, 2, 2], [1, 2, 3]]))
-    assert comparison.adtm.to_dict() == pytest.approx({"A": 0.0, "B": 0.25, "C": 0.5})
-    assert noted(comparison, "ADTM", "0 where they are equal")
 
 
 def test_infinite_scores_are_kept_and_noted() -> None:
@@ -367,22 +351,6 @@ def test_latex_is_escaped_and_has_rules() -> None:
     for line in text.splitlines():
         if line.endswith(r"\\"):
             assert len(re.findall(r"(?<!\\)&", line)) in (2, 6)
-
-
-@pytest.mark.parametrize(
-    ("p", "text"),
-    [
-        (1.0, "1"),
-        (0.04567, "0.0457"),
-        (1.234e-9, "1.23e-09"),
-        (1e-300, "1e-300"),
-        (9e-301, "<1e-300"),
-        (0.0, "<1e-300"),
-        (np.nan, "-"),
-    ],
-)
-def test_p_values_are_never_a_bare_zero(p: float, text: str) -> None:
-    assert _format_p(p) == text
 
 
 def test_perfect_agreement_and_one_task() -> None:

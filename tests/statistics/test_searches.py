@@ -76,14 +76,6 @@ def test_losses_are_scaled_by_all_losses_of_the_table() -> None:
     assert noted(comparison, "ADTM: mean of the scores over the tasks")
 
 
-def test_the_regret_column_is_taken_as_it_is() -> None:
-    frame = TWO_TABLES.assign(regret=np.linspace(0.9, 0.1, len(TWO_TABLES)))
-    scores = compare(frame, budgets=2).budgets[0].scores
-    at_two = frame[frame["trial"] == 2].pivot(index="table", columns="method", values="regret")
-    np.testing.assert_allclose(scores.loc[["x", "y"], ["A", "B"]], at_two[["A", "B"]])
-    assert noted(compare(frame, budgets=2), "the column regret at the budget")
-
-
 def test_the_best_column_comes_before_the_loss() -> None:
     # The third loss of A on x was met at a part of the fidelity
     frame = TWO_TABLES.assign(best=TWO_TABLES.groupby(["table", "method"])["loss"].cummin())
@@ -157,17 +149,6 @@ def test_the_default_budget_is_the_longest_common_one() -> None:
     assert noted(comparison, "runs that end earlier: B 1 (the shortest at 3)")
 
 
-def test_budgets_in_seconds() -> None:
-    frame = TWO_TABLES.assign(seconds=TWO_TABLES["trial"] * 10.0)
-    seconds = compare(frame, budgets=[9.5, 20, 39.9], unit="seconds")
-    trials = compare(frame, budgets=[1, 2, 3])
-    pd.testing.assert_series_equal(seconds.at(20).ranks, trials.at(2).ranks)
-    pd.testing.assert_series_equal(seconds.at(39.9).adtm, trials.at(3).adtm)
-    assert (seconds.at(9.5).scores == 1.0).all(axis=None)
-    assert noted(seconds, "At 9.5 seconds: no result yet, so regret 1: A 2, B 2.")
-    assert seconds.unit == "seconds"
-
-
 def test_several_budgets_are_named_where_one_is_meant() -> None:
     comparison = compare(TWO_TABLES, budgets=[3, 1, 3])
     for name in ("ranks", "adtm", "iman_davenport", "pairs"):
@@ -224,21 +205,6 @@ def test_short_runs_raise() -> None:
         compare(short_frame(), budgets=[1, 3], short_runs="raise")
     with pytest.raises(ValueError, match=r"At 4 trials: No task .* A \(lacks 2 of 2\)"):
         compare(short_frame(), budgets=4, short_runs="leave_out")
-
-
-def test_a_method_with_runs_on_some_tables_only() -> None:
-    frame = tidy(
-        {(t, m, 0): [1.0, float(i)] for t in "xyz" for i, m in enumerate("ABC") if t + m != "yB"}
-    )
-    comparison = compare(frame)
-    assert list(comparison.budgets[0].scores.index) == ["x", "z"]
-    assert noted(comparison, "Left out, since there is no run of B: y.")
-
-
-def test_no_table_with_every_method() -> None:
-    frame = tidy({("x", "A", 0): [1.0], ("x", "B", 0): [1.0], ("y", "C", 0): [1.0]})
-    with pytest.raises(ValueError, match=r"most gaps: .* \(lacks 1 of 2\)"):
-        compare(frame)
 
 
 def test_unequal_seeds_are_noted() -> None:
@@ -441,16 +407,6 @@ def test_a_search_without_trials_is_noted() -> None:
     assert noted(gap, "no run of B: t1.")
 
 
-def test_failed_and_pruned_trials_are_not_dropped() -> None:
-    failed = Trial({}, Status.FAILED, math.nan)
-    pruned = Trial({}, Status.PRUNED, -5.0)
-    first = replace(SEARCHES[0], trials=[failed, pruned, *SEARCHES[0].trials])
-    comparison = compare([first, *SEARCHES[1:]], budgets=[2, 4])
-    assert comparison.at(2).scores.loc["t0", "A"] == 1.0
-    assert comparison.at(4).scores.loc["t0", "A"] == 0.0
-    assert noted(comparison, "2 of 10 evaluations have no complete and finite loss (A 2)")
-
-
 @pytest.mark.parametrize("searches", [[], [search("t", "A", [])]])
 def test_no_trials_at_all(searches: list[Search]) -> None:
     with pytest.raises(ValueError, match="no searches with finished trials"):
@@ -482,15 +438,6 @@ def searches_of(
 
 
 STUDIES = [Study(f"{s.table}/{s.method}", [t.loss for t in s.trials]) for s in SEARCHES]
-
-
-def test_studies_are_read_by_their_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "searches_of", searches_of)
-    expected = compare(SEARCHES)
-    assert_same(compare(STUDIES), expected)
-    keys = [(s.table, s.method) for s in SEARCHES]
-    assert_same(compare(dict(zip(keys, STUDIES, strict=True))), expected)
-    assert_same(compare([*SEARCHES[:2], *STUDIES[2:]]), expected)
 
 
 def test_studies_get_the_labels_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,17 +68,6 @@ def test_omnibus_agrees_with_scipy(scores: Matrix) -> None:
         assert test.F_p == pytest.approx(f.sf(test.F, k - 1, (k - 1) * (n - 1)), rel=1e-9)
 
 
-@given(MATRICES, st.integers(0, 2**32 - 1))
-def test_only_the_ranks_within_tasks_count(scores: Matrix, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(rng.permutation(scores, axis=0), axis=1)
-    assert iman_davenport(shuffled) == iman_davenport(scores)
-    assert iman_davenport(-scores) == iman_davenport(scores)
-    assert iman_davenport(np.where(scores == scores.max(), np.inf, scores)) == iman_davenport(
-        scores
-    )
-
-
 @pytest.mark.parametrize("scores", [np.ones((5, 4)), [[1, 2, 3], [3, 2, 1]]])
 def test_ties_and_opposite_rankings_show_no_difference(scores: npt.ArrayLike) -> None:
     test = iman_davenport(scores)
@@ -130,16 +117,9 @@ def scores_of(n: int, decimals: int | None) -> Matrix:
     return scores if decimals is None else scores.round(decimals)
 
 
-def imported(name: str) -> Any:
-    """A peer library; its own warnings at import are not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip(name)
-
-
 @pytest.mark.parametrize("zero_method", ZERO_METHODS)
 @pytest.mark.parametrize("decimals", [None, 1])
-@pytest.mark.parametrize("n", [2, 3, 6, 9, 14, 20, 50, 51, 200])
+@pytest.mark.parametrize("n", [2, 6, 14, 51])
 def test_wilcoxon_agrees_with_scipy(n: int, decimals: int | None, zero_method: ZeroMethod) -> None:
     scores = scores_of(n, decimals)
     pairs = PAIRS[: 1 if n < 14 else 3]  # SciPy is slow where it enumerates
@@ -148,17 +128,6 @@ def test_wilcoxon_agrees_with_scipy(n: int, decimals: int | None, zero_method: Z
     ]
     found = wilcoxon_pairs(scores, pairs, zero_method=zero_method)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("zero_method", ZERO_METHODS)
-@pytest.mark.parametrize("decimals", [None, 1])
-def test_wilcoxon_agrees_with_scikit_posthocs(
-    decimals: int | None, zero_method: ZeroMethod
-) -> None:
-    scores = scores_of(30, decimals)
-    posthoc = imported("scikit_posthocs").posthoc_wilcoxon(scores.T, zero_method=zero_method)
-    found = wilcoxon_pairs(scores, PAIRS, zero_method=zero_method)
-    np.testing.assert_allclose(found, posthoc.to_numpy()[[0, 0, 1], [1, 2, 2]], rtol=1e-9)
 
 
 @settings(max_examples=40)
@@ -179,13 +148,8 @@ def test_few_tasks_are_enumerated(difference: list[int], zero_method: ZeroMethod
     np.testing.assert_allclose(found, min(1.0, 2 * min(tails)), rtol=1e-12)
 
 
-def test_wilcoxon_by_hand() -> None:
-    # Six tasks, always better: 2 of the 64 signs are as extreme
-    np.testing.assert_allclose(wilcoxon_pairs(np.c_[np.zeros(6), 1:7], [(0, 1)]), [1 / 32])
-
-
 @pytest.mark.parametrize("zero_method", ZERO_METHODS)
-@pytest.mark.parametrize("n", [2, 13, 14, 60])
+@pytest.mark.parametrize("n", [2, 60])
 def test_identical_methods_have_p_one(n: int, zero_method: ZeroMethod) -> None:
     column = np.random.default_rng(0).normal(size=n)
     scores = np.column_stack([column, column])
@@ -202,13 +166,6 @@ def test_infinite_scores_are_the_largest_differences(n: int, zero_method: ZeroMe
     found = wilcoxon_pairs(infinite, [(0, 1)], zero_method=zero_method)
     expected = wilcoxon_pairs(finite, [(0, 1)], zero_method=zero_method)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_p_is_that_of_the_mirrored_pair() -> None:
-    scores = scores_of(25, 1)
-    np.testing.assert_array_equal(
-        wilcoxon_pairs(scores, PAIRS), wilcoxon_pairs(scores, [(j, i) for i, j in PAIRS])
-    )
 
 
 def test_wilcoxon_refuses_what_it_cannot_test() -> None:
@@ -242,13 +199,6 @@ def test_finner_in_fifty_digits() -> None:
     np.testing.assert_allclose(finner([float(text) for text in p]), expected, rtol=1e-12)
 
 
-@given(P_VALUES)
-def test_finner_is_monotone_and_at_least_p(p: list[float]) -> None:
-    adjusted = finner(p)
-    assert ((adjusted >= p) & (adjusted <= 1.0)).all()
-    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
-
-
 @given(P_VALUES, st.floats(0.001, 0.5))
 def test_finner_rejects_as_the_step_down_procedure(p: list[float], alpha: float) -> None:
     # Go down the sorted p-values until one exceeds 1 - (1 - alpha)^(j / m)
@@ -259,28 +209,6 @@ def test_finner_rejects_as_the_step_down_procedure(p: list[float], alpha: float)
     adjusted = np.sort(finner(p))
     near = np.isclose(adjusted, alpha, rtol=1e-9)
     assert ((adjusted <= alpha) == (np.arange(m) < rejected))[~near].all()
-
-
-def statsmodels_adjusted(p: list[float], method: str) -> Matrix:
-    multitest = imported("statsmodels.stats.multitest")
-    with np.errstate(divide="ignore"):  # of log(1 - p) at p = 1
-        return np.asarray(multitest.multipletests(p, method=method)[1])
-
-
-@given(P_VALUES)
-def test_finner_lies_between_p_and_holm_sidak(p: list[float]) -> None:
-    # m / j <= m - j + 1, and the exponents of both are equal at the first of any, or of two
-    adjusted = finner(p)
-    assert (adjusted <= statsmodels_adjusted(p, "holm-sidak") + 1e-9).all()
-    sidak = statsmodels_adjusted(p, "sidak")
-    np.testing.assert_allclose(adjusted.min(), sidak.min(), rtol=1e-9)
-    np.testing.assert_allclose(finner(p[:2]), statsmodels_adjusted(p[:2], "holm-sidak"), 1e-9)
-
-
-@pytest.mark.parametrize("p", [0.0, 1e-12, 0.03, 0.5, 1.0])
-def test_finner_of_equal_p_is_sidak(p: float) -> None:
-    np.testing.assert_allclose(finner([p] * 5), statsmodels_adjusted([p] * 5, "sidak"), 1e-9)
-    np.testing.assert_allclose(finner([p]), [p], rtol=1e-15)
 
 
 def test_finner_of_tiny_p() -> None:
@@ -303,12 +231,6 @@ def boasf(hours: int) -> pd.DataFrame:
     table = pd.read_csv(path, comment="#", index_col="Dataset")
     columns = [f"{hours} h {method}" for method in METHODS]
     return table[columns].set_axis(METHODS, axis=1)
-
-
-def test_the_table_is_complete() -> None:
-    assert boasf(2).shape == boasf(4).shape == (30, 4)
-    np.testing.assert_allclose(boasf(2).loc["openml_276"], [0.35, 0.393, 0.463, 0.604])
-    np.testing.assert_allclose(boasf(4).loc["openml_783"], [0.742, 0.722, 0.867, 0.794])
 
 
 @pytest.mark.parametrize(
