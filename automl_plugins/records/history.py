@@ -49,16 +49,12 @@ class History:
 
     def __post_init__(self) -> None:
         n = len(self.number)
-        if self.vectors.ndim != 2 or len(self.vectors) != n:
-            raise ValueError(f"vectors must have shape ({n}, d), got {self.vectors.shape}.")
-        for name in ("losses", "seconds", "status", "budget"):
+        expected = {"vectors": "d", "losses": "", "seconds": "", "status": "", "budget": ""}
+        for name, width in (expected | {"constraints": "c"}).items():
             shape = getattr(self, name).shape
-            if shape != (n,):
-                raise ValueError(f"{name} must have shape ({n},), got {shape}.")
-        if self.constraints.ndim != 2 or len(self.constraints) != n:
-            raise ValueError(
-                f"constraints must have shape ({n}, c), got {self.constraints.shape}."
-            )
+            if shape[:1] != (n,) or len(shape) != 1 + len(width):
+                text = f"({n}, {width})" if width else f"({n},)"
+                raise ValueError(f"{name} must have shape {text}, got {shape}.")
         if self.missing.shape != self.vectors.shape:
             raise ValueError(
                 f"missing must have the shape of vectors {self.vectors.shape},"

@@ -20,7 +20,8 @@ import numpy as np
 
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
-from automl_plugins.records.search import COLUMNS
+from automl_plugins.records.search import COLUMNS, Search, search_frame
+from automl_plugins.records.trial import Trial
 from automl_plugins.replay.simulation import as_method
 
 from .simulation import Budget, Evaluation, Simulation, regret
@@ -255,30 +256,25 @@ def _run(job: _Job) -> tuple[Key, pd.DataFrame]:
 
 
 def _frame(job: _Job, evaluations: Sequence[Evaluation]) -> pd.DataFrame:
-    import pandas as pd
-
     table = job.table
-    final = np.array([e.outcome.loss if e.full else math.nan for e in evaluations], dtype=float)
-    clock = np.array([e.outcome.finished for e in evaluations], dtype=float)
-    columns = {
-        "table": table.name,
-        "method": job.label,
-        "seed": job.seed,
-        "trial": np.arange(1, len(evaluations) + 1),
-        "seconds": np.full(len(clock), math.nan) if table.seconds is None else clock,
-        "loss": np.array([e.outcome.loss for e in evaluations], dtype=float),
-        "best": np.fmin.accumulate(final) if len(final) else final,
-        "status": [str(e.outcome.status) for e in evaluations],
-        "regret": regret(final, best=table.best, worst=table.worst),
-        "step": np.array([e.proposal.step for e in evaluations], dtype=float),
-        "row": np.array([e.answer.row for e in evaluations], dtype=np.int64),
-        "distance": np.array([e.answer.distance for e in evaluations], dtype=float),
-    }
-    names = list(REPLAY_COLUMNS)
+    trials = [
+        Trial(
+            e.proposal.config,
+            e.outcome.status,
+            e.outcome.loss,
+            finished=math.nan if table.seconds is None else e.outcome.finished,
+            step=e.proposal.step,
+        )
+        for e in evaluations
+    ]
+    frame = search_frame([Search(table.name, job.label, job.seed, trials)])
+    frame["regret"] = regret(frame["best"], best=table.best, worst=table.worst)
+    frame["step"] = np.array([trial.step for trial in trials], dtype=np.float64)
+    frame["row"] = np.array([e.answer.row for e in evaluations], dtype=np.int64)
+    frame["distance"] = np.array([e.answer.distance for e in evaluations], dtype=np.float64)
     if job.budget.overhead:
-        columns["overhead"] = np.array([e.overhead for e in evaluations], dtype=float)
-        names.append("overhead")
-    return pd.DataFrame(columns, columns=names)
+        frame["overhead"] = np.array([e.overhead for e in evaluations], dtype=np.float64)
+    return frame
 
 
 # --- the file of finished runs ---------------------------------------------------------------

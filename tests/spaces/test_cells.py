@@ -46,7 +46,11 @@ from ConfigSpace.forbidden import (
     ForbiddenLessThanClause,
     ForbiddenLessThanEqualsClause,
 )
-from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformIntegerHyperparameter
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
 from hypothesis import assume, given, settings
 from scipy import stats
 
@@ -203,30 +207,43 @@ def test_ranges_at_the_limits_of_precision(low: float, high: float, k: int) -> N
 # Other distributions
 
 
-def test_normal_cells_are_the_truncated_distribution() -> None:
+@pytest.mark.parametrize(
+    ("hp", "kind"),
+    [
+        (Float("x", (0.0, 10.0), distribution=Normal(3.0, 2.0)), NormalFloatHyperparameter),
+        (
+            Float("x", (1.0, 99.0), log=True, distribution=Beta(2.0, 5.0)),
+            UniformFloatHyperparameter,
+        ),
+    ],
+    ids=["normal", "beta"],
+)
+def test_cells_of_a_distribution_are_equally_probable(hp: Any, kind: type) -> None:
     space = ConfigurationSpace()
-    space.add(Float("x", (0.0, 10.0), distribution=Normal(3.0, 2.0)))
+    space.add(hp)
     cells = partition(space, 3)
-    drawn = space["x"].rvs(6_000, random_state=0)
-    shares = [np.mean([cell.contains({"x": x}) for x in drawn]) for cell in cells]
-    assert shares == pytest.approx([1 / 3] * 3, abs=0.025)
-    for seed, cell in enumerate(cells):
-        hp = cell.space["x"]
-        assert isinstance(hp, NormalFloatHyperparameter)
-        inside = [x for x in drawn if cell.contains({"x": x})]
-        assert stats.ks_2samp(inside, hp.rvs(2_000, random_state=seed)).pvalue > 0.01
+    drawn = hp.rvs(6_000, random_state=0)
+    inside = [[x for x in drawn if cell.contains({"x": x})] for cell in cells]
+    assert [len(xs) / 6_000 for xs in inside] == pytest.approx([1 / 3] * 3, abs=0.025)
+    for seed, (cell, xs) in enumerate(zip(cells, inside, strict=True)):
+        part: Any = cell.space["x"]
+        assert type(part) is kind and part.log == hp.log
+        if kind is NormalFloatHyperparameter:  # truncated; a beta one becomes uniform
+            assert stats.ks_2samp(xs, part.rvs(2_000, random_state=seed)).pvalue > 0.01
 
 
-def test_beta_cells_have_equal_probability_and_are_uniform() -> None:
+def test_what_is_not_cut_stays_and_weights_follow_their_categories() -> None:
     space = ConfigurationSpace()
-    space.add(Float("x", (1.0, 100.0), log=True, distribution=Beta(2.0, 5.0)))
-    cells = partition(space, 4)
-    drawn = space["x"].rvs(6_000, random_state=0)
-    shares = [np.mean([cell.contains({"x": x}) for x in drawn]) for cell in cells]
-    assert shares == pytest.approx([1 / 4] * 4, abs=0.025)
-    assert all(type(cell.space["x"]) is UniformFloatHyperparameter for cell in cells)
-    hps: list[Any] = [cell.space["x"] for cell in cells]
-    assert all(hp.log for hp in hps)
+    space.add(
+        Float("y", (0, 1), distribution=Beta(3, 2), default=0.9, meta={"unit": "m"}),
+        Categorical("c", ["a", "b", "x", "y"], weights=[3.0, 1.0, 0.0, 0.0]),
+    )
+    cells = partition(space, parameters=["c"])
+    assert all(c.space["y"] == space["y"] and c.space["y"].meta == {"unit": "m"} for c in cells)
+    low, high = (cell.space["c"] for cell in cells)
+    assert isinstance(low, CategoricalHyperparameter) and low.weights == (3.0, 1.0)
+    assert low.default_value == "a"
+    assert high.weights is None  # type: ignore[attr-defined]  # never drawn: no distribution
 
 
 def test_distributions_of_integers() -> None:
@@ -249,25 +266,6 @@ def test_distributions_of_integers() -> None:
     assert isinstance(one["l"], UniformIntegerHyperparameter) and one["l"].log
     for cell in cells:
         assert all(cell.contains(c) for c in cell.space.sample_configuration(5))
-
-
-def test_weights_of_categories_stay() -> None:
-    space = ConfigurationSpace()
-    space.add(Categorical("c", ["a", "b", "x", "y"], weights=[3.0, 1.0, 0.0, 0.0]))
-    hps: list[Any] = [cell.space["c"] for cell in partition(space)]
-    low, high = hps
-    assert low.weights == (3.0, 1.0) and low.default_value == "a"
-    assert high.weights is None  # never drawn, so there is no distribution to keep
-
-
-def test_what_is_not_cut_stays_as_it_is() -> None:
-    space = ConfigurationSpace()
-    space.add(
-        Float("x", (0, 1)),
-        Float("y", (0, 1), distribution=Beta(3, 2), default=0.9, meta={"unit": "m"}),
-    )
-    for cell in partition(space, parameters=["x"]):
-        assert cell.space["y"] == space["y"] and cell.space["y"].meta == {"unit": "m"}
 
 
 # Forbidden clauses

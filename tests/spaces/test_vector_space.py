@@ -25,7 +25,6 @@ from ConfigSpace import (
     InCondition,
     Integer,
     LessThanCondition,
-    Normal,
     NotEqualsCondition,
     OrConjunction,
     OrdinalHyperparameter,
@@ -287,22 +286,6 @@ def test_sample_is_valid_for_configspace(make: Make) -> None:
     np.testing.assert_allclose(space.canonical(vectors), vectors, rtol=0, atol=1e-15)
 
 
-def test_sample_has_the_distributions_of_the_hyperparameters() -> None:
-    space = ConfigurationSpace()
-    space.add(
-        Categorical("c", ["a", "b"], weights=[0.2, 0.8]),
-        Float("x", (0.0, 1.0), distribution=Normal(0.5, 0.1)),
-        Integer("w", (1, 100), log=True),
-    )
-    vectors = VectorSpace(space)
-    drawn = dict(zip(vectors.names, vectors.sample(20_000, rng()).T, strict=True))
-    assert drawn["c"].mean() == pytest.approx(0.8, abs=0.01)
-    assert drawn["x"].mean() == pytest.approx(0.5, abs=0.003)
-    assert drawn["x"].std() == pytest.approx(0.1, abs=0.003)
-    # log uniform: half of the draws are below the geometric mean
-    assert (drawn["w"] < 0.5).mean() == pytest.approx(0.5, abs=0.03)
-
-
 def test_sample_of_a_forbidden_space_is_an_error() -> None:
     space = ConfigurationSpace()
     i, j = Integer("i", (1, 10**7), default=1), Integer("j", (1, 2), default=1)
@@ -525,6 +508,9 @@ def test_features_by_hand() -> None:
     vectors = VectorSpace(space)
     assert vectors.names == ("c", "k", "x", "flag", "size")
     assert vectors.feature_names == ("c=0", "c=1", "c=2", "x", "flag", "size")
+    constant = single(Constant("k", 5))
+    np.testing.assert_array_equal(constant.features(np.ones((3, 1))), np.zeros((3, 1)))
+    assert constant.feature_names == ("constant",)
     np.testing.assert_array_equal(
         vectors.features(
             np.array(
@@ -541,12 +527,6 @@ def test_features_by_hand() -> None:
             [0.0, 0.0, 1.0, 0.0, np.nan, 0.5],
         ],
     )
-
-
-def test_features_of_a_constant_space_have_a_column() -> None:
-    space = single(Constant("k", 5))
-    np.testing.assert_array_equal(space.features(np.ones((3, 1))), np.zeros((3, 1)))
-    assert space.feature_names == ("constant",)
 
 
 # Keys
