@@ -27,7 +27,6 @@ from ConfigSpace.forbidden import (
     ForbiddenLike,
     ForbiddenOrConjunction,
 )
-from ConfigSpace.hyperparameters import Hyperparameter
 
 from automl_plugins.spaces.choices import one_of
 
@@ -156,20 +155,12 @@ def sound(clause: ForbiddenLike) -> ForbiddenLike:
     """
     if isinstance(clause, ForbiddenConjunction):
         return type(clause)(*[sound(part) for part in clause.components])
-    if isinstance(clause, ForbiddenLessThanEqualsClause):
-        return at_most(clause.hyperparameter, clause.value)
-    if isinstance(clause, ForbiddenGreaterThanEqualsClause):
-        return at_least(clause.hyperparameter, clause.value)
+    for written, strict in (
+        (ForbiddenLessThanEqualsClause, ForbiddenLessThanClause),
+        (ForbiddenGreaterThanEqualsClause, ForbiddenGreaterThanClause),
+    ):
+        if isinstance(clause, written):
+            hyperparameter, value = clause.hyperparameter, clause.value
+            equal = ForbiddenEqualsClause(hyperparameter, value)
+            return ForbiddenOrConjunction(strict(hyperparameter, value), equal)
     return clause
-
-
-def at_most(hyperparameter: Hyperparameter[Any, Any], value: Any) -> ForbiddenLike:
-    """Forbids all values up to ``value``, itself included."""
-    less = ForbiddenLessThanClause(hyperparameter, value)
-    return ForbiddenOrConjunction(less, ForbiddenEqualsClause(hyperparameter, value))
-
-
-def at_least(hyperparameter: Hyperparameter[Any, Any], value: Any) -> ForbiddenLike:
-    """Forbids all values from ``value`` on, itself included."""
-    greater = ForbiddenGreaterThanClause(hyperparameter, value)
-    return ForbiddenOrConjunction(greater, ForbiddenEqualsClause(hyperparameter, value))

@@ -29,6 +29,7 @@ from ConfigSpace.forbidden import (
     ForbiddenClause,
     ForbiddenConjunction,
     ForbiddenEqualsClause,
+    ForbiddenGreaterThanEqualsClause,
     ForbiddenInClause,
     ForbiddenLike,
     ForbiddenRelation,
@@ -49,7 +50,7 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
-from automl_plugins.spaces.conditions import at_least, sound
+from automl_plugins.spaces.conditions import sound
 from automl_plugins.spaces.values import index_of, same
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -289,8 +290,9 @@ def _forbidden(
     if holds is False or (holds and active[hp.name] is True):
         return holds
     if holds:  # it must not be active: every value is forbidden
-        is_range = isinstance(domain, Range)
-        return at_least(hp, domain.low) if is_range else ForbiddenInClause(hp, domain)
+        if isinstance(domain, tuple):
+            return ForbiddenInClause(hp, domain)
+        return sound(ForbiddenGreaterThanEqualsClause(hp, domain.low))
     if isinstance(clause, ForbiddenInClause):
         return ForbiddenInClause(hp, [v for v in clause.values if hp.legal_value(v)])
     return sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]

@@ -221,12 +221,7 @@ def reader(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], Any]:
     if known is None:
         return _number_reader(hyperparameter)
     place = placer(hyperparameter)
-
-    def choice(value: Any) -> Any:
-        index = place(value)
-        return ABSENT if index is None else known[index]
-
-    return choice
+    return lambda value: ABSENT if (index := place(value)) is None else known[index]
 
 
 def placer(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], int | None]:
@@ -238,10 +233,10 @@ def placer(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], int | No
     numbers = numbers_of(known)
 
     def nearest(value: Any) -> int | None:
-        if (index := place(value)) is None:
-            close = np.flatnonzero(np.isclose(numbers, to_number(value), rtol=1e-9, atol=0.0))
-            return int(close[0]) if close.size else None
-        return index
+        if (index := place(value)) is not None:
+            return index
+        close = np.flatnonzero(np.isclose(numbers, to_number(value), rtol=1e-9, atol=0.0))
+        return int(close[0]) if close.size else None
 
     return nearest
 
@@ -314,12 +309,7 @@ def encoder(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], float]:
     """A function that returns the vector entry of a recorded value, NaN if it is none."""
     if isinstance(hyperparameter, CategoricalHyperparameter | OrdinalHyperparameter):
         place = placer(hyperparameter)
-
-        def index(value: Any) -> float:
-            found = place(value)
-            return math.nan if found is None else float(found)
-
-        return index
+        return lambda value: math.nan if (index := place(value)) is None else float(index)
     read_value = reader(hyperparameter)
 
     def entry(value: Any) -> float:
@@ -331,17 +321,13 @@ def encoder(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], float]:
 
 def to_values(space: ConfigurationSpace, vectors: FloatArray) -> list[dict[str, Any]]:
     """Active values by name of each vector (n, d), as builtins; categories as their choices."""
-    columns = {}
+    rows: list[dict[str, Any]] = [{} for _ in vectors]
     for name, column in space.index_of.items():
-        active = ~np.isnan(vectors[:, column])
-        found = iter(_values(space[name], vectors[active, column]))
-        there = active.tolist()
-        columns[name] = [(next(found) if here else None, here) for here in there]
-    rows = zip(*columns.values(), strict=True)
-    return [
-        {name: value for name, (value, there) in zip(columns, row, strict=True) if there}
-        for row in rows
-    ]
+        active = np.flatnonzero(~np.isnan(vectors[:, column]))
+        values = _values(space[name], vectors[active, column])
+        for row, value in zip(active.tolist(), values, strict=True):
+            rows[row][name] = value
+    return rows
 
 
 def values_of(configuration: Configuration) -> dict[str, Any]:
