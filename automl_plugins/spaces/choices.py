@@ -39,15 +39,11 @@ def categorical(
     meta: Mapping[Hashable, Any] | None = None,
 ) -> CategoricalHyperparameter:
     """An unordered choice; ConfigSpace's own class where it is exact."""
-    try:
-        found = CategoricalHyperparameter(
-            name, list(choices), default_value=default, weights=weights, meta=meta
-        )
-        if _is_kept(found, choices):
-            return found
-    except (TypeError, ValueError):  # 1 beside True, a default of NaN
-        pass
-    return ExactCategorical(name, choices, weights=weights, default=default, meta=meta)
+    options = {"default_value": default, "weights": weights, "meta": meta}
+    found: CategoricalHyperparameter = _make(
+        CategoricalHyperparameter, ExactCategorical, name, choices, options
+    )
+    return found
 
 
 def ordinal(
@@ -58,21 +54,22 @@ def ordinal(
     meta: Mapping[Hashable, Any] | None = None,
 ) -> OrdinalHyperparameter:
     """An ordered choice; ConfigSpace's own class where it is exact."""
-    try:
-        found = OrdinalHyperparameter(name, list(values), default_value=default, meta=meta)
-        if _is_kept(found, values):
-            return found
-    except (TypeError, ValueError):
-        pass
-    return ExactOrdinal(name, values, default=default, meta=meta)
-
-
-def _is_kept(hyperparameter: Any, choices: Sequence[Any]) -> bool:
-    """Whether ConfigSpace finds each choice at its place."""
-    return all(
-        hyperparameter.legal_value(choice) and hyperparameter.to_vector(choice) == i
-        for i, choice in enumerate(choices)
+    options = {"default_value": default, "meta": meta}
+    found: OrdinalHyperparameter = _make(
+        OrdinalHyperparameter, ExactOrdinal, name, values, options
     )
+    return found
+
+
+def _make(own: Any, exact: Any, name: str, choices: Sequence[Any], options: Any) -> Any:
+    try:
+        found = own(name, list(choices), **options)
+        places = [found.to_vector(c) if found.legal_value(c) else None for c in choices]
+        if places == [*range(len(choices))]:
+            return found
+    except (TypeError, ValueError):  # 1 beside True, a default of NaN
+        pass
+    return exact(name, choices, **options)
 
 
 class _Places(TransformerSeq):
@@ -110,13 +107,22 @@ class _Exact:
     _transformer: Any
     _contains_sequence_as_value: bool
 
-    def _adopt(self, choices: Sequence[Any]) -> tuple[Any, ...]:
-        """Put ``choices`` in the place of their indices."""
+    def __init__(
+        self, name: str, choices: Sequence[Any], *, default_value: Any = NotSet, **options: Any
+    ) -> None:
+        if default_value is not NotSet:
+            default_value = index_of(choices, default_value)
+        indices: Any = range(len(choices))
+        super().__init__(name, indices, default_value=default_value, **options)  # type: ignore[call-arg]
         known = tuple(plain(choice) for choice in choices)
+        self._adopt(known)
         self.default_value = known[self.default_value]
         self._transformer = _Places(known)
         self._contains_sequence_as_value = any(_is_sequence(choice) for choice in known)
-        return known
+
+    def _adopt(self, choices: tuple[Any, ...]) -> None:
+        """Put ``choices`` in the place of their indices."""
+        raise NotImplementedError
 
     def _is_several(self, value: Any) -> bool:
         return isinstance(value, np.ndarray) or (
@@ -154,45 +160,15 @@ def _is_sequence(value: Any) -> bool:
 class ExactCategorical(_Exact, CategoricalHyperparameter):
     """An unordered choice among any values, see ``categorical``."""
 
-    def __init__(
-        self,
-        name: str,
-        choices: Sequence[Any],
-        *,
-        weights: Sequence[float] | None = None,
-        default: Any = NotSet,
-        meta: Mapping[Hashable, Any] | None = None,
-    ) -> None:
-        CategoricalHyperparameter.__init__(
-            self,
-            name,
-            range(len(choices)),
-            default_value=_place(choices, default),
-            weights=weights,
-            meta=meta,
-        )
-        self.choices = self._adopt(choices)
+    def _adopt(self, choices: tuple[Any, ...]) -> None:
+        self.choices = choices
 
 
 class ExactOrdinal(_Exact, OrdinalHyperparameter):
     """An ordered choice among any values, see ``ordinal``."""
 
-    def __init__(
-        self,
-        name: str,
-        values: Sequence[Any],
-        *,
-        default: Any = NotSet,
-        meta: Mapping[Hashable, Any] | None = None,
-    ) -> None:
-        OrdinalHyperparameter.__init__(
-            self, name, range(len(values)), default_value=_place(values, default), meta=meta
-        )
-        self.sequence = self._adopt(values)
-
-
-def _place(choices: Sequence[Any], default: Any) -> Any:
-    return default if default is NotSet else index_of(choices, default)
+    def _adopt(self, choices: tuple[Any, ...]) -> None:
+        self.sequence = choices
 
 
 class ExactIn(InCondition):
