@@ -58,14 +58,8 @@ class Search:
     ) -> Search:
         """The finished ones of ``trials``, in their order, timed from the first that began.
 
-        Args:
-            table: See ``Search``.
-            method: See ``Search``.
-            seed: See ``Search``.
-            trials: In any order.
-            space: See ``Search``.
-            left_out: How many trials of which other state there are, by its name.
-            where: Begins the sentences about them.
+        ``left_out`` says how many trials of which other state there are, by its name; ``where``
+        begins the sentences about them.
         """
         trials = in_order(trials)
         begin = min((t.started for t in trials if not math.isnan(t.started)), default=math.nan)

@@ -78,16 +78,10 @@ class TaskRecord:
 
     def __post_init__(self) -> None:
         losses = self._column("losses", self.losses)
-        if not np.size(self.status):
-            known = np.isfinite(losses)
-            status = np.where(known, Status.COMPLETE, Status.FAILED)
-        else:
-            status = self._column("status", self.status)
-            self._refuse(
-                ~np.isin(status, (Status.COMPLETE, Status.PRUNED, Status.FAILED)),
-                "status",
-                "must be COMPLETE, PRUNED or FAILED",
-            )
+        given = self.status if np.size(self.status) else np.full(len(losses), Status.COMPLETE)
+        status = self._column("status", given)
+        done = (Status.COMPLETE, Status.PRUNED, Status.FAILED)
+        self._refuse(~np.isin(status, done), "status", "must be COMPLETE, PRUNED or FAILED")
         # +-inf is how objectives report a failure; a complete run without a loss is one, too.
         status = np.where(
             (status == Status.COMPLETE) & ~np.isfinite(losses), Status.FAILED, status

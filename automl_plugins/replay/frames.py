@@ -52,14 +52,8 @@ def infer_space(
 
     Text, truth values and categories become categories; whole numbers and real numbers span the
     recorded range. A column with gaps is conditional on the column that explains them, if one
-    does.
-
-    Args:
-        frame: A column for each hyperparameter; NaN or None, a gap, where it was inactive.
-        log: Numerical columns on a log scale; ``"auto"`` takes those of positive numbers that
-            span two decades or more and lie more evenly on a log scale than on their own.
-        grid: Numerical columns whose recorded values are the only ones, in order.
-        none: What is written where the value is None. A column with it is a category.
+    does. ``log="auto"`` takes columns of positive numbers that span two decades or more and lie
+    more evenly on a log scale than on their own; ``Table.from_frame`` has the other arguments.
 
     Raises:
         ValueError: If ``log`` or ``grid`` name no numerical column, or one that cannot be on a log

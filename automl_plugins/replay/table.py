@@ -255,13 +255,7 @@ class Table:
     ) -> Table:
         """The same configurations on another data set, without checking them again.
 
-        Args:
-            name: Name of the new table.
-            losses: As for ``Table``.
-            seconds: As for ``Table``.
-
-        Raises:
-            ValueError: As for ``Table``.
+        Arguments and errors are those of ``Table``.
         """
         other = copy.copy(self)
         other.name = str(name)
