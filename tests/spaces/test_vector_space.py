@@ -267,23 +267,6 @@ def test_short_ordinals_are_ordinals(n: int) -> None:
 # Validity
 
 
-@every_space
-def test_canonical_is_the_way_to_values_and_back(make: Make) -> None:
-    space = VectorSpace(make())
-    vectors = rng().uniform(-0.5, 1.5, size=(200, space.d))
-    vectors[::3, 0] = np.nan
-    # ConfigSpace refuses indices between two categories: hand it those of the result.
-    snapped = space.canonical(vectors)
-    np.testing.assert_array_equal(np.isnan(snapped), np.isnan(vectors))
-    for column, name in enumerate(space.names):
-        hp = space.space[name]
-        known = snapped[~np.isnan(snapped[:, column]), column]
-        assert np.all(hp.legal_vector(known))
-        again = np.array([hp.to_vector(hp.to_value(v)) for v in known])
-        np.testing.assert_allclose(again, known, rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(space.canonical(snapped), snapped)
-
-
 def test_canonical_takes_the_nearest_legal_value() -> None:
     space = VectorSpace(flat())
     name = space.names.index
