@@ -249,37 +249,36 @@ class VectorSpace:
     # --- what models and designs need -----------------------------------------------------
 
     @cached_property
+    def _features(self) -> list[tuple[str, int, int | None]]:
+        """Name and column of each feature, and its category if it is one of more than two."""
+        found: list[tuple[str, int, int | None]] = []
+        for column, name in enumerate(self.names):
+            if self.categorical[column] and self.n_values[column] > 2:
+                values = range(int(self.n_values[column]))
+                found += [(f"{name}={value}", column, value) for value in values]
+            elif self.n_values[column] > 1:
+                found.append((name, column, None))
+        return found
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the feature columns (f,); the only one is "constant" where nothing varies."""
-        names: list[str] = []
-        for column, name in enumerate(self.names):
-            if self.n_values[column] == 1:
-                continue
-            if self.categorical[column] and self.n_values[column] > 2:
-                names += [f"{name}={value}" for value in range(int(self.n_values[column]))]
-            else:
-                names.append(name)
-        return tuple(names) or ("constant",)
+        return tuple(name for name, _, _ in self._features) or ("constant",)
 
     def features(self, vectors: FloatArray) -> FloatArray:
         """Features (n, f) of ``vectors`` (n, d); inactive hyperparameters stay NaN.
 
         Constants carry nothing and are left out; a category with two values is one 0/1 column.
         """
-        columns: list[FloatArray] = []
-        for column in range(self.d):
-            if self.n_values[column] == 1:
-                continue
-            values = vectors[:, column]
-            if self.categorical[column] and self.n_values[column] > 2:
-                for category in range(int(self.n_values[column])):
-                    hot = (values == category).astype(np.float64)
-                    hot[np.isnan(values)] = np.nan
-                    columns.append(hot)
-            else:
-                columns.append(values / self.scales[column])
-        if not columns:  # nothing can vary: one constant feature keeps the shapes legal
+        if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
+        columns = []
+        for _, column, category in self._features:
+            values = vectors[:, column]
+            if category is None:
+                columns.append(values / self.scales[column])
+            else:
+                columns.append(np.where(np.isnan(values), np.nan, values == category))
         return np.column_stack(columns)
 
     def numbers(self, vectors: FloatArray) -> FloatArray:
