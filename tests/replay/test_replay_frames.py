@@ -33,7 +33,6 @@ from automl_plugins.replay import (
     Search,
     Table,
     TrialStatus,
-    replay,
     search_frame,
 )
 from automl_plugins.replay.frames import infer_space
@@ -213,28 +212,6 @@ def study_of(objective: Any, n_trials: int = 10, seed: int = 0) -> optuna.Study:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
     study.optimize(objective, n_trials=n_trials, catch=(ArithmeticError,))
     return study
-
-
-def test_complete_trials_are_kept_pruned_ones_left_out_failed_ones_failed() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        x = trial.suggest_float("x", 0, 1)
-        if trial.number == 3:
-            raise optuna.TrialPruned
-        if trial.number == 5:
-            raise ArithmeticError
-        return x**2
-
-    study = study_of(objective)
-    table = Table.from_studies(study, name="t")
-    assert (table.name, len(table)) == ("t", 9)
-    for trial in study.trials:
-        if trial.number == 3:
-            continue
-        answer = table.find(trial.params)
-        assert answer.distance == 0
-        expected = NAN if trial.number == 5 else trial.value
-        np.testing.assert_equal(table.losses[answer.row], expected)
-    assert table.space["x"] == Float("x", (0.0, 1.0))
 
 
 def test_conditions_are_inferred_and_what_failed_before_it_was_asked_is_no_configuration() -> None:
@@ -509,15 +486,6 @@ def test_none_of_a_search_is_a_value_and_what_was_not_asked_for_is_not() -> None
     trials = [RecordedTrial(c, TrialStatus.COMPLETE, float(i)) for i, c in enumerate(configs)]
     table = Table.from_studies(Search("t", "m", 0, trials), name="t")
     assert [table.config(row) for row in range(4)] == [t.config for t in trials]
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(lambda t: float(t.suggest_categorical("w", [None, "x"]) is None), n_trials=8)
-    replayed = replay(
-        optuna.samplers.RandomSampler,
-        Table.from_studies(study, name="t"),
-        budget=8,
-        progress=False,
-    )
-    assert (replayed["distance"] == 0).all() and set(replayed["loss"]) == {0.0, 1.0}
 
 
 # --- the README's way -----------------------------------------------------------------------
