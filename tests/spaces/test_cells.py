@@ -218,7 +218,7 @@ def test_ranges_at_the_limits_of_precision(low: float, high: float, k: int) -> N
     ],
     ids=["normal", "beta"],
 )
-def test_cells_of_a_distribution_are_equally_probable(hp: Any, kind: type) -> None:
+def test_cells_of_a_distribution_are_equally_probable(hp: Any, kind: Any) -> None:
     space = ConfigurationSpace()
     space.add(hp)
     cells = partition(space, 3)

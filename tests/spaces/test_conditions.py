@@ -9,17 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from ConfigSpace import (
-    AndConjunction,
-    Categorical,
     ConfigurationSpace,
-    EqualsCondition,
     Float,
-    GreaterThanCondition,
-    InCondition,
     Integer,
-    LessThanCondition,
-    NotEqualsCondition,
-    OrConjunction,
     OrdinalHyperparameter,
 )
 from ConfigSpace.forbidden import (
@@ -33,7 +25,7 @@ from ConfigSpace.forbidden import (
     ForbiddenOrConjunction,
 )
 
-from automl_plugins.spaces.conditions import Rule, infer_rules, is_active
+from automl_plugins.spaces.conditions import Rule, infer_rules
 from automl_plugins.spaces.vector_space import VectorSpace
 
 NAN = math.nan
@@ -88,71 +80,6 @@ def test_rules_by_hand(
     values = {name: np.array(column, dtype=float) for name, column in columns.items()}
     found = infer_rules(values, categories=categories.split(), integers=integers.split())
     assert found == expected
-
-
-# --- checked --------------------------------------------------------------------------------
-
-
-def flat_space() -> ConfigurationSpace:
-    """A child for every kind of condition, named after it."""
-    space = ConfigurationSpace()
-    kind, n = Categorical("kind", ["a", "b", "c"]), Integer("n", (1, 9), default=5)
-    child = {
-        name: Float(name, (0.0, 1.0))
-        for name in ("eq", "ne", "among", "above", "below", "both", "either")
-    }
-    space.add(kind, n, *child.values())
-    space.add(
-        EqualsCondition(child["eq"], kind, "a"),
-        NotEqualsCondition(child["ne"], kind, "a"),
-        InCondition(child["among"], kind, ["a", "c"]),
-        GreaterThanCondition(child["above"], n, 4),
-        LessThanCondition(child["below"], n, 4),
-        AndConjunction(
-            EqualsCondition(child["both"], kind, "a"), GreaterThanCondition(child["both"], n, 4)
-        ),
-        OrConjunction(
-            EqualsCondition(child["either"], kind, "a"),
-            GreaterThanCondition(child["either"], n, 4),
-        ),
-    )
-    return space
-
-
-def chain(kind: str = "b", last: Any = NotEqualsCondition) -> ConfigurationSpace:
-    """kind = b -> inner -> grand, which is there unless inner is p."""
-    space = ConfigurationSpace()
-    top, inner = Categorical("kind", ["a", "b"], default=kind), Categorical("inner", ["p", "q"])
-    grand = Float("grand", (0.0, 1.0))
-    space.add(top, inner, grand)
-    space.add(EqualsCondition(inner, top, "b"), last(grand, inner, "p"))
-    return space
-
-
-@pytest.mark.parametrize(
-    ("values", "active"),
-    [
-        ({"kind": "a", "n": 4}, "eq among either"),
-        ({"kind": "a", "n": 5}, "eq among above both either"),
-        ({"kind": "a", "n": 3}, "eq among below either"),
-        ({"kind": "b", "n": 3}, "ne below"),
-        ({"kind": "b", "n": 4}, "ne"),
-        ({"kind": "c", "n": 9}, "ne among above either"),
-    ],
-)
-def test_conditions_hold_as_their_names_say(values: dict[str, Any], active: str) -> None:
-    space = flat_space()
-    assert {name for name in space if is_active(space, name, values)} == {
-        *("kind", "n"),
-        *active.split(),
-    }
-
-
-def test_an_inactive_parent_satisfies_nothing() -> None:
-    # Not even "inner is not p".
-    assert not is_active(chain(), "grand", {"kind": "a"})
-    assert is_active(chain(), "grand", {"kind": "b", "inner": "q"})
-    assert not is_active(chain(), "grand", {"kind": "b", "inner": "p"})
 
 
 RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {

@@ -31,6 +31,7 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import IntegerHyperparameter
 
+from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
 Value = dict[str, Any]
@@ -219,6 +220,8 @@ def test_enumerate_is_brute_force() -> None:
     found = decoded(space, vectors)
     assert len(found) == len(set(found))
     assert set(found) == by_brute_force()
+    for values in map(dict[str, Any], found):
+        assert {name for name in space.names if is_active(space.space, name, values)} == {*values}
 
 
 def test_enumerate_up_to_its_limit_in_any_order_of_calls() -> None:
