@@ -220,7 +220,8 @@ def test_enumerate_is_brute_force() -> None:
     found = decoded(space, vectors)
     assert len(found) == len(set(found))
     assert set(found) == by_brute_force()
-    for values in map(dict[str, Any], found):
+    for configuration in found:
+        values = dict(configuration)
         assert {name for name in space.names if is_active(space.space, name, values)} == {*values}
 
 
