@@ -60,21 +60,18 @@ def union_space(records: Sequence[Searched]) -> ConfigurationSpace:
     names = {name: None for space in spaces for name in space}
     for name in names:
         merged.add(_widest(name, [space[name] for space in spaces if name in space]))
-    written = [space.to_serialized_dict(ENCODERS) for space in spaces]
+    written = [(space, space.to_serialized_dict(ENCODERS)) for space in spaces]
     common = merged.to_serialized_dict(ENCODERS)
-    common["conditions"] = [
-        condition
-        for name in names
-        for condition in _shared(
-            [_of_child(w, name) for w, space in zip(written, spaces, strict=True) if name in space]
-        )
-    ]
-    common["forbiddens"] = _shared([w["forbiddens"] for w in written])
+    common["conditions"] = []
+    for name in names:
+        of_child = [
+            [condition for condition in known["conditions"] if condition["child"] == name]
+            for space, known in written
+            if name in space
+        ]
+        common["conditions"] += _shared(of_child)
+    common["forbiddens"] = _shared([known["forbiddens"] for _, known in written])
     return ConfigurationSpace.from_serialized_dict(common, DECODERS)
-
-
-def _of_child(written: dict[str, Any], name: str) -> list[Any]:
-    return [condition for condition in written["conditions"] if condition["child"] == name]
 
 
 def _shared(lists: list[list[Any]]) -> list[Any]:

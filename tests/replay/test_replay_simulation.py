@@ -83,26 +83,90 @@ def run(table: Table, optimizer: Listed, n_trials: int = 100, **budget: Any) -> 
     return simulation
 
 
-# --- losses and the clock -------------------------------------------------------------------
+def curved(**arguments: Any) -> Table:
+    """Two runs of 8 and 4 seconds with three steps each."""
+    given = {"seconds": [8.0, 4.0], "curves": [[9.0, 5.0, 1.0], [8.0, 6.0, 3.0]]}
+    return table_of([0.5, 2.5], steps=(1, 2, 4), **{**given, **arguments})
 
 
-def test_the_clock_adds_up_the_seconds() -> None:
-    optimizer = Listed([0, 1, 2])
-    simulation = run(table_of([1, 2, 3], seconds=[5.0, 0.0, 2.5]), optimizer)
-    times = [(o.started, o.finished, o.seconds) for _, o in optimizer.told]
-    assert times == [(0, 5, 5), (5, 5, 0), (5, 7.5, 2.5)]
-    assert simulation.clock == 7.5
+# --- what is told, and when -----------------------------------------------------------------
+
+OK, BAD, CUT = COMPLETE, FAILED, PRUNED
 
 
-def test_failed_runs_are_told_as_failed() -> None:
-    optimizer = Listed([0, 1, 2, 3])
-    simulation = run(table_of([NAN, math.inf, 3.0, -math.inf], seconds=1.0), optimizer)
-    assert [o.status for _, o in optimizer.told] == [FAILED, FAILED, COMPLETE, FAILED]
-    assert [math.isnan(o.loss) for _, o in optimizer.told] == [True, True, False, True]
-    assert [e.full for e in simulation.evaluations] == [False, False, True, False]
-
-
-# --- workers --------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("table", "rows", "options", "told"),
+    [
+        (
+            table_of([1, 2, 3], seconds=[5.0, 0.0, 2.5]),
+            [0, 1, 2],
+            {},
+            [(0, OK, 1, 0, 5), (1, OK, 2, 5, 5), (2, OK, 3, 5, 7.5)],
+        ),
+        (
+            table_of([NAN, math.inf, 3.0, -math.inf], seconds=1.0),
+            [0, 1, 2, 3],
+            {},
+            [(0, BAD, None, 0, 1), (1, BAD, None, 1, 2), (2, OK, 3, 2, 3), (3, BAD, None, 3, 4)],
+        ),
+        # Worker 2 gets nothing at first; it is asked again when 0 is told.
+        (
+            table_of([0, 1, 2], seconds=1.0),
+            [0, None, 1, 2],
+            {"n_workers": 2},
+            [(0, OK, 0, 0, 1), (1, OK, 1, 1, 2), (2, OK, 2, 1, 2)],
+        ),
+        # Nothing to propose, and nothing under way.
+        (table_of([0, 1]), [0, None, 1], {}, [(0, OK, 0, 0, 1)]),
+        # A: 0 ends at 3, 2 at 7. B: 1 ends at 4, 3 would end at 8.
+        (
+            table_of([0.0, 1, 2, 3, 4], seconds=[3.0, 4, 4, 4, 1]),
+            range(5),
+            {"seconds": 7.0, "n_workers": 2},
+            [(0, OK, 0, 0, 3), (1, OK, 1, 0, 4), (2, OK, 2, 3, 7)],
+        ),
+        # A step costs the seconds of its curve and does not count.
+        (
+            curved(),
+            [(0, 1), (1, 2), 0],
+            {},
+            [((0, 1), OK, 9, 0, 2), ((1, 2), OK, 6, 2, 4), (0, OK, 0.5, 4, 12)],
+        ),
+        # A step between two recorded ones is the lower one.
+        (
+            curved(),
+            [(0, 3.9), (0, 4), (0, 100)],
+            {},
+            [((0, 3.9), OK, 5, 0, 4), ((0, 4), OK, 1, 4, 12), ((0, 100), OK, 1, 12, 20)],
+        ),
+        # A step behind the end of a run.
+        (
+            curved(curves=[[9.0, NAN, NAN], [8, 6, 3]]),
+            [(0, 2), (0, 1)],
+            {},
+            [((0, 2), BAD, None, 0, 4), ((0, 1), OK, 9, 4, 6)],
+        ),
+        # What is stopped ends at the second of its step, and frees its worker then.
+        (
+            curved(),
+            [0, 0, 1],
+            {"stops": {(0, 2)}},
+            [(0, CUT, 5, 0, 4), (0, CUT, 5, 4, 8), (1, OK, 2.5, 8, 12)],
+        ),
+    ],
+)
+def test_what_is_told_and_when(table: Table, rows: Any, options: Any, told: list[Any]) -> None:
+    budget = {name: value for name, value in options.items() if name != "stops"}
+    stops = options.get("stops")
+    optimizer = Watching(rows, stops=frozenset(stops)) if stops else Listed(rows)
+    simulation = run(table, optimizer, **budget)
+    found = [
+        (row, o.status, None if math.isnan(o.loss) else o.loss, o.started, o.finished)
+        for row, o in optimizer.told
+    ]
+    assert found == told and simulation.clock == told[-1][4]
+    full = [status == COMPLETE and not isinstance(row, tuple) for row, status, *_ in told]
+    assert [e.full for e in simulation.evaluations] == full
 
 
 def test_all_that_ends_at_one_moment_is_told_before_the_next_question() -> None:
@@ -133,69 +197,10 @@ def test_the_clock_is_that_of_a_list_of_free_workers(seed: int, n_workers: int) 
     assert found == sorted(expected)
 
 
-def test_none_waits_for_results_that_are_under_way() -> None:
-    # Worker 2 gets nothing at first; it is asked again when 0 is told.
-    optimizer = Listed([0, None, 1, 2])
-    run(table_of([0, 1, 2], seconds=1.0), optimizer, n_workers=2)
-    assert [row for row, _ in optimizer.told] == [0, 1, 2]
-    assert [o.finished for _, o in optimizer.told] == [1, 2, 2]
-
-
-def test_none_with_nothing_under_way_ends_the_search() -> None:
-    optimizer = Listed([0, None, 1])
-    simulation = run(table_of([0, 1]), optimizer)
-    assert optimizer.names == ["ask 0", "tell 0", "ask None"]
-    assert len(simulation.evaluations) == 1
-    assert run(table_of([0, 1]), Listed([])).evaluations == []
-
-
-# --- budgets --------------------------------------------------------------------------------
-
-
-def test_nothing_that_ends_after_the_last_second_counts() -> None:
-    # A: 0 ends at 3, 2 at 7. B: 1 ends at 4, 3 would end at 8.
-    optimizer = Listed([0, 1, 2, 3, 4])
-    table = table_of([0.0, 1, 2, 3, 4], seconds=[3.0, 4, 4, 4, 1])
-    simulation = run(table, optimizer, seconds=7.0, n_workers=2)
-    assert [(row, o.finished) for row, o in optimizer.told] == [(0, 3), (1, 4), (2, 7)]
-    assert simulation.clock == 7.0
-    # At second 7 the budget is spent: nothing more is asked for.
-    assert "ask 4" not in optimizer.names
-
-
-# --- fidelities -----------------------------------------------------------------------------
-
-
-def curved(**arguments: Any) -> Table:
-    """Two runs of 8 and 4 seconds with three steps each."""
-    given = {"seconds": [8.0, 4.0], "curves": [[9.0, 5.0, 1.0], [8.0, 6.0, 3.0]]}
-    return table_of([0.5, 2.5], steps=(1, 2, 4), **{**given, **arguments})
-
-
-def test_a_step_costs_the_seconds_of_its_curve_and_does_not_count() -> None:
-    optimizer = Listed([(0, 1), (1, 2), 0])
-    simulation = run(curved(), optimizer)
-    told = [(o.loss, o.started, o.finished, o.status) for _, o in optimizer.told]
-    assert told == [(9, 0, 2, COMPLETE), (6, 2, 4, COMPLETE), (0.5, 4, 12, COMPLETE)]
-    assert [e.full for e in simulation.evaluations] == [False, False, True]
-
-
-def test_a_step_between_two_recorded_ones_is_the_lower_one() -> None:
-    optimizer = Listed([(0, 3.9), (0, 4), (0, 100)])
-    run(curved(), optimizer)
-    assert [(o.loss, o.seconds) for _, o in optimizer.told] == [(5, 4), (1, 8), (1, 8)]
-
-
 @pytest.mark.parametrize("table", [curved(), table_of([1.0, 2.0])])
 def test_a_step_that_no_curve_has_is_refused(table: Table) -> None:
     with pytest.raises(ValueError, match=r"A proposal for step 0.5, but table 't' has the steps"):
         run(table, Listed([(0, 0.5)]))
-
-
-def test_a_step_behind_the_end_of_a_run_has_failed() -> None:
-    optimizer = Listed([(0, 2), (0, 1)])
-    run(curved(curves=[[9.0, NAN, NAN], [8, 6, 3]]), optimizer)
-    assert [o.status for _, o in optimizer.told] == [FAILED, COMPLETE]
 
 
 # --- pruning --------------------------------------------------------------------------------
@@ -214,32 +219,12 @@ def test_without_a_reason_to_stop_the_final_loss_is_told() -> None:
     assert simulation.evaluations[0].full
 
 
-def test_a_stopped_evaluation_ends_at_the_second_of_its_step() -> None:
-    optimizer = Watching([0, 1], stops=frozenset({(0, 2)}))
-    simulation = run(curved(), optimizer)
-    assert optimizer.told == [
-        (0, Outcome(PRUNED, 5.0, 0.0, 4.0)),
-        (1, Outcome(COMPLETE, 2.5, 4.0, 8.0)),
-    ]
-    assert [e.full for e in simulation.evaluations] == [False, True]
-
-
 def test_what_happens_at_one_moment_happens_in_the_order_of_the_trials() -> None:
     optimizer = Watching([0, 1])
     run(curved(), optimizer, n_workers=2)
     # Run 0 reports at 2, 4, 8; run 1 at 1, 2, 4.
     reports = [(e[1], e[2]) for e in optimizer.events if e[0] == "report"]
     assert reports == [(1, 1), (0, 1), (1, 2), (0, 2), (1, 4), (0, 4)]
-
-
-def test_a_worker_freed_by_pruning_goes_on_at_that_second() -> None:
-    optimizer = Watching([0, 0, 1], stops=frozenset({(0, 1)}))
-    run(curved(), optimizer, n_workers=1)
-    assert [(o.status, o.finished) for _, o in optimizer.told] == [
-        (PRUNED, 2),
-        (PRUNED, 4),
-        (COMPLETE, 8),
-    ]
 
 
 def test_gaps_of_a_curve_are_not_reported() -> None:
@@ -283,13 +268,6 @@ def test_the_optimizers_own_seconds_may_pass_on_the_clock() -> None:
     assert all(e.overhead == 0.25 for e in [*with_it.evaluations, *without.evaluations])
     # The evaluation itself is as long as recorded.
     assert [o.seconds for _, o in slow.told] == pytest.approx([1.0, 1.0])
-
-
-@pytest.mark.usefixtures("clock")
-def test_overhead_can_push_a_run_over_its_budget() -> None:
-    table = table_of([0, 1], seconds=1.0)
-    assert len(run(table, Slow([0, 1]), seconds=2.0).evaluations) == 2
-    assert len(run(table, Slow([0, 1]), seconds=2.0, overhead=True).evaluations) == 1
 
 
 # --- through replay -------------------------------------------------------------------------
