@@ -11,16 +11,11 @@ _HEADER = b"SQLite format 3\0"
 
 
 def check_exists(address: str, what: str | None = None) -> str:
-    """The address or path itself, if something is there.
-
-    Databases on servers are not asked.
-
-    Args:
-        address: A path, or the address of a database with ``://``.
-        what: What the error calls it; None a database or a file.
+    """The path, or address of a database, itself if something is there; servers are not asked.
 
     Raises:
-        ValueError: If there is no such file; a file of a like name is suggested.
+        ValueError: If there is no such file; a file of a like name is suggested. ``what`` is what
+            the error calls it: None a database or a file.
     """
     file = file_of(address)
     if file is None or file.exists():

@@ -47,16 +47,10 @@ class Format:
         *,
         needed_by: str,
     ) -> str:
-        """A table.
-
-        Args:
-            headers: Titles of the columns.
-            rows: Texts of the cells.
-            align: ``"left"`` or ``"right"`` for each column.
-            needed_by: Package to name in the error.
+        """A table of texts, each column aligned ``"left"`` or ``"right"``.
 
         Raises:
-            ModuleNotFoundError: If tabulate is not installed.
+            ModuleNotFoundError: If tabulate, which ``needed_by`` needs, is not installed.
         """
         text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
             [[self.cell(one_line(cell)) for cell in row] for row in rows],

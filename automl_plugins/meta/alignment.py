@@ -335,7 +335,7 @@ def _place(
 # --- what became of them ----------------------------------------------------------------------
 
 
-def notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
+def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     """What a user should know of the runs of several tasks, a sentence each."""
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
@@ -431,22 +431,14 @@ def meaning(name: str, value: Any, size: DataSize) -> float:
 def in_unit(
     name: str, values: Sequence[Any], known: FloatArray, unit: Unit, size: DataSize
 ) -> tuple[FloatArray, BoolArray]:
-    """Recorded numbers of a hyperparameter in the unit of the search space.
+    """Recorded numbers (n,) in the unit of the search space, and which were in the other one.
+
+    Numbers are NaN where the sizes that it takes are not known. ``known`` are the ``values`` as
+    numbers, NaN where there is none; the number of a text is a fraction.
 
     As in scikit-learn a whole number is a count and a float up to 1 a fraction. A float above 1
     is a count again: data frames turn a column of counts with gaps into floats. 1.0 is what the
     other floats of the column are, and what the space has where there are none.
-
-    Args:
-        name: Its name.
-        values: What was recorded (n).
-        known: The same as numbers (n), NaN where there is none; of a text it is a fraction.
-        unit: The unit of the space.
-        size: Sizes of the data.
-
-    Returns:
-        The numbers (n), NaN where the sizes that it takes are not known, and a mask (n,) of those
-        that were recorded in the other unit.
     """
     is_whole = np.array([isinstance(value, numbers.Integral) for value in values], dtype=bool)
     is_float = np.array([isinstance(value, numbers.Real) for value in values]) & ~is_whole

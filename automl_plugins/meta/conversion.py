@@ -104,25 +104,20 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
         MemoryMismatch: If there are runs, but none has a hyperparameter of the space.
     """
     found: dict[int, dict[str, Any]] = {}
-    odd: list[int] = []
     converted = in_other_units(space, record.configurations)
     readers = {name: reader(space[name]) for name in space}
     for i, given in enumerate(record.configurations):
         values, complete = _legal_values(space, readers, given)
-        if converted[i]:
-            odd.append(i)
-        elif complete or (partial and record.status[i] == Status.FAILED):
+        complete |= partial and record.status[i] == Status.FAILED
+        if complete and not converted[i]:
             found[i] = values
-        else:
-            odd.append(i)
     vectors = VectorSpace(space)
     if space.forbidden_clauses and found:
         rows = np.array([to_vector(space, values) for values in found.values()])
         legal = vectors.allowed(rows)
-        odd += [i for i, fine in zip(found, legal, strict=True) if not fine]
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
-    if odd:
-        found |= _align_odd(vectors, record, sorted(odd))
+    if odd := [i for i in range(len(record)) if i not in found]:
+        found |= _align_odd(vectors, record, odd)
     kept = np.array(sorted(found), dtype=np.int64)
     columns = {
         column: getattr(record, column)[kept]
@@ -136,13 +131,13 @@ def _align_odd(
     space: VectorSpace, record: TaskRecord, rows: Sequence[int]
 ) -> dict[int, dict[str, Any]]:
     """What becomes of the runs that are no configurations of the space; says so."""
-    whole = [i for i in rows if record.status[i] != Status.FAILED]
-    failed = [i for i in rows if record.status[i] == Status.FAILED]
     found: dict[int, dict[str, Any]] = {}
     told: list[Coverage] = []
     size = MetaTask(record.name, record.meta_features).size
-    policies: list[tuple[list[int], Missing]] = [(whole, "impute"), (failed, "drop")]
-    for part, missing in policies:
+    policies: tuple[Missing, ...] = ("impute", "drop")
+    for missing in policies:
+        failed = missing == "drop"
+        part = [i for i in rows if (record.status[i] == Status.FAILED) == failed]
         if not part:
             continue
         given = [record.configurations[i] for i in part]

@@ -16,7 +16,7 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from automl_plugins import _arguments
 from automl_plugins.addresses import check_exists
-from automl_plugins.meta.alignment import MemoryMismatch, notes, nothing_left
+from automl_plugins.meta.alignment import MemoryMismatch, note_coverage, nothing_left
 from automl_plugins.meta.dataset import FloatArray, MetaDataset
 from automl_plugins.meta.files import read_records
 from automl_plugins.records.task_record import TaskRecord
@@ -162,8 +162,7 @@ class TaskMemory:
     complete runs, with losses that are all alike, or with the same runs as another one.
 
     Args:
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks; or the
-            name of a bundled memory.
+        memory: See ``advise``.
         task: Name of the task that is searched: its own runs in the memory are left out, which is
             logged.
         growing: Whether the search space is discovered by the trials, so that one of which the
@@ -230,7 +229,7 @@ class TaskMemory:
             dataset = open_memory(self.known, space.space, exclude=self.exclude)
         except ValueError as error:
             return str(error)
-        for note in notes(dataset.coverage):
+        for note in note_coverage(dataset.coverage):
             self._logger.info(note)
         return dataset
 

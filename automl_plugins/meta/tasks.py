@@ -101,11 +101,7 @@ def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class TaskFeatures:
-    """Scales meta-features by the ranks of the known tasks.
-
-    Args:
-        tasks: The known tasks.
-        task: Meta-features of the new task; None where they are not known.
+    """Meta-features of known tasks, and of a new one, as ranks among the known tasks.
 
     Attributes:
         names: Meta-features (m) that vary among the known tasks and, if there is a new one, that

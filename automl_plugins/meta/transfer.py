@@ -68,16 +68,8 @@ class TransferTemplate(_Template[TwoStageTransfer]):
     """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
     Processes of earlier tasks are kept in this process, and in the store that the memory comes
-    from, if any, where the next search finds them.
-
-    Args:
-        memory: The earlier tasks.
-        paper: Whether to make the authors' surrogate, ``TwoStageTransfer.paper``.
-        max_rows: Largest number of runs of a task, and of the search, to learn from.
-        **options: Further arguments of ``TwoStageTransfer``.
-
-    Raises:
-        ValueError: For illegal arguments.
+    from, if any, where the next search finds them. Arguments and their errors are those of
+    ``TwoStageTransfer``, or of ``TwoStageTransfer.paper``.
     """
 
     _learnt = "sources"
@@ -142,10 +134,6 @@ class LearnedLosses:
 
     A search asks for the same configurations again, most of all in a finite space, and 500 trees
     take their time: predictions are remembered.
-
-    Args:
-        learner: The fitted meta-learner.
-        meta_features: Those of the task; None predicts the mean over the known tasks.
     """
 
     def __init__(self, learner: MetaLearner, meta_features: Mapping[str, float] | None) -> None:
@@ -178,14 +166,11 @@ class BlendedTemplate(_Template[Blended]):
 
     Args:
         memory: The earlier tasks.
-        surrogate: The voter that learns from the search itself, see ``Blended``.
+        surrogate: See ``Blended``, also for the errors.
         meta_features: Those of the new task; None, or none that a task of the memory has, ranks
             by the mean over the tasks, and meta-features are not looked at.
         learner: Settings of the meta-learner; None takes its defaults.
         **options: Further arguments of ``Blended``.
-
-    Raises:
-        ValueError: For illegal arguments.
     """
 
     _learnt = "earlier"

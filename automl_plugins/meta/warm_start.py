@@ -15,7 +15,7 @@ mode         suggestions          then of the start-up
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, cast, get_args
@@ -24,14 +24,13 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.meta.alignment import notes
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
-from .alignment import align
+from .alignment import align, note_coverage
 from .designs import InitialDesign
 from .memories import Memory, open_memory
 
@@ -140,6 +139,7 @@ def advise(
     """
     k = check_number("The number of suggestions", k, least=1)
     function = design_of(design)
+    notes: tuple[str, ...] = ()
     if isinstance(function, Design):
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
@@ -150,29 +150,18 @@ def advise(
         found = function(space, dataset, described, k)
         if not isinstance(found, Design):
             raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
-        found = replace(
-            found,
-            notes=(
-                *found.notes,
-                *_note_half_description(known, described),
-                *notes(dataset.coverage),
-            ),
-        )
+        n = sum(np.isfinite(float(described.get(name, np.nan))) for name in known)
+        if 0 < n < len(known) / 2:
+            notes = (
+                f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
+                " kind, and described in the same way?",
+            )
+        notes += note_coverage(dataset.coverage)
     if len(found) < k:
-        note = f"{k} suggestions were asked for, there are {len(found)}."
-        found = replace(found, notes=(*found.notes, note))
+        notes += (f"{k} suggestions were asked for, there are {len(found)}.",)
+    found = replace(found, notes=(*found.notes, *notes))
     logger.info("%s", found)
     return found
-
-
-def _note_half_description(names: Sequence[str], task: Mapping[str, float]) -> tuple[str, ...]:
-    n = sum(np.isfinite(float(task.get(name, np.nan))) for name in names)
-    if not 0 < n < len(names) / 2:
-        return ()
-    return (
-        f"The task has {n} of the memory's {len(names)} meta-features: is it of the same kind,"
-        " and described in the same way?",
-    )
 
 
 def design_of(design: AnyDesign) -> InitialDesign | Design:
@@ -223,6 +212,7 @@ def fit_design(design: Design, space: ConfigurationSpace) -> Design:
         Suggestion(rows[i], values, design.suggestions[i].score, design.suggestions[i].reason)
         for i, values in zip(kept.tolist(), to_values(space, rows[kept]), strict=True)
     )
-    moved = coverage.n_dropped or coverage.n_clipped or coverage.imputed or coverage.ignored
-    notes = (*design.notes, f"Fitted to the search space: {coverage}.") if moved else design.notes
+    notes = design.notes
+    if coverage.n_dropped or coverage.n_clipped or coverage.imputed or coverage.ignored:
+        notes = (*notes, f"Fitted to the search space: {coverage}.")
     return Design(design.method, suggestions, notes)

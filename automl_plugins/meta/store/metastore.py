@@ -324,8 +324,7 @@ class MetaStore:
     ) -> MetaDataset:
         """The runs aligned to a search space: the form that designs and models read.
 
-        Arguments are those of ``records`` and of ``MetaDataset.from_records``, and so are the
-        errors.
+        Arguments and errors are those of ``records`` and ``MetaDataset.from_records``.
         """
         records = self.records(tasks, exclude=exclude, tags=tags, framework=framework)
         return MetaDataset.from_records(records, space, **options)
