@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
+UNIT = ConfigurationSpace({"x": (0.0, 1.0)}, seed=0)
 FRAMEWORKS = {"optuna": in_optuna, "smac": in_smac, "hyperopt": in_hyperopt}
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -137,17 +139,12 @@ PYLL = hp.choice(
 )
 
 
-def searched(n: int = 30) -> Trials:
-    trials = Trials()
-    loss, rstate = (lambda point: float(len(repr(point)))), np.random.default_rng(0)
-    fmin(loss, PYLL, rand.suggest, n, trials=trials, rstate=rstate, show_progressbar=False)
-    return trials
-
-
 @pytest.mark.parametrize("to", ["optuna", "smac"])
 def test_indices_of_options_become_values_and_indices_again(to: str) -> None:
-    trials = searched()
-    there = convert(trials, to, space=PYLL, name="t")
+    trials, loss = Trials(), lambda point: float(len(repr(point)))
+    rstate = np.random.default_rng(0)
+    fmin(loss, PYLL, rand.suggest, 30, trials=trials, rstate=rstate, show_progressbar=False)
+    there = convert(trials, to, space=PYLL)
     found = read(there, to, None).configurations
     for values, document in zip(found, trials.trials, strict=True):
         drawn = {k: v[0] for k, v in document["misc"]["vals"].items() if v}
@@ -171,19 +168,11 @@ def test_indices_of_options_become_values_and_indices_again(to: str) -> None:
         )
 
 
-def test_trials_without_a_name_are_converted() -> None:
-    trials = searched()
-    study = convert(trials, to="optuna", space=PYLL)
-    assert study.study_name == "converted" and len(study.trials) == len(trials)
-    assert convert(trials, to="optuna", space=PYLL, name="t").study_name == "t"
-
-
-@pytest.mark.parametrize("to", ["optuna", "hyperopt", "smac"])
+@pytest.mark.parametrize("to", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("seconds", "end"), [(1.0, 1e20), (1.0, -1e20), (1e300, math.nan), (1e300, 1.7e9), (1.0, 1e12)]
 )
 def test_times_that_no_date_can_have(to: str, seconds: float, end: float) -> None:
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
     record = TaskRecord(
         "t",
         [{"x": 0.25}, {"x": 0.5}, {"x": 0.75}],
@@ -192,11 +181,10 @@ def test_times_that_no_date_can_have(to: str, seconds: float, end: float) -> Non
         times=np.array([1.7e9, end, 1.7e9 + 5]),
     )
     if to == "smac":
-        assert len(convert(record, to, space=space)) == 3
+        assert len(convert(record, to, space=UNIT)) == 3
         return
     with pytest.warns(UserWarning, match="1 run of 't' took or ended at a time that no date"):
-        history = convert(record, to, space=space)
-    again = FRAMEWORKS[to].ADAPTER.read_task(history, name="t", space=space)
+        again = read(convert(record, to, space=UNIT), to, UNIT)
     np.testing.assert_array_equal(again.losses, record.losses)
     np.testing.assert_array_equal(again.seconds, record.seconds)
     np.testing.assert_allclose(again.times, [1.7e9, 1.7e9, 1.7e9 + 5])
@@ -205,21 +193,17 @@ def test_times_that_no_date_can_have(to: str, seconds: float, end: float) -> Non
 def test_a_maximised_study_changes_sign() -> None:
     study = optuna.create_study(direction="maximize")
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
-    trials = convert(study, "hyperopt", space=space)
-    assert [t["result"]["loss"] for t in trials.trials] == [
-        -(t.value or 0.0) for t in study.trials
-    ]
+    losses = convert(study, "hyperopt", space=UNIT).losses()
+    assert losses == [-(t.value or 0.0) for t in study.trials]
     mirrored = optuna.create_study(direction="maximize")
     in_optuna.ADAPTER.write_history(in_optuna.ADAPTER.read_task(study), study=mirrored)
     assert [t.value for t in mirrored.trials] == [t.value for t in study.trials]
 
 
 def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
-    space = ConfigurationSpace({"x": (0.0, 1.0)}, seed=0)
-    rows = [dict(config) for config in space.sample_configuration(5)]
-    space.to_json(tmp_path / "configspace.json")
-    record = TaskRecord("t", rows, np.array([1.0, 2.0, 3.0, np.nan, 5.0]), space=space)
+    rows = [dict(config) for config in UNIT.sample_configuration(5)]
+    UNIT.to_json(tmp_path / "configspace.json")
+    record = TaskRecord("t", rows, np.array([1.0, 2.0, 3.0, np.nan, 5.0]), space=UNIT)
     convert(record, "smac").save(tmp_path / "runhistory.json")
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     stored = optuna.create_study(storage=url, study_name="one")
@@ -227,16 +211,13 @@ def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
         study = convert(source, "optuna", name="t")
         assert len(study.trials) == 5 and study.study_name == "t"
     stored.add_trials(study.trials)
-    assert convert(url, "hyperopt", space=space).losses()[0] == study.trials[0].value
+    assert convert(url, "hyperopt", space=UNIT).losses()[0] == study.trials[0].value
     assert convert(tmp_path, "optuna").study_name == "converted"
     with pytest.raises(ValueError, match="pass name="):
         FRAMEWORKS["smac"].ADAPTER.read_task(tmp_path)  # a memory tells tasks by their names
 
 
 # --- what does not fit -----------------------------------------------------------------------
-
-
-UNIT = ConfigurationSpace({"x": (0.0, 1.0)})
 
 
 def test_what_a_framework_has_no_word_for_is_ranked_last_and_found_again() -> None:
@@ -319,8 +300,7 @@ def test_grids_come_back_as_the_distributions_they_were() -> None:
     }
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     for _ in range(20):
-        trial = study.ask(distributions)
-        study.tell(trial, 1.0)
+        study.tell(study.ask(distributions), 1.0)
     again = convert(study, "optuna")
     assert again.trials[0].distributions == distributions
     for one, other in zip(study.trials, again.trials, strict=True):
@@ -361,8 +341,7 @@ def test_names_that_mean_nothing_together_are_refused() -> None:
 
 
 def test_records_with_their_meta_features_are_a_data_set() -> None:
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
-    records = [TaskRecord(n, [{"x": 0.5}], np.array([1.0]), space=space) for n in "ab"]
+    records = [replace(RECORD, name=name, space=UNIT) for name in "ab"]
     data = dataset_of(records, None, meta_features={"a": {"n": 3.0}}, tags={"b": {"k": "v"}})
     assert data.tasks[0].meta_features == {"n": 3.0} and data.tasks[1].tags == {"k": "v"}
     with pytest.raises(ValueError, match="meta_features names 'c'; the tasks are 'a', 'b'"):
