@@ -1,19 +1,4 @@
-"""Why a configuration was proposed, as data and as a sentence; every adapter only reads its own.
-
-=================  ================================================================================
-origin             the configuration ...
-=================  ================================================================================
-``"design"``       fills the search space: start-up or interleaved
-``"random"``       was drawn at random
-``"suggested"``    was suggested by earlier tasks, as the initial design
-``"model"``        was chosen by a surrogate model
-``"inner"``        was proposed by the sampler inside an arm
-``"independent"``  was sampled one parameter at a time, without a joint proposal
-``"enqueued"``     was given by the user
-``"foreign"``      comes from elsewhere: another sampler, or added by hand
-``"pending"``      is not proposed yet
-=================  ================================================================================
-"""
+"""Why a configuration was proposed, as data and as a sentence, in every framework."""
 
 from __future__ import annotations
 
@@ -22,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_ORIGINS = {
+ORIGINS = {  # what is said of a configuration that comes from there
     "design": "fills the search space (start-up or interleaved)",
     "random": "was drawn at random",
     "suggested": "was suggested by earlier tasks (initial design)",
@@ -88,7 +73,8 @@ class Explanation:
 
     Attributes:
         number: The trial.
-        origin: See the table of this module.
+        origin: ``"design"``, ``"random"``, ``"suggested"``, ``"model"``, ``"inner"``,
+            ``"independent"``, ``"enqueued"``, ``"foreign"`` or ``"pending"``, see ``ORIGINS``.
         value: Predicted objective value, as the user counts it.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.
@@ -135,19 +121,12 @@ class Explanation:
     ) -> Explanation:
         """An explanation from facts as they were stored, which anybody may have changed since.
 
-        Args:
-            number: The trial.
-            facts: Origin, predictions and ``n_rows`` by name; what is not legal is left out.
-            own_share: See the attributes.
-            shares: The same.
-            arm: The same.
-            origin: Where the facts have none.
-            fixed: See the attributes.
-            independent: The same.
+        The facts are the origin, predictions and ``n_rows`` by name; what is not legal is left
+        out. ``origin`` counts where they have none.
         """
         known = facts if isinstance(facts, Mapping) else {}
         stored = known.get("origin")
-        found = stored if isinstance(stored, str) and stored in _ORIGINS else origin
+        found = stored if isinstance(stored, str) and stored in ORIGINS else origin
         if found == "design" and shares:
             found = "suggested"
         rows = known.get("n_rows")
@@ -170,11 +149,7 @@ class Explanation:
     ) -> Explanation:
         """An explanation from what ``Proposal.to_dict`` returned, as it was stored with a trial.
 
-        Args:
-            number: The trial.
-            stored: What was stored, which anybody may have changed since.
-            origin: Where nothing legal is stored.
-            arm: See the attributes.
+        ``origin`` counts where nothing legal is stored.
         """
         facts = stored if isinstance(stored, Mapping) else {}
         given = facts.get("shares")
@@ -234,7 +209,7 @@ class Explanation:
         if self.origin == "inner" and self.arm is not None and self.arm.sampler:
             inside = ", the sampler of its arm" if self.arm.arm is not None else ""
             return f"was proposed by {self.arm.sampler}{inside}"
-        return _ORIGINS.get(self.origin, self.origin)
+        return ORIGINS.get(self.origin, self.origin)
 
 
 def _number(fact: Any) -> float | None:

@@ -13,6 +13,7 @@ Notation of this module::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
@@ -36,6 +37,7 @@ _NO_FLAGS = np.arange(0)
 _FIRST_STD = 0.5  # before the first observation, when nothing is weighed against it
 
 
+@dataclass(eq=False, repr=False)
 class Blended(BaseEstimator):  # type: ignore[misc]
     """``mean = w p + g``: the surrogate g learns what the earlier tasks do not explain.
 
@@ -80,24 +82,14 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         print(model.shares_)
     """
 
-    def __init__(
-        self,
-        earlier: Earlier | None = None,
-        surrogate: Surrogate | None = None,
-        *,
-        patience: float = 4.0,
-        caution: float = 2.0,
-        doubt: float = 2.0,
-        name: str = "meta-learner",
-        random_state: int | None = None,
-    ) -> None:
-        self.earlier = earlier
-        self.surrogate = surrogate
-        self.patience = patience
-        self.caution = caution
-        self.doubt = doubt
-        self.name = name
-        self.random_state = random_state
+    earlier: Earlier | None = None
+    surrogate: Surrogate | None = None
+    _: KW_ONLY
+    patience: float = 4.0
+    caution: float = 2.0
+    doubt: float = 2.0
+    name: str = "meta-learner"
+    random_state: int | None = None
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and losses ``y`` (n,) as normal scores, n >= 0.

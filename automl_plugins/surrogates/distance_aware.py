@@ -7,6 +7,7 @@ firmly as it does on the observations. This wrapper adds what a Gaussian process
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from automl_plugins.surrogates.base import (
 _MANY_ROWS = 256  # observations from which a fit for one proposal is too dear
 
 
+@dataclass(eq=False, repr=False)
 class DistanceAware(BaseEstimator):  # type: ignore[misc]
     """std^2 + (strength s_y min(1, u / scale))^2 around the mean of another surrogate.
 
@@ -44,20 +46,12 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         mean, std = DistanceAware(QuantileBoosting(), strength=0.6).fit(X, y).predict(X_new)
     """
 
-    def __init__(
-        self,
-        surrogate: Surrogate,
-        *,
-        strength: float = 0.6,
-        floor: float = 0.0,
-        max_rows: int = 200,
-        random_state: int | None = None,
-    ) -> None:
-        self.surrogate = surrogate
-        self.strength = strength
-        self.floor = floor
-        self.max_rows = max_rows
-        self.random_state = random_state
+    surrogate: Surrogate
+    _: KW_ONLY
+    strength: float = 0.6
+    floor: float = 0.0
+    max_rows: int = 200
+    random_state: int | None = None
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""

@@ -221,6 +221,7 @@ class EvidenceAverage:
         }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianProcess(BaseEstimator):  # type: ignore[misc]
     """Gaussian process on standardised losses: constant x Matern-5/2 (ARD) + noise.
 
@@ -251,12 +252,9 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         mean, std = GaussianProcess(random_state=1).fit(X, y).predict(X_new)
     """
 
-    def __init__(
-        self, *, n_restarts: int = 2, max_rows: int = 300, random_state: Seed = None
-    ) -> None:
-        self.n_restarts = n_restarts
-        self.max_rows = max_rows
-        self.random_state = random_state
+    n_restarts: int = 2
+    max_rows: int = 300
+    random_state: Seed = None
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Find the hyperparameters and condition on features ``X`` (n, f) and losses ``y`` (n,).

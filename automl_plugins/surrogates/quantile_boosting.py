@@ -12,6 +12,7 @@ One LightGBM model per quantile. Three forms, all ``fit(X, y)`` / ``predict(X)``
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Self, get_args
 
 import lightgbm
@@ -27,6 +28,7 @@ Form = Literal["bound", "three_quantile", "ensemble"]
 _THREE_QUANTILES = (0.16, 0.50, 0.84)  # eq. 5.1: one standard deviation around the median
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     """LightGBM quantile regression as a surrogate of the loss.
 
@@ -53,26 +55,14 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         mean, std = QuantileBoosting(alpha=0.3, random_state=1).fit(X, y).predict(X_new)
     """
 
-    def __init__(
-        self,
-        *,
-        form: Form = "ensemble",
-        alpha: float = 0.3,
-        n_models: int = 5,
-        n_trees: int = 30,
-        learning_rate: float = 0.3,
-        num_leaves: int = 16,
-        min_leaf_rows: int = 1,
-        random_state: int | None = None,
-    ) -> None:
-        self.form = form
-        self.alpha = alpha
-        self.n_models = n_models
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_leaf_rows = min_leaf_rows
-        self.random_state = random_state
+    form: Form = "ensemble"
+    alpha: float = 0.3
+    n_models: int = 5
+    n_trees: int = 30
+    learning_rate: float = 0.3
+    num_leaves: int = 16
+    min_leaf_rows: int = 1
+    random_state: int | None = None
 
     @classmethod
     def thesis(cls, *, random_state: int | None = None) -> QuantileBoosting:

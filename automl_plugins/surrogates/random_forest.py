@@ -16,6 +16,7 @@ belong. Where a split has seen none, they follow the larger part of its rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import ceil, isfinite
 from typing import Any, Literal, Self
 
@@ -144,6 +145,7 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         return tree_level_moments(_looked_up(self.leaf_means_, leaves))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomForest(_TreeEnsemble):
     """Random forest with the tree-level or the leaf-level uncertainty of SMAC.
 
@@ -170,28 +172,15 @@ class RandomForest(_TreeEnsemble):
         mean, std = RandomForest.smac(random_state=1).fit(X, y).predict(X_new)
     """
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 10,
-        max_features: float = 1.0,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        splitter: Literal["random", "best"] = "random",
-        bootstrap: bool = True,
-        uncertainty: Literal["leaf", "tree"] = "leaf",
-        variance_floor: float = 0.01,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.splitter = splitter
-        self.bootstrap = bootstrap
-        self.uncertainty = uncertainty
-        self.variance_floor = variance_floor
-        self.random_state = random_state
+    n_trees: int = 10
+    max_features: float = 1.0
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    splitter: Literal["random", "best"] = "random"
+    bootstrap: bool = True
+    uncertainty: Literal["leaf", "tree"] = "leaf"
+    variance_floor: float = 0.01
+    random_state: Seed = None
 
     @classmethod
     def smac(cls, *, random_state: Seed = None) -> Self:
@@ -239,6 +228,7 @@ class RandomForest(_TreeEnsemble):
         return leaf_level_moments(_looked_up(self.leaf_means_, leaves), variances)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ExtraTrees(_TreeEnsemble):
     """Extremely randomised trees on all rows, with tree-level uncertainty (thesis 4.1.2).
 
@@ -252,12 +242,9 @@ class ExtraTrees(_TreeEnsemble):
         mean, std = ExtraTrees(random_state=1).fit(X, y).predict(X_new)
     """
 
-    def __init__(
-        self, *, n_trees: int = 100, max_leaves: int = 64, random_state: Seed = None
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_leaves = max_leaves
-        self.random_state = random_state
+    n_trees: int = 100
+    max_leaves: int = 64
+    random_state: Seed = None
 
     def _check_arguments(self) -> None:
         check_integer("n_trees", self.n_trees, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
 from typing import Self
 
@@ -17,6 +18,7 @@ from automl_plugins.surrogates.base import FloatArray, as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Feasibility(BaseEstimator):  # type: ignore[misc]
     """P(success) by extremely randomised trees with a Laplace prior.
 
@@ -34,12 +36,9 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         probability = Feasibility(random_state=1).fit(X, succeeded).predict(X_new)
     """
 
-    def __init__(
-        self, *, n_trees: int = 50, prior: float = 0.1, random_state: int | None = None
-    ) -> None:
-        self.n_trees = n_trees
-        self.prior = prior
-        self.random_state = random_state
+    n_trees: int = 50
+    prior: float = 0.1
+    random_state: int | None = None
 
     def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
         """Learn from features ``X`` (n, f) and the mask ``success`` (n,)."""
@@ -79,6 +78,7 @@ _CEILING = 1e9  # seconds, a generation: beyond it a clock was wrong
 _CENSORED_ROUNDS = 4  # the bias of 300 rows, half of them bounds, falls to half that of 2
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RunningTime(BaseEstimator):  # type: ignore[misc]
     """LightGBM regression on ln seconds: 100 trees, 4 leaves, rate 0.15, L1 0.20 (thesis 5.2.3).
 
@@ -98,20 +98,11 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         seconds_new = RunningTime().fit(X, seconds).predict_seconds(X_new)
     """
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 100,
-        learning_rate: float = 0.15,
-        num_leaves: int = 4,
-        l1: float = 0.20,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.l1 = l1
-        self.random_state = random_state
+    n_trees: int = 100
+    learning_rate: float = 0.15
+    num_leaves: int = 4
+    l1: float = 0.20
+    random_state: int | None = None
 
     def fit(
         self,

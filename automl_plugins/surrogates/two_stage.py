@@ -12,6 +12,7 @@ Notation of this module::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -47,6 +48,7 @@ _LOG_PRIOR = 3.0  # of the kernel that the earlier tasks taught
 _CHUNK = 2_000_000  # pairs compared at a time
 
 
+@dataclass(eq=False, repr=False)
 class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     """Nadaraya-Watson average of the processes of earlier tasks and of the new one.
 
@@ -98,36 +100,20 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         print(model.shares_)
     """
 
-    def __init__(
-        self,
-        sources: Sources | EarlierTasks | None = None,
-        *,
-        distance: Distance = "ranks",
-        bandwidth: float | None = None,
-        meta_features: Mapping[str, float] | None = None,
-        task: str | None = None,
-        own_weight: float = _FULL,
-        growth: float = 1.0,
-        scale: Scale = "anchored",
-        spread: Spread = "votes",
-        ties: Ties = "half",
-        uninformed: bool = True,
-        kernel: Kernel = "matern52",
-        max_rows: int = 300,
-    ) -> None:
-        self.sources = sources
-        self.distance = distance
-        self.bandwidth = bandwidth
-        self.meta_features = meta_features
-        self.task = task
-        self.own_weight = own_weight
-        self.growth = growth
-        self.scale = scale
-        self.spread = spread
-        self.ties = ties
-        self.uninformed = uninformed
-        self.kernel = kernel
-        self.max_rows = max_rows
+    sources: Sources | EarlierTasks | None = None
+    _: KW_ONLY
+    distance: Distance = "ranks"
+    bandwidth: float | None = None
+    meta_features: Mapping[str, float] | None = None
+    task: str | None = None
+    own_weight: float = _FULL
+    growth: float = 1.0
+    scale: Scale = "anchored"
+    spread: Spread = "votes"
+    ties: Ties = "half"
+    uninformed: bool = True
+    kernel: Kernel = "matern52"
+    max_rows: int = 300
 
     @classmethod
     def paper(cls, sources: Sources | EarlierTasks | None = None, **options: Any) -> Self:

@@ -21,8 +21,7 @@ from automl_plugins.surrogates.two_stage_sources import Sources
 
 def a_space() -> ConfigurationSpace:
     space = ConfigurationSpace()
-    kind, x = Categorical("kind", ["a", "b"]), Float("x", (0.0, 1.0))
-    y = Float("y", (0.0, 1.0))
+    kind, x, y = Categorical("kind", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
     space.add(kind, x, y, EqualsCondition(y, kind, "b"))
     return space
 
@@ -79,100 +78,72 @@ def test_each_task_is_a_gaussian_process_on_scaled_losses(
 
 
 def test_flags_tell_inactive_from_half(memory: MetaDataset) -> None:
-    sources = Sources.fit(memory)
-    X = some(memory)
+    sources, X = Sources.fit(memory), some(memory)
     assert sources.flagged.tolist() == np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
     filled = np.where(np.isnan(X), 0.5, X)
     assert not np.allclose(sources.predict(X), sources.predict(filled), atol=1e-3)
 
 
 def test_unit_of_a_task_does_not_matter(memory: MetaDataset) -> None:
-    moved = MetaDataset.from_records(
-        [record("low", lambda x, y: 1024.0 * bowl(0.2)(x, y)), *memory.records()[1:]], a_space()
-    )
-    X = some(memory)
-    np.testing.assert_allclose(
-        Sources.fit(moved).predict(X), Sources.fit(memory).predict(X), atol=1e-9
-    )
+    larger = record("low", lambda x, y: 1024.0 * bowl(0.2)(x, y))
+    moved = MetaDataset.from_records([larger, *memory.records()[1:]], a_space())
+    found, expected = (Sources.fit(m).predict(some(memory)) for m in (moved, memory))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_only_wanted_tasks_are_asked(memory: MetaDataset) -> None:
+def test_wanted_tasks_are_asked_and_others_may_be_left_out(memory: MetaDataset) -> None:
     sources, X = Sources.fit(memory), some(memory)
-    found = sources.predict(X, np.array([False, True, False]))
-    np.testing.assert_allclose(found[1], sources.predict(X)[1])
+    found, whole = sources.predict(X, np.array([False, True, False])), sources.predict(X)
+    np.testing.assert_allclose(found[1], whole[1])
     assert not found[[0, 2]].any()
-
-
-def test_without_keeps_the_other_processes(memory: MetaDataset) -> None:
-    sources, X = Sources.fit(memory), some(memory)
     left = sources.without("low", "never heard of")
-    assert left.names == ("high", "other")
+    assert left.names == ("high", "other") and len(left.meta_features) == 2
     # another shape of the product may round otherwise
-    np.testing.assert_allclose(left.predict(X), sources.predict(X)[1:], atol=1e-8)
+    np.testing.assert_allclose(left.predict(X), whole[1:], atol=1e-8)
     assert len(left.without("other", "high").groups) == 0
     assert sources.without("never heard of") is sources
 
 
-@pytest.mark.parametrize(
-    "losses", [lambda x, y: 3.0, lambda x, y: float("nan")], ids=["constant", "failed"]
-)
-def test_tasks_that_rank_nothing_are_left_out(
-    memory: MetaDataset, losses: Callable[[float, float], float]
-) -> None:
-    everything = MetaDataset.from_records(
-        [*memory.records(), record("flat", losses), record("one", bowl(0.1), 1)],
-        a_space(),
-    )
+@pytest.mark.parametrize("value", [3.0, float("nan")], ids=["constant", "failed"])
+def test_tasks_that_rank_nothing_are_left_out(memory: MetaDataset, value: float) -> None:
+    useless = [record("flat", lambda x, y: value), record("one", bowl(0.1), 1)]
+    everything = MetaDataset.from_records([*memory.records(), *useless], a_space())
     sources = Sources.fit(everything)
     assert sources.left_out == ("flat", "one")
-    np.testing.assert_allclose(
-        sources.predict(some(memory)), Sources.fit(memory).predict(some(memory))
-    )
+    expected = Sources.fit(memory).predict(some(memory))
+    np.testing.assert_allclose(sources.predict(some(memory)), expected)
+    nothing = Sources.fit(MetaDataset.from_records(useless[1:], a_space()))
+    assert len(nothing) == 0
+    assert nothing.predict(np.full((4, nothing.n_features), 0.5)).shape == (0, 4)
 
 
-def test_nothing_useful_is_no_source() -> None:
-    sources = Sources.fit(MetaDataset.from_records([record("one", bowl(0.1), 1)], a_space()))
-    assert len(sources) == 0
-    assert sources.predict(np.full((4, sources.n_features), 0.5)).shape == (0, 4)
-
-
-def test_rows_are_capped_and_the_best_stay(memory: MetaDataset) -> None:
+def test_rows_are_capped(memory: MetaDataset) -> None:
     sources = Sources.fit(memory, max_rows=10)
     assert [len(group.inputs) for group in sources.groups] == [10, 10]
     assert [group.alpha.shape for group in sources.groups] == [(10, 2), (10, 1)]
 
 
 def test_other_parameters_come_aligned() -> None:
-    narrow = ConfigurationSpace()
-    narrow.add(Float("x", (0.0, 1.0)))
-    xs = np.linspace(0.0, 1.0, 9)
+    narrow, xs = ConfigurationSpace({"x": (0.0, 1.0)}), np.linspace(0.0, 1.0, 9)
     old = TaskRecord("narrow", [{"x": v} for v in xs], (xs - 0.3) ** 2, space=narrow)
     memory = MetaDataset.from_records([old, record("full", bowl(0.3))], a_space())
     predicted = Sources.fit(memory).predict(some(memory))
     assert predicted.shape == (2, 7) and np.isfinite(predicted).all()
 
 
-def test_same_arrays_same_sources(memory: MetaDataset) -> None:
+def test_same_arrays_same_sources(memory: MetaDataset, tmp_path: Path) -> None:
     sources, X = Sources.fit(memory), some(memory)
-    for other in (
-        Sources.from_arrays(sources.arrays()),
-        pickle.loads(pickle.dumps(sources)),
-        copy.deepcopy(sources),
-        Sources.fit(memory),
-    ):
-        np.testing.assert_array_equal(other.predict(X), sources.predict(X))
-        assert other.names == sources.names and other.kernel == sources.kernel
-
-
-def test_a_store_can_keep_them(memory: MetaDataset, tmp_path: Path) -> None:
-    sources = Sources.fit(memory)
     store = MetaStore(tmp_path / "memory.db")
     store.describe("low")
     store.save_artifact("low", "sources", sources.arrays(), version="1")
-    arrays = store.load_artifact("low", "sources", version="1")
-    assert arrays is not None
-    X = some(memory)
-    np.testing.assert_array_equal(Sources.from_arrays(arrays).predict(X), sources.predict(X))
+    kept = store.load_artifact("low", "sources", version="1")
+    assert kept is not None
+    copies = (Sources.from_arrays(kept), pickle.loads(pickle.dumps(sources)), Sources.fit(memory))
+    for other in (*copies, copy.deepcopy(sources)):
+        np.testing.assert_array_equal(other.predict(X), sources.predict(X))
+        assert (other.names, other.left_out) == (sources.names, sources.left_out)
+        assert (other.kernel, other.n_features) == (sources.kernel, sources.n_features)
+        assert other.meta_feature_names == sources.meta_feature_names
 
 
 def test_errors_teach(memory: MetaDataset) -> None:
@@ -180,8 +151,7 @@ def test_errors_teach(memory: MetaDataset) -> None:
         Sources.fit(memory, kernel="rbf")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_rows must be an integer >= 2"):
         Sources.fit(memory, max_rows=1)
-    with pytest.raises(ValueError, match="is missing"):
+    with pytest.raises(ValueError, match=r"These arrays are no Sources: .* is missing"):
         Sources.from_arrays({})
-    arrays = Sources.fit(memory).arrays() | {"kernel": np.array("rbf")}
     with pytest.raises(ValueError, match="kernel must be one of"):
-        Sources.from_arrays(arrays)
+        Sources.from_arrays(Sources.fit(memory).arrays() | {"kernel": np.array("rbf")})
