@@ -11,7 +11,7 @@ import numpy as np
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.designs import InitialDesign, diverse
+from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, SurrogateFailure
 from automl_plugins.records.history import History
@@ -93,7 +93,7 @@ def may_branch(space: VectorSpace, history: History) -> bool:
 
 
 class SuggestedStart:
-    """Proposes the suggestions of a design, each once, then asks another proposer.
+    """Proposes the suggestions of the design ``diverse``, each once, then asks another proposer.
 
     A suggestion that does not fit values that are already decided is passed over.
 
@@ -103,7 +103,6 @@ class SuggestedStart:
         n_suggested: Evaluations, of whatever origin, before ``proposer`` is asked; 0 asks it at
             once.
         meta_features: Those of the new task; None where they are not known.
-        design: Makes the suggestions.
 
     Raises:
         ValueError: For a negative number of suggestions.
@@ -116,7 +115,6 @@ class SuggestedStart:
         *,
         n_suggested: int = 10,
         meta_features: Mapping[str, float] | None = None,
-        design: InitialDesign = diverse,
     ) -> None:
         check_integer("n_suggested", n_suggested, 0)
         self.memory = memory
@@ -124,7 +122,6 @@ class SuggestedStart:
         self.timed = proposer.timed
         self.n_suggested = n_suggested
         self.meta_features = dict(meta_features) if meta_features else None
-        self.design = design
         self._last: tuple[MetaDataset, FloatArray] | None = None
 
     def propose(
@@ -148,7 +145,7 @@ class SuggestedStart:
         dataset = self.memory.on(space)
         last = self._last  # read once: threads share the proposer
         if last is None or last[0] is not dataset:
-            found = self.design(space.space, dataset, self.meta_features, self.n_suggested)
+            found = diverse(space.space, dataset, self.meta_features, self.n_suggested)
             vectors = np.array([suggestion.vector for suggestion in found])
             self._last = last = (dataset, space.canonical(vectors.reshape(-1, space.d)))
         return last[1]

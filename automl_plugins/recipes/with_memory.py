@@ -107,7 +107,8 @@ def tst(
     settings: dict[str, Any] = {"n_recorded": _RECORDED}
     plain = gbqr(**options)
     if paper:
-        options = preset_options(options, n_candidates=1000, max_rows=None, failed="ignore")
+        own = Options(n_candidates=1000, max_rows=None, failed_trials="ignore")
+        options = preset_options(options, **own)
         settings = {"refit": "always", "leave_plateaus": False}
     known = task_memory(memory, task=task)
     template = TransferTemplate(

@@ -174,7 +174,7 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
       counts as one of the worse half.
     """
     options = preset_options(
-        options, n_startup=3, n_candidates=10_000, max_rows=None, failed="ignore"
+        options, n_startup=3, n_candidates=10_000, max_rows=None, failed_trials="ignore"
     )
     return make_proposer(
         QuantileBoosting.thesis(),
@@ -284,20 +284,7 @@ def make_proposer(
     )
 
 
-def preset_options(
-    options: Options,
-    *,
-    n_candidates: int,
-    max_rows: int | None,
-    failed: FailedTrials,
-    n_startup: int | None = None,
-) -> Options:
-    """The options of a preset, replaced by those given; None is none given."""
-    own = Options(
-        n_startup=n_startup,
-        n_candidates=n_candidates,
-        max_rows=max_rows,
-        failed_trials=failed,
-    )
+def preset_options(options: Options, **own: Unpack[Options]) -> Options:
+    """The ``own`` options of a preset, replaced by those given; None is none given."""
     given = {name: value for name, value in options.items() if value is not None}
     return cast("Options", own | given)

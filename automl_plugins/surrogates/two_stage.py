@@ -66,7 +66,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     * Kernel Matern-5/2; the own process averages the kernel learnt from the earlier tasks and
       uninformed ones by their evidence.
 
-    Without votes (``k_s = 0`` for all s, or no sources) both outputs are those of the own process.
+    Without votes both outputs are those of the own process.
 
     Args:
         sources: What is known of earlier tasks, None for nothing. A ``MetaDataset`` is fitted at

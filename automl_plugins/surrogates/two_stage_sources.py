@@ -129,20 +129,18 @@ class Sources:
         check_integer("max_rows", max_rows, 2)
         features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
         useful = [i for i, rows in enumerate(memory.rows) if len(set(losses[rows])) > 1]
-        used = {i: memory.rows[i] for i in useful}
-        kept = [features[rows] for rows in used.values()]
-        missing = [np.isnan(rows).any(axis=0) for rows in kept]
-        flagged = np.flatnonzero(np.any(missing, axis=0)) if kept else np.empty(0, dtype=np.intp)
-        parts = [
-            _shared(members, features, losses, used, max_rows)
-            for members in _same_configurations(memory, used)
-        ]
-        parts = [(place, complete_inputs(X, flagged), Y) for place, X, Y in parts]
+        missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]
+        flagged = np.flatnonzero(np.any(missing, axis=0)) if missing else np.empty(0, np.intp)
+        parts = []
+        for place in _same_configurations(memory, useful):
+            blocks = [memory.rows[useful[i]] for i in place]
+            X, Y = _shared(features, losses, blocks, max_rows)
+            parts.append((place, complete_inputs(X, flagged), Y))
         theta = _learn_kernel([(X, Y) for _, X, Y in parts], kernel)
         names = memory.meta_feature_names()
         return cls(
             names=tuple(memory.tasks[i].name for i in useful),
-            left_out=tuple(t.name for i, t in enumerate(memory.tasks) if i not in used),
+            left_out=tuple(t.name for i, t in enumerate(memory.tasks) if i not in useful),
             n_features=features.shape[1],
             kernel=kernel,
             theta=theta,
@@ -245,32 +243,25 @@ class Sources:
         return cls(groups=groups, **known)
 
 
-def _same_configurations(memory: EarlierTasks, used: Mapping[int, slice]) -> list[list[int]]:
-    """Tasks by the configurations that they ran, those of equal ones together."""
+def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IntArray]:
+    """Positions among the ``useful`` tasks, those that ran equal configurations together."""
     keys = memory.vector_space.keys(memory.vectors)
     found: dict[bytes, list[int]] = {}
-    for i, rows in used.items():
-        found.setdefault(np.sort(keys[rows]).tobytes(), []).append(i)
-    return list(found.values())
+    for place, task in enumerate(useful):
+        found.setdefault(np.sort(keys[memory.rows[task]]).tobytes(), []).append(place)
+    return [np.array(places, dtype=np.intp) for places in found.values()]
 
 
 def _shared(
-    members: list[int],
-    features: FloatArray,
-    losses: FloatArray,
-    used: Mapping[int, slice],
-    max_rows: int,
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Positions (g,), features (n, f) and losses (n, g) of tasks with equal configurations."""
+    features: FloatArray, losses: FloatArray, blocks: Sequence[slice], max_rows: int
+) -> tuple[FloatArray, FloatArray]:
+    """Features (n, f) and losses (n, g) of the rows of tasks with equal configurations."""
     # Rows of equal configurations in equal order; the order of repeated ones does not matter.
-    sortable = np.nan_to_num(features, nan=-1.0)
-    blocks = [np.arange(used[i].start, used[i].stop) for i in members]
-    ordered = [rows[np.lexsort(sortable[rows].T)] for rows in blocks]
-    Y = np.stack([losses[rows] for rows in ordered], axis=1)
+    orders = [np.lexsort(np.nan_to_num(features[rows], nan=-1.0).T) for rows in blocks]
+    pairs = zip(blocks, orders, strict=True)
+    Y = np.stack([losses[rows][order] for rows, order in pairs], axis=1)
     chosen = informative_rows(Y.mean(axis=1), max_rows)
-    place = {task: position for position, task in enumerate(used)}
-    tasks = np.array([place[i] for i in members], dtype=np.intp)
-    return tasks, features[ordered[0][chosen]], Y[chosen]
+    return features[blocks[0]][orders[0][chosen]], Y[chosen]
 
 
 def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) -> FloatArray:

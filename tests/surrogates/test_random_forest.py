@@ -42,16 +42,17 @@ def sample(n: int = 60, seed: int = 0, *, missing: bool = False) -> tuple[FloatA
     return X, y
 
 
-def walk(tree: Any, row: FloatArray) -> int:
-    """Follow the decisions of a scikit-learn tree from the root to a leaf."""
+def walk(tree: Any, row: FloatArray, *, larger: bool = False) -> int:
+    """Follow the decisions of a scikit-learn tree to a leaf; missing values to the larger side."""
     node = 0
     while tree.children_left[node] != -1:
-        sides = tree.children_left[node], tree.children_right[node]
+        sides = int(tree.children_left[node]), int(tree.children_right[node])
         value = np.float32(row[tree.feature[node]])
         left = bool(value <= tree.threshold[node])
         if np.isnan(value):
-            left = bool(tree.missing_go_to_left[node])
-        node = int(sides[0] if left else sides[1])
+            sizes = tree.n_node_samples[list(sides)]
+            left = bool(sizes[0] > sizes[1] if larger else tree.missing_go_to_left[node])
+        node = sides[0] if left else sides[1]
     return node
 
 
@@ -256,16 +257,8 @@ def test_a_value_missing_only_at_prediction_follows_the_larger_side(make: Factor
     X, y = sample()
     model = make(random_state=0).fit(X, y)
     query = np.array([np.nan, 0.3, 0.3, 0.3])
-    means = []
-    for tree, values in zip(model.trees_, model.leaf_means_, strict=True):
-        node = 0
-        while tree.children_left[node] != -1:
-            left, right = tree.children_left[node], tree.children_right[node]
-            value = np.float32(query[tree.feature[node]])
-            larger_is_left = tree.n_node_samples[left] > tree.n_node_samples[right]
-            goes_left = larger_is_left if np.isnan(value) else value <= tree.threshold[node]
-            node = left if goes_left else right
-        means.append(values[node])
+    trees = zip(model.trees_, model.leaf_means_, strict=True)
+    means = [values[walk(tree, query, larger=True)] for tree, values in trees]
     mean, _ = model.predict(query[None])
     np.testing.assert_allclose(mean, y.mean() + y.std() * np.mean(means))
 
