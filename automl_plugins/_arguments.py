@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from math import inf
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
@@ -31,6 +32,13 @@ def check_integer(name: str, value: Any, minimum: int) -> None:
     """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
+
+
+def check_finite(name: str, value: float, *, positive: bool = False) -> None:
+    """Raise ValueError unless ``value`` is finite, and >= 0 or positive."""
+    if not 0.0 <= value < inf or (positive and value == 0.0):
+        sign = ">" if positive else ">="
+        raise ValueError(f"{name} must be finite and {sign} 0, got {value!r}.")
 
 
 def one_of(name: str, value: str, allowed: Sequence[str]) -> None:

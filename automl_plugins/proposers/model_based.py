@@ -322,8 +322,11 @@ class ModelBasedProposer:
                 if reference is None:  # fixed by the first batch, else it moves with the search
                     reference = _reference(utility, median=exponent > 0.0)
                 log_gain = positive_part(utility, reference)
-            distance = distance_factor(design.distances(features, unknown), radius)
-            distance *= distance_factor(largest_differences(features, flat), radii)
+            distance = np.ones(len(features))
+            if len(unknown):
+                distance *= distance_factor(design.distances(features, unknown), radius)
+            if len(flat):
+                distance *= distance_factor(largest_differences(features, flat), radii)
             return weighted(
                 log_gain,
                 log_success=models.log_success(features),

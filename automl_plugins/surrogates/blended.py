@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from automl_plugins._arguments import check_finite
 from automl_plugins.surrogates.base import (
     FloatArray,
     Surrogate,
@@ -127,9 +128,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
     def check_arguments(self) -> None:
         """Raise ValueError for the first argument outside its range."""
         for argument in ("patience", "caution", "doubt"):
-            value = getattr(self, argument)
-            if not 0.0 < value < np.inf:
-                raise ValueError(f"{argument} must be positive and finite, got {value!r}.")
+            check_finite(argument, getattr(self, argument), positive=True)
 
     def _predicted(self, X: FloatArray) -> FloatArray:
         return np.zeros(len(X)) if self.earlier is None else np.asarray(self.earlier(X))

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import at_least, one_of
+from automl_plugins._arguments import at_least, check_finite, one_of
 from automl_plugins.surrogates.base import FloatArray, as_features, as_training, standardise
 
 Form = Literal["bound", "three_quantile", "ensemble"]
@@ -144,8 +144,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         least = {"n_models": 1, "n_trees": 1, "num_leaves": 2, "min_leaf_rows": 1}
         for name, low in least.items():
             at_least(name, getattr(self, name), low)
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be > 0, got {self.learning_rate!r}.")
+        check_finite("learning_rate", self.learning_rate, positive=True)
 
 
 def boost(data: lightgbm.Dataset, parameters: dict[str, object], n_trees: int) -> lightgbm.Booster:

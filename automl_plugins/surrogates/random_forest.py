@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins.surrogates.base import (
     FloatArray,
     Seed,
@@ -204,10 +204,7 @@ class RandomForest(_TreeEnsemble):
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         if not 0 < self.max_features <= 1:
             raise ValueError(f"max_features must be in (0, 1], got {self.max_features!r}.")
-        if not (self.variance_floor >= 0 and isfinite(self.variance_floor)):
-            raise ValueError(
-                f"variance_floor must be finite and >= 0, got {self.variance_floor!r}."
-            )
+        check_finite("variance_floor", self.variance_floor)
         one_of("splitter", self.splitter, ("random", "best"))
         one_of("uncertainty", self.uncertainty, ("leaf", "tree"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Self
 
 import lightgbm
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_integer
+from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.surrogates.base import FloatArray, as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
@@ -43,8 +42,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
         """Learn from features ``X`` (n, f) and the mask ``success`` (n,)."""
         check_integer("n_trees", self.n_trees, 1)
-        if not (self.prior > 0 and isfinite(self.prior)):
-            raise ValueError(f"prior must be finite and > 0, got {self.prior!r}.")
+        check_finite("prior", self.prior, positive=True)
         X, y = as_training(X, success)
         self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
         self.trees_: ExtraTreesClassifier | None = None
@@ -155,10 +153,8 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     def _check_arguments(self) -> None:
         check_integer("n_trees", self.n_trees, 1)
         check_integer("num_leaves", self.num_leaves, 2)
-        if not (self.learning_rate > 0 and isfinite(self.learning_rate)):
-            raise ValueError(f"learning_rate must be finite and > 0, got {self.learning_rate!r}.")
-        if not (self.l1 >= 0 and isfinite(self.l1)):
-            raise ValueError(f"l1 must be finite and >= 0, got {self.l1!r}.")
+        check_finite("learning_rate", self.learning_rate, positive=True)
+        check_finite("l1", self.l1)
 
     def _boost(self, X: FloatArray, target: FloatArray) -> lightgbm.Booster:
         parameters = {

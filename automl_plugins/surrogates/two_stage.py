@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins.surrogates.base import (
     FloatArray,
     as_features,
@@ -204,12 +204,10 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         one_of("spread", self.spread, get_args(Spread))
         one_of("ties", self.ties, get_args(Ties))
         check_integer("max_rows", self.max_rows, 2)
-        if self.bandwidth is not None and not 0.0 < self.bandwidth < np.inf:
-            raise ValueError(f"bandwidth must be positive, got {self.bandwidth!r}.")
-        if not 0.0 < self.own_weight < np.inf:
-            raise ValueError(f"own_weight must be positive, got {self.own_weight!r}.")
-        if not 0.0 <= self.growth < np.inf:
-            raise ValueError(f"growth must be at least 0, got {self.growth!r}.")
+        if self.bandwidth is not None:
+            check_finite("bandwidth", self.bandwidth, positive=True)
+        check_finite("own_weight", self.own_weight, positive=True)
+        check_finite("growth", self.growth)
         if self.distance == "meta_features" and self.meta_features is None:
             raise ValueError(
                 "distance='meta_features' needs the meta-features of the new task: pass"
