@@ -26,6 +26,7 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins._arguments import one_of
 from automl_plugins.spaces.ranges import Steps, scale_of
 from automl_plugins.spaces.values import (
     ABSENT,
@@ -174,10 +175,8 @@ def align(
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
     """
-    if out_of_range not in get_args(OutOfRange):
-        raise ValueError(f"out_of_range must be 'clip' or 'drop', got {out_of_range!r}.")
-    if missing not in get_args(Missing):
-        raise ValueError(f"missing must be 'impute' or 'drop', got {missing!r}.")
+    one_of("out_of_range", out_of_range, get_args(OutOfRange))
+    one_of("missing", missing, get_args(Missing))
     n = len(configurations)
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)

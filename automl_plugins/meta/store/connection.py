@@ -42,6 +42,7 @@ T = TypeVar("T")
 VERSION = 1
 _ATTEMPTS = 6
 _LOCK = 0x6D657461  # of PostgreSQL's advisory locks, while tables are made
+_RESCUE = "Restore a copy or an export of it, or save what is left with sqlite3 FILE .recover."
 _DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadlocks
 
 
@@ -285,10 +286,7 @@ class Database:
         if "locked" in told or isinstance(error, PoolTimeoutError):
             advice = f" Others kept it busy for more than {self.timeout:g} s; try again."
         elif "malformed" in told or "not a database" in told or "corrupt" in told:
-            advice = (
-                " The file is damaged; nothing was written. Restore a copy or an export of it, or"
-                " save what is left with the command sqlite3 FILE .recover."
-            )
+            advice = f" The file is damaged; nothing was written. {_RESCUE}"
         else:
             advice = ""
         return StoreError(f"{self}: {cause}.{advice}")
@@ -381,8 +379,7 @@ def _recognise_file(path: Path) -> None:
         raise StoreError(f"{path} cannot be read: {error}.") from error
     except sqlite3.DatabaseError as error:
         raise StoreError(
-            f"{path} is damaged ({error}); it was left as it is. Restore a copy or an export of"
-            " it, or save what is left with the command sqlite3 FILE .recover."
+            f"{path} is damaged ({error}); it was left as it is. {_RESCUE}"
         ) from error
     foreign = sorted(name for name in names if not name.startswith("sqlite_"))
     if foreign and schema.name not in names:
