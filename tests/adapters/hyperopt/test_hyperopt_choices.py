@@ -1,6 +1,10 @@
-"""Every list of options that a user writes, through all algos: none may fail or mix up options."""
+"""Every list of options and range that a user writes, through the algos: none may fail."""
+
+from __future__ import annotations
 
 import logging
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,12 +19,13 @@ from automl_plugins.adapters.hyperopt import (
     initial_trials,
     meta_dataset_from_trials,
     pmf,
+    translate,
     tst,
     weighted,
 )
 from automl_plugins.adapters.hyperopt._arms import arms_of
-from automl_plugins.adapters.hyperopt.space import translate
-from hyperopt import Domain, Trials, fmin, hp, rand
+from hyperopt import Domain, Trials, hp, rand
+from hyperopt_runs import minimise, values_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -51,32 +56,16 @@ def space_of(lists: Lists) -> dict[str, Any]:
     """The lists as choices, one as ``pchoice``, one nested, one that decides about a number."""
     space: dict[str, Any] = {"x": hp.uniform("x", 0, 1)}
     for i, (name, options) in enumerate(lists.items()):
-        if i % 3 == 0:
-            space[name] = hp.choice(name, options)
-        elif i % 3 == 1:
+        if i % 3 == 1:
             space[name] = hp.pchoice(name, [(1 / len(options), option) for option in options])
-        else:
-            below = [*options, [hp.uniform(f"{name} u", 0, 1), hp.choice(f"{name} b", options)]]
-            space[name] = hp.choice(name, below)
+            continue
+        below = [[hp.uniform(f"{name} u", 0, 1), hp.choice(f"{name} b", options)]]
+        space[name] = hp.choice(name, [*options, *below] if i % 3 else options)
     return space
 
 
 def objective(config: Mapping[str, Any]) -> float:
     return float(config["x"]) + sum(len(repr(value)) for value in config.values())
-
-
-def searched(algo: Any, space: Any, n: int, trials: Trials | None = None) -> Trials:
-    trials = Trials() if trials is None else trials
-    fmin(
-        objective,
-        space,
-        algo=algo,
-        max_evals=n,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
-    return trials
 
 
 @pytest.fixture(autouse=True)
@@ -93,42 +82,34 @@ ALGOS: dict[str, Callable[[Mapping[str, Trials], str], Any]] = {
     "bandit": lambda memory, arm: bandit(label=arm, inner=gbqr),
     "weighted": lambda memory, arm: weighted(label=arm),
 }
+ALL = [*ALGOS, "boasf_fmin", "initial_trials"]
 
 
 def check(lists: Lists, names: list[str], n: int) -> None:
-    space = space_of(lists)
-    old = searched(rand.suggest, space, 6)
+    space, arm = space_of(lists), next(iter(lists))
+    old = minimise(objective, space, rand.suggest, 6)
     memory = {"a": old, "b": old}
     known = translate(space)
     for name in names:
+        trials = Trials()
         if name == "boasf_fmin":
-            trials = Trials()
-            boasf_fmin(
-                objective,
-                space,
-                max_evals=n,
-                label=next(iter(lists)),
-                trials=trials,
-                rstate=np.random.default_rng(0),
-                show_progressbar=False,
-            )
+            rstate = np.random.default_rng(0)
+            options: dict[str, Any] = {"trials": trials, "rstate": rstate, "verbose": False}
+            boasf_fmin(objective, space, max_evals=n, label=arm, **options)
         elif name == "initial_trials":
             dataset = meta_dataset_from_trials(memory, space)
             for values in to_values(dataset.space, dataset.vectors):
                 assert known.values(known.labels(values)) == values
             trials = initial_trials(space, memory=dataset, n_configs=2)
-            searched(rand.suggest, space, n, trials)
+            minimise(objective, space, rand.suggest, n, trials=trials)
         else:
-            trials = searched(ALGOS[name](memory, next(iter(lists))), space, n)
+            minimise(objective, space, ALGOS[name](memory, arm), n, trials=trials)
         assert len(trials) == n, name
         for document in trials.trials:
             assert document["result"]["status"] == "ok", name
-            drawn = {k: v[0] for k, v in document["misc"]["vals"].items() if len(v)}
+            drawn = values_of(document)
             # What was evaluated is what was drawn, and has a name that leads back to it.
             assert known.labels(known.values(drawn)) == drawn, name
-
-
-ALL = [*ALGOS, "boasf_fmin", "initial_trials"]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -137,36 +118,66 @@ def test_lists_that_users_write(name: str) -> None:
 
 
 @settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(_LISTS)
 def test_lists_that_nobody_thought_of(lists: list[list[Any]]) -> None:
     check({f"c{i}": options for i, options in enumerate(lists)}, ALL, 4)
 
 
-def test_options_have_names_of_their_own() -> None:
-    """Also where a text is what another option would be called."""
-    space = translate({name: hp.choice(name, options) for name, options in KNOWN.items()})
-    for name, options in KNOWN.items():
-        assert len(set(space.options[name])) == len(options), name
-        assert [space.labels({name: n})[name] for n in space.options[name]] == [
-            *range(len(options))
-        ]
-
-
-def test_a_value_that_is_no_option_is_refused() -> None:
-    space = translate({"b": hp.choice("b", [True, False])})
-    assert space.labels({"b": "true"}) == {"b": 0}  # as files have it
-    with pytest.raises(ValueError, match="1 is no option of 'b'; its options are called True"):
-        space.labels({"b": 1})
-
-
 @pytest.mark.parametrize("name", KNOWN)
-def test_options_are_arms_and_parts_of_cells(name: str) -> None:
-    n = len(KNOWN[name])
-    domain = Domain(None, hp.choice("c", KNOWN[name]), pass_expr_memo_ctrl=False)
-    options, cells = arms_of(domain), arms_of(domain, split=2)
-    assert [options.arms.find({"c": i}) for i in range(n)] == [*range(n)]
-    assert [options.grid(i) for i in range(n)] == [[{"c": i}] for i in range(n)]
+def test_options_have_names_of_their_own_and_are_arms_and_parts_of_cells(name: str) -> None:
+    """Also where a text is what another option would be called."""
+    options, n = KNOWN[name], len(KNOWN[name])
+    space = translate({name: hp.choice(name, options)})
+    assert len(set(space.options[name])) == n
+    assert [space.labels({name: o})[name] for o in space.options[name]] == [*range(n)]
+    domain = Domain(None, hp.choice("c", options), pass_expr_memo_ctrl=False)
+    arms, cells = arms_of(domain), arms_of(domain, split=2)
+    assert [arms.arms.find({"c": i}) for i in range(n)] == [*range(n)]
+    assert [arms.grid(i) for i in range(n)] == [[{"c": i}] for i in range(n)]
     listed = [values["c"] for i in range(2) for values in cells.grid(i) or ()]
     assert listed == [*range(n)]
+
+
+# --- ranges that ConfigSpace would round -----------------------------------------------------
+
+EVERY = (-math.inf, math.inf)
+EXTREMES: dict[str, tuple[Any, tuple[float, float]]] = {
+    "tiny": (hp.uniform("x", 1e-14, 1e-13), (1e-14, 1e-13)),
+    "two floats": (hp.uniform("x", 100, 100.00000000000001), (100, 100.00000000000001)),
+    "denormal": (hp.uniform("x", 0, 1e-310), (0, 1e-310)),
+    "largest": (hp.uniform("x", 0, 1.7e308), EVERY),
+    "log": (hp.loguniform("x", math.log(1e-14), math.log(1e-3)), (0.999e-14, 1.001e-3)),
+    "log of all": (hp.loguniform("x", -700, 700), EVERY),
+    "log of nothing": (hp.loguniform("x", -2000, -100), EVERY),
+    "many steps": (hp.quniform("x", 0, 1e16, 1e-3), EVERY),
+    "tiny steps": (hp.quniform("x", 0, 1e-14, 1e-15), EVERY),
+    "large steps": (hp.quniform("x", 0, 1e300, 1), EVERY),
+    "integers": (hp.randint("x", -(2**62), 2**62), (-(2**62), 2**62)),
+    "few large integers": (hp.randint("x", 2**60, 2**60 + 5), (2**60, 2**60 + 4)),
+    "normal": (hp.normal("x", 0, 1e-15), EVERY),
+    "normal integers": (hp.qnormal("x", 0, 1e20, 1), EVERY),
+    "one value": (hp.normal("x", 1, 0), EVERY),
+    "lognormal": (hp.lognormal("x", -50, 1), EVERY),
+    "qlognormal": (hp.qlognormal("x", 0, 30, 1), EVERY),
+    "qloguniform": (hp.qloguniform("x", -60, -50, 1e-27), EVERY),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_are_searched_with_as_many_values_as_at_random(name: str) -> None:
+    space, (low, high) = EXTREMES[name]
+
+    def search(algo: Any) -> list[Any]:
+        values: list[Any] = []
+        minimise(lambda x: values.append(x) or float(len(values) % 4), space, algo, 10)  # type: ignore[func-returns-value]
+        return values
+
+    random = search(rand.suggest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = search(gbqr(n_candidates=100))
+    assert np.isfinite(np.array(values, dtype=np.float64)).all()
+    assert len(set(values)) >= len(set(random))
+    assert all(low <= value <= high for value in values)

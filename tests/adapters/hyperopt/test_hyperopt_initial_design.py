@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import translate
+from automl_plugins.adapters.hyperopt import INITIAL_DESIGN, initial_trials, translate
 from automl_plugins.adapters.hyperopt._pyll import expression
-from automl_plugins.adapters.hyperopt.initial_design import INITIAL_DESIGN, initial_trials
-from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, fmin, hp, rand, tpe
+from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed
+from hyperopt_runs import configs, minimise
 from known_runs import TASK, loss, model_space, records
 
 from automl_plugins.meta import MetaDataset, diverse
@@ -27,6 +27,7 @@ SPACE = hp.choice(
         {"type": "nb"},
     ],
 )
+QUICK_TPE = partial(tpe.suggest, n_startup_jobs=6, verbose=False)
 
 
 @pytest.fixture
@@ -34,103 +35,69 @@ def memory() -> MetaDataset:
     return MetaDataset.from_records(records())
 
 
-def drawn(trials: Trials) -> list[dict[str, Any]]:
-    return [{k: v[0] for k, v in sorted(d["misc"]["vals"].items()) if v} for d in trials.trials]
+def search(trials: Trials, n: int, algo: Any = QUICK_TPE, objective: Any = loss) -> Trials:
+    return minimise(objective, SPACE, algo, n, trials=trials)
 
 
-def run(
-    trials: Trials, n: int, algo: Any = tpe.suggest, space: Any = SPACE, objective: Any = loss
-) -> Any:
-    return fmin(
-        objective,
-        space,
-        algo=algo,
-        max_evals=n,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-        verbose=False,
-    )
-
-
-# --- modes ----------------------------------------------------------------------------------
+def suggested(memory: MetaDataset, n: int) -> list[dict[str, Any]]:
+    return diverse(translate(SPACE).space, memory, TASK, n).configurations
 
 
 @pytest.mark.parametrize(
-    ("mode", "suggested", "random"), [("part", 4, 0), ("replace", 8, 0), ("add", 4, 8)]
+    ("mode", "n_suggested", "n_random", "left"),
+    [("part", 3, 0, [3, 4, 5]), ("replace", 6, 0, []), ("add", 3, 6, [])],
 )
-def test_modes(memory: MetaDataset, mode: Any, suggested: int, random: int) -> None:
-    trials = initial_trials(SPACE, memory=memory, meta_features=TASK, mode=mode, n_startup_jobs=8)
-    assert len(trials) == suggested + random
-    expected = diverse(translate(SPACE).space, memory, TASK, suggested).configurations
-    labels = [{**c, "model": ["svm", "forest"].index(c["model"])} for c in expected]
-    assert drawn(trials)[:suggested] == labels
-    notes = [d["misc"][INITIAL_DESIGN] for d in trials.trials]
-    assert all(note["design"] == "diverse" and note["reason"] for note in notes[:suggested])
-    assert notes[suggested:] == [{"design": "random"}] * random
-    json.dumps(notes, allow_nan=False)
-    assert all(d["state"] == JOB_STATE_NEW for d in trials.trials)
-    calls: list[int] = []
-
-    def counted(new_ids: list[int], domain: Any, trials: Trials, seed: int) -> Any:
-        calls.extend(new_ids)
-        return tpe.suggest(new_ids, domain, trials, seed, n_startup_jobs=8, verbose=False)
-
-    n = suggested + random
-    run(trials, n + 3, counted)
-    assert calls == [n, n + 1, n + 2]
-    assert drawn(trials)[:suggested] == labels
-    assert all(d["state"] == JOB_STATE_DONE for d in trials.trials) and len(trials) == n + 3
-
-
-def test_tpe_models_from_where_the_suggestions_end(
-    memory: MetaDataset, monkeypatch: pytest.MonkeyPatch
+def test_modes(
+    memory: MetaDataset,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Any,
+    n_suggested: int,
+    n_random: int,
+    left: list[int],
 ) -> None:
-    drawn_at_random: list[int] = []
+    trials = initial_trials(SPACE, memory=memory, meta_features=TASK, mode=mode, n_startup_jobs=6)
+    n = n_suggested + n_random
+    assert len(trials) == n and all(d["state"] == JOB_STATE_NEW for d in trials.trials)
+    labels = [
+        {**c, "model": ["svm", "forest"].index(c["model"])} for c in suggested(memory, n_suggested)
+    ]
+    assert configs(trials)[:n_suggested] == labels
+    notes = [d["misc"][INITIAL_DESIGN] for d in trials.trials]
+    assert all(note["design"] == "diverse" and note["reason"] for note in notes[:n_suggested])
+    assert notes[n_suggested:] == [{"design": "random"}] * n_random
+    json.dumps(notes, allow_nan=False)
+    calls: list[int] = []
+    at_random: list[int] = []  # by TPE, as far as the suggestions leave it any
     suggest = rand.suggest
 
     def spy(new_ids: list[int], *arguments: Any) -> Any:
-        drawn_at_random.extend(new_ids)
+        at_random.extend(new_ids)
         return suggest(new_ids, *arguments)
 
+    def counted(new_ids: list[int], *arguments: Any) -> Any:
+        calls.extend(new_ids)
+        return QUICK_TPE(new_ids, *arguments)
+
     monkeypatch.setattr(tpe.rand, "suggest", spy)
-    algo = partial(tpe.suggest, n_startup_jobs=6, verbose=False)
-    run(initial_trials(SPACE, memory=memory, mode="replace", n_startup_jobs=6), 8, algo)
-    assert drawn_at_random == []
-    run(initial_trials(SPACE, memory=memory, mode="part", n_startup_jobs=6), 8, algo)
-    assert drawn_at_random == [3, 4, 5]
+    search(trials, n + 4, counted)
+    assert calls == [n, n + 1, n + 2, n + 3] and at_random == left
+    assert configs(trials)[:n_suggested] == labels
+    assert all(d["state"] == JOB_STATE_DONE for d in trials.trials) and len(trials) == n + 4
 
 
 def test_max_evals_counts_them(memory: MetaDataset) -> None:
     """Why the docs say so: Hyperopt takes trials that wait for trials that are done."""
-    trials = initial_trials(SPACE, memory=memory, n_configs=4)
-    run(trials, 5)
-    assert len(trials) == 5
+    assert len(search(initial_trials(SPACE, memory=memory, n_configs=4), 5)) == 5
     waiting = initial_trials(SPACE, memory=memory, n_configs=4)
     with pytest.raises(AllTrialsFailed):
-        run(waiting, 4)
+        search(waiting, 4)
     assert all(d["state"] == JOB_STATE_NEW for d in waiting.trials)
 
 
-# --- conditional spaces ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "algo", [rand.suggest, partial(tpe.suggest, n_startup_jobs=2), anneal.suggest]
-)
-def test_every_label_is_there(memory: MetaDataset, algo: Any) -> None:
-    trials = initial_trials(SPACE, memory=memory, n_configs=6)
-    for document in trials.trials:
-        vals, idxs = document["misc"]["vals"], document["misc"]["idxs"]
-        assert vals.keys() == idxs.keys() == {"model", "C", "depth"}
-        for label in vals:
-            assert idxs[label] == [document["tid"]] * len(vals[label])
-        assert (vals["C"] == []) == (vals["model"] != [0])
-    run(trials, 12, algo)
-    assert len(trials.losses()) == 12
-
-
-def test_objectives_see_the_values_that_were_meant(memory: MetaDataset) -> None:
+@pytest.mark.parametrize("algo", [rand.suggest, QUICK_TPE, anneal.suggest])
+def test_every_label_is_there_and_objectives_see_what_was_meant(
+    memory: MetaDataset, algo: Any
+) -> None:
     seen: list[dict[str, Any]] = []
 
     def objective(config: dict[str, Any]) -> float:
@@ -138,93 +105,70 @@ def test_objectives_see_the_values_that_were_meant(memory: MetaDataset) -> None:
         return loss(config)
 
     trials = initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=6)
-    run(trials, 7, objective=objective)
-    expected = diverse(translate(SPACE).space, memory, TASK, 6).configurations
-    assert seen[:6] == expected
+    for document in trials.trials:
+        vals, idxs = document["misc"]["vals"], document["misc"]["idxs"]
+        assert vals.keys() == idxs.keys() == {"model", "C", "depth"}
+        for label in vals:
+            assert idxs[label] == [document["tid"]] * len(vals[label])
+        assert (vals["C"] == []) == (vals["model"] != [0])
+    assert len(search(trials, 10, algo, objective).losses()) == 10
+    assert seen[:6] == suggested(memory, 6)
     assert all(isinstance(c["depth"], int) for c in seen if "depth" in c)
-
-
-NESTED = {
-    "kernel": hp.choice(
-        "kernel",
-        [
-            {"name": "rbf", "gamma": hp.lognormal("gamma", 0, 2)},
-            {
-                "name": "poly",
-                "degree": hp.quniform("degree", 2, 5, 1),
-                "shift": hp.choice("shift", [None, hp.uniform("coef0", -1, 1)]),
-            },
-        ],
-    ),
-    "weights": hp.pchoice("weights", [(0.3, "uniform"), (0.7, "distance")]),
-    "units": hp.qloguniform("units", math.log(8), math.log(128), 8),
-    "fine": hp.quniform("fine", 0, 10_000, 0.5),
-    "size": hp.randint("size", 4),
-}
 
 
 def test_a_configuration_space(memory: MetaDataset) -> None:
     space = model_space()
     trials = initial_trials(space, memory=memory, meta_features=TASK, n_configs=3, mode="add")
     assert len(trials) == 23
-    seen: list[Any] = []
-
-    def objective(config: Any) -> float:
-        seen.append(config)
-        return float(len(seen))
-
-    run(trials, 24, space=expression(space), objective=objective)
-    assert len(seen) == 24
-
-
-# --- trials, designs and memories -----------------------------------------------------------
+    minimise(lambda c: float(len(str(c))), expression(space), QUICK_TPE, 24, trials=trials)
+    assert len(trials.losses()) == 24
 
 
 def test_trials_that_are_there_already(memory: MetaDataset) -> None:
     trials = Trials(exp_key="study")
+
+    def add(n: int) -> Trials:
+        return initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=n, trials=trials)
+
     for _ in range(2):  # the second time there is nothing new
-        found = initial_trials(
-            SPACE, memory=memory, meta_features=TASK, n_configs=4, trials=trials
-        )
-        assert found is trials and len(trials) == 4
-    run(trials, 6)
-    initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=4, trials=trials)
-    assert len(trials) == 6
-    initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=6, trials=trials)
+        assert add(4) is trials and len(trials) == 4
+    search(trials, 6)
+    assert len(add(4)) == 6
+    add(6)
     assert sorted(trials.tids) == list(range(len(trials))) and len(trials) > 6
     assert {d["exp_key"] for d in trials.trials} == {"study"}
-    run(trials, 9)
+    search(trials, 9)
     assert all(d["state"] == JOB_STATE_DONE for d in trials.trials)
 
 
 def test_seeds_and_pickles(memory: MetaDataset) -> None:
     def values(seed: int) -> list[Any]:
-        return drawn(initial_trials(SPACE, memory=memory, n_configs=2, mode="add", seed=seed))
+        return configs(initial_trials(SPACE, memory=memory, n_configs=2, mode="add", seed=seed))
 
     assert values(0) == values(0)
     assert values(0)[:2] == values(1)[:2] and values(0)[2:] != values(1)[2:]
     trials = pickle.loads(pickle.dumps(initial_trials(SPACE, memory=memory, n_configs=3)))
-    run(trials, 5)
-    assert len(trials) == 5
+    assert len(search(trials, 5)) == 5
 
 
 @pytest.mark.parametrize(
-    ("options", "error"),
+    ("options", "error", "message"),
     [
-        ({"mode": "only"}, "'replace'"),
-        ({"design": "best"}, "design must be one of"),
-        ({"X": np.zeros((9, 1))}, "X without y"),
-        ({"n_configs": 0}, "at least 1"),
-        ({"n_startup_jobs": -1}, "n_startup_jobs must be at least 0"),
-        ({"memory": "nothing"}, "no memory 'nothing'"),
-        ({"space": {"alpha": hp.uniform("alpha", 0, 1)}}, "share no hyperparameter"),
-        ({"space": hp.uniform("a", 0, hp.uniform("b", 1, 2))}, "depends on other"),
+        ({"mode": "only"}, ValueError, "'replace'"),
+        ({"design": "best"}, ValueError, "design must be one of"),
+        ({"X": np.zeros((9, 1))}, ValueError, "X without y"),
+        ({"n_configs": 0}, ValueError, "at least 1"),
+        ({"n_startup_jobs": -1}, ValueError, "n_startup_jobs must be at least 0"),
+        ({"memory": "nothing"}, ValueError, "no memory 'nothing'"),
+        ({"space": {"a": hp.uniform("a", 0, 1)}}, ValueError, "share no hyperparameter"),
+        ({"space": hp.uniform("a", 0, hp.uniform("b", 1, 2))}, ValueError, "depends on other"),
+        ({"trials": [1]}, TypeError, "trials must be hyperopt.Trials"),
     ],
 )
 def test_bad_input_inserts_nothing(
-    memory: MetaDataset, options: dict[str, Any], error: str
+    memory: MetaDataset, options: dict[str, Any], error: Any, message: str
 ) -> None:
     trials = Trials()
-    with pytest.raises(ValueError, match=error):
+    with pytest.raises(error, match=message):
         initial_trials(**({"space": SPACE, "memory": memory, "trials": trials} | options))
     assert not trials.trials and not trials.new_trial_ids(1)[0]

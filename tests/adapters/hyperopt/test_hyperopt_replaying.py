@@ -7,12 +7,11 @@ import pickle
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import optimizer
-from automl_plugins.adapters.hyperopt.replaying import HyperoptSearch
+from automl_plugins.adapters.hyperopt import curves, optimizer
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
-from hyperopt import Trials, anneal, fmin, hp, rand, tpe
+from hyperopt import Trials, anneal, hp, rand, tpe
+from hyperopt_runs import minimise
 
 from automl_plugins.frameworks import Method, Optimizer, Outcome, Problem, TrialStatus
 
@@ -21,14 +20,25 @@ FAST_TPE = partial(tpe.suggest, n_startup_jobs=5)
 
 def space() -> ConfigurationSpace:
     made = ConfigurationSpace(seed=0)
-    model, c, k = (
-        Categorical("model", ["svm", "rf"]),
-        Float("C", (-1.0, 1.0)),
-        Integer("k", (1, 9)),
-    )
+    model = Categorical("model", ["svm", "rf"])
+    c, k = Float("C", (-1.0, 1.0)), Integer("k", (1, 9))
     made.add(Float("x", (0.0, 1.0)), Float("lr", (1e-4, 1.0), log=True), model, c, k)
     made.add(EqualsCondition(c, model, "svm"), EqualsCondition(k, model, "rf"))
     return made
+
+
+#: The same space as a user of Hyperopt writes it, with values in place of indices.
+BY_HAND = {
+    "x": hp.uniform("x", 0.0, 1.0),
+    "lr": hp.loguniform("lr", math.log(1e-4), math.log(1.0)),
+    "rest": hp.choice(
+        "model",
+        [
+            {"model": "svm", "C": hp.uniform("C", -1.0, 1.0)},
+            {"model": "rf", "k": hp.quniform("k", 0.50001, 9.49999, 1)},
+        ],
+    ),
+}
 
 
 def loss_of(config: dict[str, Any]) -> float:
@@ -36,54 +46,21 @@ def loss_of(config: dict[str, Any]) -> float:
     return float((config["x"] - 0.3) ** 2 + math.log10(config["lr"]) ** 2 / 10 + inner**2)
 
 
-def by_hand() -> dict[str, Any]:
-    """The same space as a user of Hyperopt writes it, with values in place of indices."""
-    return {
-        "x": hp.uniform("x", 0.0, 1.0),
-        "lr": hp.loguniform("lr", math.log(1e-4), math.log(1.0)),
-        "rest": hp.choice(
-            "model",
-            [
-                {"model": "svm", "C": hp.uniform("C", -1.0, 1.0)},
-                {"model": "rf", "k": hp.quniform("k", 0.50001, 9.49999, 1)},
-            ],
-        ),
-    }
-
-
-def search_with(algo: Any, n: int, *, seed: int = 3, q: int = 1) -> list[tuple[Any, float]]:
-    """Configurations and losses of a replayed search with ``q`` workers, in order of asking."""
-    search = optimizer(algo).start(Problem(space(), seed=seed, n_trials=n, n_workers=q))
-    done, running = [], []
-    for i in range(n):
-        proposal = search.ask()
-        assert proposal is not None
-        done.append((dict(proposal.config), loss_of(dict(proposal.config))))
-        running.append((i, proposal, done[-1][1]))
-        if len(running) == q:
-            start, oldest, loss = running.pop(0)
-            search.tell(oldest, Outcome(TrialStatus.COMPLETE, loss, start, start + 1.5))
-    return done
-
-
 @pytest.mark.parametrize("algo", [rand.suggest, FAST_TPE, anneal.suggest])
 def test_a_search_is_that_of_fmin(algo: Any) -> None:
-    expected: list[tuple[Any, float]] = []
+    expected: list[dict[str, Any]] = []
 
     def objective(drawn: dict[str, Any]) -> float:
-        config = {"x": drawn["x"], "lr": drawn["lr"], **drawn["rest"]}
-        expected.append((config, loss_of(config)))
-        return expected[-1][1]
+        expected.append({"x": drawn["x"], "lr": drawn["lr"], **drawn["rest"]})
+        return loss_of(expected[-1])
 
-    fmin(
-        objective,
-        by_hand(),
-        algo=algo,
-        max_evals=25,
-        rstate=np.random.default_rng(3),
-        show_progressbar=False,
-    )
-    assert search_with(algo, 25) == expected
+    minimise(objective, BY_HAND, algo, 25, seed=3)
+    search = optimizer(algo).start(Problem(space(), seed=3, n_trials=25))
+    for i in range(25):
+        proposal = search.ask()
+        assert proposal is not None and proposal.config == expected[i]
+        loss = loss_of(dict(proposal.config))
+        search.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, i, i + 1.5))
 
 
 def test_failures_are_lived_with() -> None:
@@ -99,19 +76,20 @@ def test_failures_are_lived_with() -> None:
     assert statuses.count("fail") == 9 and statuses.count("ok") == 6
 
 
-def test_trials_carry_the_simulated_clock() -> None:
+def test_trials_carry_the_simulated_clock_and_are_read_in_order_of_their_results() -> None:
     search = optimizer("rand").start(Problem(space(), seed=0))
-    first, second = search.ask(), search.ask()
-    assert first is not None and second is not None
+    first, second, third = search.ask(), search.ask(), search.ask()
+    assert first is not None and second is not None and third is not None
     search.tell(second, Outcome(TrialStatus.COMPLETE, 0.5, 1.0, 3.25))
     search.tell(first, Outcome(TrialStatus.FAILED, math.nan, 0.0, 4.0))
-    documents = search.trials.trials
-    took = [(d["refresh_time"] - d["book_time"]).total_seconds() for d in documents]
-    assert took == [4.0, 2.25]
-    assert [d["result"] for d in documents] == [
+    assert [d["result"] for d in search.trials.trials][:2] == [
         {"status": "fail"},
         {"status": "ok", "loss": 0.5, "seconds": 2.25},
     ]
+    (read,) = curves(search.trials, table="t", method="m")
+    assert [(t.seconds, t.finished) for t in read.trials] == [(2.25, 3.25), (4.0, 4.0)]
+    assert [t.config["x"] for t in read.trials] == [second.config["x"], first.config["x"]]
+    assert read.left_out == ("1 running trial left out.",)
 
 
 def test_an_algorithm_that_has_nothing_more_ends_the_search() -> None:
@@ -123,20 +101,14 @@ def test_an_algorithm_that_has_nothing_more_ends_the_search() -> None:
 
 
 def test_methods_are_named_and_pickled() -> None:
-    method = optimizer("tpe.suggest", n_startup_jobs=5)
-    assert isinstance(method, Method)
-    assert isinstance(method.start(Problem(space(), seed=0)), Optimizer)
-    assert method.name == "hyperopt.tpe"
+    method, problem = optimizer("tpe.suggest", n_startup_jobs=5), Problem(space(), seed=1)
+    assert isinstance(method, Method) and isinstance(method.start(problem), Optimizer)
     assert optimizer(partial(tpe.suggest, gamma=0.5)).name == "hyperopt.tpe"
     assert optimizer(FAST_TPE, name="mine").name == "mine"
     copied = pickle.loads(pickle.dumps(method))
-    assert copied.name == method.name
-    problem = Problem(space(), seed=1)
-    assert _first(copied.start(problem)) == _first(method.start(problem))
-
-
-def _first(search: HyperoptSearch) -> Any:
-    return [search.ask() for _ in range(3)]
+    assert copied.name == method.name == "hyperopt.tpe"
+    searches = copied.start(problem), method.start(problem)
+    assert [searches[0].ask() for _ in range(3)] == [searches[1].ask() for _ in range(3)]
 
 
 @pytest.mark.parametrize("name", ["tpe", "hyperopt.tpe.suggest", "hyperopt.tpe:suggest", "atpe"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from automl_plugins.adapters.hyperopt import optimizer
-from automl_plugins.adapters.hyperopt._pyll import expression
+from automl_plugins.adapters.hyperopt._pyll import expression, labels
 from ConfigSpace import (
     AndConjunction,
     BetaFloatHyperparameter,
@@ -52,7 +52,7 @@ def draw(space: ConfigurationSpace, n: int, algo: Any = rand.suggest) -> list[di
     return configs
 
 
-def all_kinds() -> ConfigurationSpace:
+def test_values_are_drawn_as_configspace_draws_them() -> None:
     space = ConfigurationSpace(seed=0)
     space.add(
         Float("float", (-1.0, 2.0)),
@@ -72,11 +72,8 @@ def all_kinds() -> ConfigurationSpace:
         CategoricalHyperparameter("single", ["only"]),
         Constant("constant", "fixed"),
     )
-    return space
-
-
-def test_values_are_drawn_as_configspace_draws_them() -> None:
-    configs = draw(all_kinds(), 400)
+    configs = draw(space, 400)
+    assert all(Configuration(space, values=config) for config in configs)
     assert set(Counter(c["integer.1"] for c in configs).values()) <= set(range(30, 75))
     assert Counter(c["ordinal"] for c in configs).keys() == {"low", "mid", "high"}
     assert 340 <= sum(c["weighted"] == "x" for c in configs) <= 380
@@ -90,13 +87,11 @@ def test_values_are_drawn_as_configspace_draws_them() -> None:
 def nested() -> ConfigurationSpace:
     """Two levels, a child shared by two values, and what Hyperopt cannot nest."""
     space = ConfigurationSpace(seed=0)
-    model, kernel = (
-        Categorical("model", ["svm", "rf", "nb"]),
-        Categorical("kernel", ["lin", "rbf"]),
+    model = Categorical("model", ["svm", "rf", "nb"])
+    kernel, trees = Categorical("kernel", ["lin", "rbf"]), Integer("trees", (1, 9))
+    gamma, c, depth, both, seldom, other = (
+        Float(name, (0.0, 1.0)) for name in ("gamma", "C", "depth", "both", "s", "not nb")
     )
-    gamma, c, trees = Float("gamma", (0.0, 1.0)), Float("C", (0.0, 1.0)), Integer("trees", (1, 9))
-    depth, both, seldom = Float("depth", (0, 1)), Float("both", (0.0, 1.0)), Float("s", (0.0, 1.0))
-    other = Float("not nb", (0.0, 1.0))
     space.add(model, kernel, gamma, c, trees, depth, both, seldom, other)
     space.add(
         EqualsCondition(kernel, model, "svm"),
@@ -113,17 +108,12 @@ def nested() -> ConfigurationSpace:
     return space
 
 
-def labels(expr: Any) -> set[str]:
-    nodes = pyll.dfs(pyll.as_apply(expr))
-    return {node.arg["label"].obj for node in nodes if node.name == "hyperopt_param"}
-
-
 def test_children_of_one_categorical_are_nested_others_always_drawn() -> None:
     space = nested()
     expr = expression(space)
     assert set(expr) == {"model", "depth", "s"}
-    assert labels(expr) == set(space)
-    svm, rf, nb = (labels(option) for option in expr["model"].pos_args[1:])
+    assert set(labels(pyll.as_apply(expr))) == set(space)
+    svm, rf, nb = (set(labels(option)) for option in expr["model"].pos_args[1:])
     assert svm == {"kernel", "gamma", "C", "not nb"}
     assert rf == {"trees", "both", "not nb"}
     assert nb == {"C", "both"}
@@ -131,13 +121,15 @@ def test_children_of_one_categorical_are_nested_others_always_drawn() -> None:
 
 
 @pytest.mark.parametrize("algo", ALGOS)
-def test_conditional_proposals_hold_exactly_the_active_values(algo: Any) -> None:
+def test_proposals_hold_exactly_the_active_values(algo: Any) -> None:
     space = nested()
     configs = draw(space, 60, algo)
     assert {c["model"] for c in configs} == {"svm", "rf", "nb"}
     for config in configs:
         # ConfigSpace refuses inactive and missing values alike.
         Configuration(space, values=config).check_valid_configuration()
+    constant = ConfigurationSpace({"a": Constant("a", 1)})  # no choice, and searched all the same
+    assert draw(constant, 8, algo) == [{"a": 1}] * 8
 
 
 def test_conditions_on_constants_and_ordinals_are_left_to_configspace() -> None:
@@ -151,13 +143,6 @@ def test_conditions_on_constants_and_ordinals_are_left_to_configspace() -> None:
         assert "y" in config and config["fixed"] == 3
 
 
-@pytest.mark.parametrize("algo", ALGOS)
-def test_a_space_without_a_choice_is_searched_all_the_same(algo: Any) -> None:
-    space = ConfigurationSpace(seed=0)
-    space.add(Constant("a", 1))
-    assert draw(space, 8, algo) == [{"a": 1}] * 8
-
-
 def test_forbidden_configurations_are_not_proposed() -> None:
     space = ConfigurationSpace({"a": ["x", "y"], "b": ["y", "x"]}, seed=0)
     space.add(
@@ -169,30 +154,26 @@ def test_forbidden_configurations_are_not_proposed() -> None:
     assert drawn.keys() == {("x", "y"), ("y", "x"), ("y", "y")}
 
 
+def drawing(label: str, values: list[float]) -> Any:
+    """An algorithm that draws these values in turn."""
+
+    def suggest(ids: list[int], domain: Any, trials: Any, seed: int) -> list[dict[str, Any]]:
+        documents: list[dict[str, Any]] = rand.suggest(ids, domain, trials, seed)
+        documents[0]["misc"]["vals"][label] = [values[ids[0] % len(values)]]
+        return documents
+
+    return suggest
+
+
 def test_a_search_that_meets_only_forbidden_configurations_ends() -> None:
     space = ConfigurationSpace({"a": (1, 9)}, seed=0)
     space.add(ForbiddenEqualsClause(space["a"], 1))
-    assert optimizer(_always_one).start(Problem(space, seed=0)).ask() is None
-
-
-def _always_one(ids: list[int], domain: Any, trials: Any, seed: int) -> list[dict[str, Any]]:
-    documents: list[dict[str, Any]] = rand.suggest(ids, domain, trials, seed)
-    documents[0]["misc"]["vals"]["a"] = [1]
-    return documents
+    assert optimizer(drawing("a", [1])).start(Problem(space, seed=0)).ask() is None
 
 
 def test_bounds_survive_exponentials() -> None:
     low, high = 1e-7, 0.1
-    space = ConfigurationSpace(seed=0)
-    space.add(Float("x", (low, high), log=True))
-
-    def corner(ids: list[int], domain: Any, trials: Any, seed: int) -> list[dict[str, Any]]:
-        documents: list[dict[str, Any]] = rand.suggest(ids, domain, trials, seed)
-        end = low if ids[0] % 2 else high
-        documents[0]["misc"]["vals"]["x"] = [math.exp(math.log(end)) * (1 + (ids[0] - 0.5) / 1e9)]
-        return documents
-
-    search = optimizer(corner).start(Problem(space, seed=0))
-    for _ in range(4):
-        proposal = search.ask()
-        assert proposal is not None and low <= proposal.config["x"] <= high
+    space = ConfigurationSpace({"x": Float("x", (low, high), log=True)}, seed=0)
+    ends = [math.exp(math.log(end)) * factor for end in (low, high) for factor in (0.999, 1.001)]
+    assert {low, high} <= {config["x"] for config in draw(space, 4, drawing("x", ends))}
+    assert all(low <= config["x"] <= high for config in draw(space, 4, drawing("x", ends)))

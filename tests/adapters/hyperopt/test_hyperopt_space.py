@@ -1,0 +1,253 @@
+"""Hyperopt search spaces in ConfigSpace's language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import translate
+from automl_plugins.adapters.hyperopt.space import is_space
+from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    NormalFloatHyperparameter,
+    NormalIntegerHyperparameter,
+    OrdinalHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from hyperopt import Domain, Trials, hp, rand, space_eval, tpe
+from hyperopt.pyll import scope
+from hyperopt_runs import values_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def draws(space: Any, n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """What random search draws, by label."""
+    domain = Domain(None, space, pass_expr_memo_ctrl=False)
+    return [values_of(d) for d in rand.suggest(list(range(n)), domain, Trials(), seed)]
+
+
+# --- one hyperparameter ----------------------------------------------------------------------
+
+Z = 3.7190165  # the quantile 0.9999 of the normal distribution
+#: These have no ends, or rounding makes values from beyond them.
+BEYOND = [hp.lognormal("x", 1.0, 0.5), hp.qloguniform("x", 0, math.log(8.9), 2)]
+#: What a distribution becomes: its class and the ends of the range, or the values of a grid.
+DISTRIBUTIONS: list[tuple[Any, Any, Any, bool]] = [
+    (hp.uniform("x", -2, 3), UniformFloatHyperparameter, (-2, 3), False),
+    (hp.loguniform("x", math.log(0.01), 2), UniformFloatHyperparameter, (0.01, math.e**2), True),
+    (BEYOND[0], UniformFloatHyperparameter, np.exp([1 - Z / 2, 1 + Z / 2]), True),
+    (hp.quniform("x", 0, 1e6, 7), UniformFloatHyperparameter, (0, 1e6), False),  # a long grid
+    (hp.randint("x", 5), UniformIntegerHyperparameter, (0, 4), False),
+    (hp.randint("x", 3, 9), UniformIntegerHyperparameter, (3, 8), False),
+    (hp.uniformint("x", 1, 4), UniformIntegerHyperparameter, (1, 4), False),
+    (scope.int(hp.quniform("x", 1, 4.4, 1)), UniformIntegerHyperparameter, (1, 4), False),
+    (hp.quniform("x", 0.4, 4.6, 1), UniformIntegerHyperparameter, (0, 5), False),  # rounded
+    (hp.qloguniform("x", 0, math.log(50), 1), UniformIntegerHyperparameter, (1, 50), True),
+    (hp.normal("x", 1.0, 2.0), NormalFloatHyperparameter, (1 - 2 * Z, 1 + 2 * Z), False),
+    (hp.qnormal("x", 5, 2, 1), NormalIntegerHyperparameter, (-2, 12), False),
+    (hp.quniform("x", 0, 10, 3), OrdinalHyperparameter, [0, 3, 6, 9], False),
+    (hp.quniform("x", 0, 1, 0.25), OrdinalHyperparameter, [0, 0.25, 0.5, 0.75, 1], False),
+    (BEYOND[1], OrdinalHyperparameter, [2, 4, 6, 8], True),
+    (hp.qloguniform("x", -1, 1, 1), OrdinalHyperparameter, [0, 1, 2, 3], True),  # log(0)
+    (hp.quniform("x", 1.8, 2.2, 1), OrdinalHyperparameter, [2], False),
+]
+
+
+@pytest.mark.parametrize(("node", "kind", "values", "log"), DISTRIBUTIONS)
+def test_distributions(node: Any, kind: Any, values: Any, log: bool) -> None:
+    known = translate({"x": node})
+    found: Any = known.space["x"]
+    assert type(found) is kind
+    if kind is OrdinalHyperparameter:
+        assert list(found.sequence) == values
+    else:
+        assert (found.lower, found.upper) == pytest.approx(tuple(values), rel=1e-6)
+        assert found.log == log
+    if kind in (NormalFloatHyperparameter, NormalIntegerHyperparameter):
+        assert (found.mu, found.sigma) in ((1.0, 2.0), (5.0, 2.0))
+        return  # without ends
+    seen = {known.values(drawn)["x"] for drawn in draws({"x": node}, 200)}
+    assert all(map(found.legal_value, seen)) or any(node is other for other in BEYOND)
+    if kind is UniformIntegerHyperparameter and not log:
+        assert seen == set(range(found.lower, found.upper + 1))
+
+
+def test_zero_of_a_long_logarithmic_grid_is_an_octave() -> None:
+    """A lognormal with q = 1 has 0, 1, 2, ... 1700: too many for an ordinal, most below 10."""
+    known = translate({"j": hp.qlognormal("j", 0, 2, 1)})
+    found: Any = known.space["j"]
+    assert found.log and found.lower == 0.25
+    values = found.sample_value(2000, seed=np.random.RandomState(0))
+    zeros = np.mean([known.labels({"j": value})["j"] == 0.0 for value in values])
+    assert zeros == pytest.approx(math.log(2) / math.log(1700 / 0.25), abs=0.02)
+
+
+# --- options ---------------------------------------------------------------------------------
+
+
+def test_options_are_called_by_their_values_or_names() -> None:
+    def relu() -> None: ...
+
+    space = {
+        "depth": hp.choice("depth", [None, 5, 10]),
+        "layers": hp.choice("layers", [(64,), (64, 32), [1]]),
+        "model": hp.choice("model", [{"type": "svm", "C": hp.uniform("C", 0, 1)}, {"type": "nb"}]),
+        "same": hp.choice("same", [{"k": hp.randint("k", 3)}, {"k2": hp.randint("k2", 3)}]),
+        "f": hp.choice("f", [relu, max]),
+        "bool": hp.choice("bool", [True, False]),
+        "clash": hp.choice("clash", [True, 1, "a"]),
+        "numpy": hp.choice("numpy", [np.float64(0.5), np.int64(2), np.zeros(3)]),
+    }
+    assert translate(space).options == {
+        "depth": (None, 5, 10),
+        "layers": ("(64,)", "(64, 32)", "(1,)"),
+        "model": ("svm", "nb"),
+        "same": ("same[0]", "same[1]"),
+        "f": (f"{relu.__qualname__}", "max"),
+        "bool": (True, False),
+        "clash": ("clash[0]", "clash[1]", "a"),
+        "numpy": (0.5, 2, "numpy[2]"),
+    }
+
+
+def test_a_value_that_is_no_option_is_refused() -> None:
+    space = translate({"b": hp.choice("b", [True, False])})
+    assert space.labels({"b": "true"}) == {"b": 0}  # as files have it
+    with pytest.raises(ValueError, match="1 is no option of 'b'; its options are called True"):
+        space.labels({"b": 1})
+
+
+def test_probabilities_are_weights() -> None:
+    space = translate(hp.pchoice("x", [(0.2, "a"), (0.8, "b"), (0.0, "c")])).space
+    found: Any = space["x"]
+    assert list(found.choices) == ["a", "b", "c"]
+    np.testing.assert_allclose(found.probabilities, [0.2, 0.8, 0.0])
+
+
+# --- conditions ------------------------------------------------------------------------------
+
+
+def test_what_is_in_options_is_conditional() -> None:
+    def conditions(space: Any) -> set[str]:
+        return {str(condition) for condition in translate(space).space.conditions}
+
+    inner = hp.choice("kernel", ["linear", {"type": "rbf", "gamma": hp.uniform("gamma", 0, 1)}])
+    space = hp.choice("m", [{"type": "svm", "kernel": inner}, {"type": "nb"}])
+    assert conditions(space) == {"kernel | m in {'svm'}", "gamma | kernel in {'rbf'}"}
+    c = hp.uniform("c", 0, 1)  # shared by several options
+    options = [{"type": "a", "c": c}, {"type": "b", "c": c}, {"type": "d"}]
+    assert conditions(hp.choice("m", options)) == {"c | m in {'a', 'b'}"}
+    assert conditions(hp.choice("m", options[:2])) == set()  # in all of them
+    assert conditions({"m": hp.choice("m", options), "again": c}) == set()
+    never = hp.pchoice("m", [(0.5, options[0]), (0.5, options[1]), (0.0, options[2])])
+    assert conditions(never) == set()  # in all that may be chosen
+
+
+def test_what_is_below_another_option_is_left_out() -> None:
+    known = translate({"x": hp.choice("x", [0, {"y": hp.uniform("y", 0, 1)}])})
+    names = known.options["x"]
+    assert known.labels({"x": names[1], "y": 0.5}) == {"x": 1, "y": 0.5}
+    assert known.labels({"x": names[0], "y": 0.5}) == {"x": 0}
+
+
+# --- random spaces ---------------------------------------------------------------------------
+
+
+def random_space(rng: np.random.Generator, prefix: str = "", depth: int = 2) -> dict[str, Any]:
+    """Every value of the evaluated point is under the label that it was drawn for."""
+    space: dict[str, Any] = {}
+    simple: list[Callable[[str], Any]] = [
+        lambda label: hp.uniform(label, -1, 2),
+        lambda label: hp.loguniform(label, -4, 4),
+        lambda label: hp.randint(label, 2, 7),
+        lambda label: scope.int(hp.quniform(label, 1, 8, 1)),
+        lambda label: hp.choice(label, [None, 1, "a", 2.5]),
+    ]
+    for i in range(rng.integers(1, 4)):
+        label = f"{prefix}p{i}"
+        kind = rng.integers(7 if depth else 5)
+        if kind < 5:
+            space[label] = simple[kind](label)
+            continue
+        options = [
+            {label: f"o{j}", **random_space(rng, f"{label}o{j}", depth - 1)}
+            for j in range(rng.integers(1, 4))
+        ]
+        weighted = [(1 / len(options), option) for option in options]
+        space[label] = hp.choice(label, options) if kind == 5 else hp.pchoice(label, weighted)
+    return space
+
+
+def flat(point: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for label, value in point.items():
+        found |= flat(value) if isinstance(value, dict) else {label: value}
+    return found
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6))
+def test_values_are_what_the_objective_is_given(seed: int) -> None:
+    space = random_space(np.random.default_rng(seed))
+    known = translate(space)
+    assert set(known.space) == set(Domain(None, space, pass_expr_memo_ctrl=False).params)
+    for drawn in draws(space, 5, seed):
+        values = known.values(drawn)
+        assert values == flat(space_eval(space, drawn))
+        # legal, with all that is active and nothing else
+        near = {k: pytest.approx(v) if isinstance(v, float) else v for k, v in values.items()}
+        assert dict(Configuration(known.space, values=values)) == near
+        assert known.labels(values) == drawn
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (
+            lambda: hp.uniform("b", 0, hp.uniform("a", 0, 1) * 3),
+            r"high of 'b' .* mul\(float\(uniform\('a'\)\), 3\).*must be constant",
+        ),
+        (lambda: hp.normal("y", hp.randint("m", 3), 1), r"mu of 'y' depends on .*randint\('m'\)"),
+        (
+            lambda: scope.switch(scope.int(hp.randint("a", 2)), "x", "y"),
+            r"int\(randint\('a'\)\).*hp.choice",
+        ),
+        (
+            lambda: tpe and scope.hyperopt_param("x", scope.GMM1([1.0], [0.0], [1.0])),
+            "'x' is drawn from GMM1",
+        ),
+        (
+            lambda: [hp.uniform("x", 0, 1), hp.uniform("x", 0, 1)],
+            "Two hyperparameters have the label 'x'",
+        ),
+    ],
+)
+def test_what_configspace_cannot_express_is_named(space: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        translate(space())
+
+
+def test_ranges_may_be_expressions_of_constants() -> None:
+    space: Any = translate({"b": hp.uniform("b", 0, scope.add(1, 2))}).space
+    assert space["b"].upper == 3.0
+
+
+def test_trials_of_another_space_are_refused() -> None:
+    known = translate(hp.choice("m", ["a", "b"]))
+    with pytest.raises(ValueError, match="label 'z'; the search space has m"):
+        known.values({"z": 1})
+    with pytest.raises(ValueError, match="option 2 of 'm', which has 2"):
+        known.values({"m": 2})
+
+
+def test_what_is_a_space() -> None:
+    assert is_space(hp.uniform("x", 0, 1)) and is_space({"a": [hp.uniform("x", 0, 1)]})
+    assert not is_space({"a": 1}) and not is_space(ConfigurationSpace()) and not is_space(None)

@@ -1,0 +1,285 @@
+"""Trials read as the history that proposers see, and why each was proposed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from automl_plugins.adapters.hyperopt import (
+    bandit,
+    boasf,
+    boasf_fmin,
+    explain,
+    gbqr,
+    initial_trials,
+    meta_dataset_from_trials,
+    translate,
+    tst,
+    weighted,
+)
+from automl_plugins.adapters.hyperopt.trials import TrialReader, new_document, values_of
+from ConfigSpace import Configuration
+from hyperopt import (
+    JOB_STATE_DONE,
+    JOB_STATE_ERROR,
+    JOB_STATE_RUNNING,
+    STATUS_OK,
+    Domain,
+    Trials,
+    hp,
+    rand,
+)
+from hyperopt.base import JOB_STATE_CANCEL
+from hyperopt_runs import minimise
+
+from automl_plugins.proposers.explanation import Explanation
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+
+START = datetime(2024, 1, 1)
+X = {"x": hp.uniform("x", 0, 1)}
+
+
+def everything() -> Any:
+    """All distributions, nested choices, a shared label."""
+    shared = hp.loguniform("shared", -5, 5)
+    inner = hp.pchoice("inner", [(0.3, None), (0.7, {"g": hp.lognormal("g", 0, 1)})])
+    return {
+        "model": hp.choice(
+            "model",
+            [
+                {"inner": inner, "C": shared},
+                {"depth": hp.randint("depth", 2, 9), "C": shared},
+                {"k": hp.uniformint("k", 1, 30), "w": hp.choice("w", [[1, 2], math.nan, "text"])},
+            ],
+        ),
+        "u": hp.uniform("u", -1, 3),
+        "q": hp.quniform("q", 0, 1, 0.1),
+        "fine": hp.quniform("fine", 0, 1, 0.0003),
+        "ql": hp.qloguniform("ql", 0, 4, 2),
+        "n": hp.normal("n", 2, 3),
+        "qn": hp.qnormal("qn", 0, 10, 2),
+        "qn1": hp.qnormal("qn1", 0, 10, 1),
+        "qln": hp.qlognormal("qln", 0, 2, 1),
+        "r": hp.randint("r", 4),
+        "one": hp.choice("one", ["only"]),
+    }
+
+
+def drawn(expr: Any, n: int, seed: int = 0) -> tuple[Domain, Trials]:
+    domain, trials = Domain(None, expr, pass_expr_memo_ctrl=False), Trials()
+    trials.insert_trial_docs(rand.suggest(trials.new_trial_ids(n), domain, trials, seed))
+    trials.refresh()
+    return domain, trials
+
+
+def read(trials: Trials, expr: Any, *, timed: bool = True) -> History:
+    reader = TrialReader(translate(expr))
+    history: History = reader.read(trials, trials._dynamic_trials, timed=timed)
+    return history
+
+
+def test_vectors_are_those_of_config_space_and_written_back() -> None:
+    """The reference goes through values, Configuration objects and their vectors, one by one."""
+    expr = everything()
+    known = translate(expr)
+    domain, trials = drawn(expr, 60)
+    history = read(trials, expr)
+    assert set(history.status) == {Status.RUNNING} and not history.missing.any()
+    assert np.array_equal(history.number, np.arange(60))
+    for row, document in zip(history.vectors, trials.trials, strict=True):
+        original = values_of(document)
+        values, inside = known.values(original), set(original)
+        for name, value in values.items():  # the normals have no bounds in Hyperopt
+            hyperparameter: Any = known.space[name]
+            if hasattr(hyperparameter, "lower"):
+                values[name] = min(max(value, hyperparameter.lower), hyperparameter.upper)
+                inside -= {name} if values[name] != value else set()
+        expected = Configuration(known.space, values=values).get_array()
+        assert np.allclose(row, expected, equal_nan=True, atol=1e-12)
+        written = known.labels(dict(Configuration(known.space, vector=row)))
+        assert set(written) == set(original)
+        for label in inside:
+            # multiples of q are exactly those of Hyperopt
+            exact = 0.0 if label in ("q", "fine") else 1e-9
+            assert written[label] == pytest.approx(original[label], rel=exact, abs=exact), label
+        for label, value in written.items():
+            whole = domain.params[label].name in ("randint", "categorical")
+            assert type(value) is (int if whole else float)
+
+
+def finished(
+    trials: Trials, tid: int, state: int, result: Mapping[str, Any], begin: float, end: float
+) -> None:
+    document = trials._dynamic_trials[tid]
+    document["state"], document["result"] = state, dict(result)
+    document["book_time"] = START + timedelta(seconds=begin)
+    document["refresh_time"] = START + timedelta(seconds=end)
+
+
+OK = {"status": STATUS_OK}
+
+
+def test_trials_are_in_the_order_in_which_they_finished() -> None:
+    _, trials = drawn(X, 6)
+    finished(trials, 0, JOB_STATE_DONE, OK | {"loss": 1.0}, 0, 9)
+    finished(trials, 1, JOB_STATE_DONE, OK | {"loss": 0.5}, 0, 3)
+    finished(trials, 2, JOB_STATE_ERROR, {"status": "new"}, 0, 3)
+    finished(trials, 3, JOB_STATE_CANCEL, {"status": "new"}, 1, 8)
+    finished(trials, 5, JOB_STATE_DONE, OK | {"loss": 3.0}, 8, 10)
+    trials._dynamic_trials[5]["book_time"] = trials._dynamic_trials[5]["refresh_time"] = None
+    trials._dynamic_trials[4]["state"] = JOB_STATE_RUNNING
+    history = read(trials, X)
+    assert history.number.tolist() == [5, 1, 2, 0, 4]
+    assert history.vectors[0, 0] == pytest.approx(trials.vals["x"][5])
+    np.testing.assert_array_equal(history.seconds, [math.nan, 3.0, 3.0, 9.0, math.nan])
+    assert np.isnan(read(trials, X, timed=False).seconds).all()
+
+
+def test_results_are_read_again_and_trials_told_apart() -> None:
+    reader = TrialReader(translate(X))
+    (_, first), (_, second) = drawn(X, 2, seed=0), drawn(X, 2, seed=1)
+    before = reader.read(first, first.trials, timed=False)
+    other = reader.read(second, second.trials, timed=False)
+    assert not np.array_equal(before.vectors, other.vectors)
+    finished(first, 1, JOB_STATE_DONE, OK | {"loss": 4.0}, 0, 1)
+    after = reader.read(first, first.trials, timed=False)
+    assert after.number.tolist() == [1, 0] and after.losses[0] == 4.0
+    assert np.array_equal(after.vectors, before.vectors[::-1])
+    first._dynamic_trials[1]["result"]["loss"] = 5.0
+    assert reader.read(first, first.trials, timed=False).losses[0] == 5.0
+
+
+def test_no_trials() -> None:
+    history = read(Trials(), everything())
+    assert len(history) == 0 and history.vectors.shape == (0, 17)
+
+
+BRANCHES = hp.choice("m", [{"a": hp.uniform("a", 0, 1)}, {"b": hp.quniform("b", 0, 10, 2)}])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "missing"),
+    [
+        ({"m": 1, "b": 99.0}, {"m": 1, "b": 5}, []),  # clipped
+        ({"m": 1}, {"m": 1}, ["b"]),
+        ({"m": 0, "a": -3.0, "b": 4.0}, {"m": 0, "a": 0}, []),  # b is not active
+    ],
+)
+@pytest.mark.parametrize("lacks", [False, True])
+def test_missing_inactive_and_clipped_values(
+    values: dict[str, Any], expected: dict[str, float], missing: list[str], lacks: bool
+) -> None:
+    """Documents of ``points_to_evaluate`` lack the inactive labels."""
+    reader, trials = TrialReader(translate(BRANCHES)), Trials()
+    domain = Domain(None, BRANCHES, pass_expr_memo_ctrl=False)
+    document = new_document(trials, domain, 0, values)
+    for part in ("idxs", "vals") if lacks else ():
+        kept = {label: drawn for label, drawn in document["misc"][part].items() if drawn}
+        document["misc"][part] = kept
+    history = reader.read(trials, [document], timed=False)
+    row = dict(zip(reader.vectors.names, history.vectors[0].tolist(), strict=True))
+    assert {name: entry for name, entry in row.items() if not math.isnan(entry)} == expected
+    absent = zip(reader.vectors.names, history.missing[0], strict=True)
+    assert [name for name, is_missing in absent if is_missing] == missing
+
+
+def test_trials_of_another_space_are_refused() -> None:
+    _, other = drawn({"y": hp.uniform("y", 0, 1)}, 1)
+    with pytest.raises(ValueError, match=r"has the labels y; the search space has x"):
+        read(other, X)
+    _, more = drawn({"c": hp.pchoice("c", [(0, 1), (0, 2), (1, 3)])}, 1)
+    with pytest.raises(ValueError, match=r"option 2 of 'c', which has 2"):
+        read(more, {"c": hp.choice("c", [1, 2])})
+
+
+# --- explanations ----------------------------------------------------------------------------
+
+SPACE = hp.choice(
+    "m", [{"t": "a", "x": hp.uniform("x", 0, 1)}, {"t": "b", "y": hp.uniform("y", 0, 1)}]
+)
+
+
+def search(algo: Any, n: int) -> Trials:
+    return minimise(lambda c: c.get("x", 0.5) / 2 + c.get("y", 0.0) / 4, SPACE, algo, n)
+
+
+def test_a_proposal_of_the_model_is_predicted() -> None:
+    trials = search(gbqr(n_startup=4), 9)
+    last = explain(trials)
+    assert last == explain(trials, 8)
+    assert (last.number, last.origin, last.n_rows) == (8, "model", 8)
+    assert last.bound is not None and last.arm is None
+    assert str(last).startswith("Trial 8 was chosen by the surrogate model, fitted on 8 trials; ")
+    assert explain(trials, 0).origin == "design"
+
+
+def test_shares_of_earlier_tasks() -> None:
+    earlier = {"one": search(rand.suggest, 12), "two": search(rand.suggest, 6)}
+    last = explain(search(tst(memory=earlier), 6))
+    assert last.shares is not None and set(last.shares) == {"one", "two"}
+    assert list(last.shares.values()) == sorted(last.shares.values(), reverse=True)
+    assert last.own_share == pytest.approx(1.0 - sum(last.shares.values()))
+    assert "among the sources" in str(last)
+
+
+def test_an_arm_and_why_it_was_chosen() -> None:
+    found = explain(search(boasf(max_evals=6, inner="random"), 6), 0)
+    assert found.origin == "inner" and found.arm is not None
+    assert str(found) == (
+        f"Trial 0 was proposed by random, the sampler of its arm; arm: m={found.arm.arm} (round 1,"
+        " share of BOASF)."
+    )
+    drawn = explain(search(weighted, 3)).arm
+    assert drawn is not None and drawn.reason == "drawn by its weight, with probability 0.5"
+    chosen = explain(search(bandit(inner=gbqr(n_startup=2)), 14))
+    assert chosen.origin == "model" and chosen.arm is not None
+    assert (chosen.arm.sampler, chosen.arm.parameter) == ("gbqr", "m")
+    assert chosen.arm.reason == "chosen by MaxUCB" and chosen.arm.score is not None
+
+
+def test_what_was_given_and_what_comes_from_elsewhere() -> None:
+    trials = search(rand.suggest, 3)
+    assert explain(trials).origin == "foreign"
+    boasf_fmin(
+        lambda c: 0.5,
+        SPACE,
+        max_evals=4,
+        points_to_evaluate=[{"m": 0, "x": 0.5}],
+        trials=trials,
+        inner="random",
+        rstate=np.random.default_rng(0),
+        verbose=False,
+    )
+    assert explain(trials).origin == "enqueued"
+    memory = meta_dataset_from_trials({"one": search(rand.suggest, 9)}, SPACE)
+    start = initial_trials(SPACE, memory=memory, n_configs=2, mode="add")
+    origins = [explain(start, document["tid"]).origin for document in start._dynamic_trials]
+    assert origins[:2] == ["suggested"] * 2 and set(origins[2:]) <= {"random"}
+
+
+@pytest.mark.parametrize(
+    ("note", "origin"),
+    [
+        (None, "foreign"),
+        (3, "foreign"),
+        ({"proposal": 3, "why": []}, "foreign"),
+        ({"proposal": {"loss": "a"}}, "foreign"),
+        ({"proposal": {"origin": "model", "shares": 1}}, "model"),
+    ],
+)
+def test_damaged_notes_are_left_out(note: Any, origin: str) -> None:
+    trials = search(gbqr(n_startup=2), 4)
+    trials.trials[-1]["misc"]["automl_plugins"] = note
+    assert explain(trials) == Explanation(3, origin)
+
+
+def test_a_trial_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match="no trial 7; there are 2 trials"):
+        explain(search(rand.suggest, 2), 7)
+    with pytest.raises(ValueError, match="no trial None; there are 0"):
+        explain(Trials())
