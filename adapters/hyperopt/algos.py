@@ -171,9 +171,8 @@ class Weighted(ArmMethod):
             the number of its hyperparameters, nested ones included; ``"volume"`` to the product
             of their ranges. Otherwise a weight for each option: a mapping by its name or index,
             or a sequence in their order.
-        inner: What proposes inside an option: ``"random"``, ``"tpe"`` or a suggest function.
         paper: Whether to refuse what is not the paper's: other weights, another inner function.
-        seed: For runs that are to be continued; None takes what ``fmin`` draws.
+        inner, seed: See ``bandit``.
 
     Raises:
         ValueError: If the space has no such choice, or for weights that do not fit it.
@@ -286,11 +285,10 @@ class Boasf(ArmMethod):
         inner: What proposes in an arm, see ``bandit``.
         cost: Seconds that an evaluation is charged: None measures them, a text is a key of the
             result, a function gets the result. What failed and says nothing is measured.
-        reward_range: See ``bandit``.
+        reward_range, seed: See ``bandit``.
         paper: Whether to follow algorithm 1 of the paper: score, c, temperature, min_pulls and
             carry_debts are then its own and cannot be given. Rewards are scaled to [0, 1] unless
             ``reward_range`` is given; for the rest see ``bandits.SuccessiveFiltering.paper``.
-        seed: For runs that are to be continued; None takes what ``fmin`` draws.
 
     Raises:
         ValueError: For an argument outside its range, or a space without arms.

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -213,14 +214,8 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
     return {label: point[label] for label in active}
 
 
-class _Keywords:
-    """Calls an objective with the point as keyword arguments; pickles if the objective does."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self._fn = fn
-
-    def __call__(self, point: Mapping[str, Any]) -> Any:
-        return self._fn(**point)
+def _call_by_keywords(fn: Callable[..., Any], point: Mapping[str, Any]) -> Any:
+    return fn(**point)
 
 
 def _read_annotations(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -231,7 +226,7 @@ def _read_annotations(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[
             raise InvalidAnnotatedParameter(
                 f'space="annotated" needs an hp expression as the type hint of {name}.'
             )
-    return _Keywords(fn), space
+    return partial(_call_by_keywords, fn), space  # pickles if the objective does
 
 
 def _workers(executor: Executor | None, n_workers: int | None) -> int:

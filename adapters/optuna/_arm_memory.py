@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -21,14 +20,11 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
 
 from . import _private
-from ._arms import Arms, Choices, Split, is_categorical
+from ._arms import Arms, BoolArray, Choices, FloatArray, IntArray, Split, is_categorical
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
 from .space import UnionSpace, hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 _MOST = 2000  # configurations beyond which an arm counts as endless
@@ -326,7 +322,7 @@ class Grid:
         return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
 
 
-def _explained(view: View, rows: IntArray, names: set[str]) -> npt.NDArray[np.bool_]:
+def _explained(view: View, rows: IntArray, names: set[str]) -> BoolArray:
     """Mask (len(rows),) of the trials that asked for nothing beyond ``names``.
 
     Others have failed, or run, in a branch that is not known yet: there is more to try in it.

@@ -30,6 +30,7 @@ from .space import hyperparameter_of
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 Distributions = Mapping[str, BaseDistribution]
 
 _LONGEST = 100  # characters of a key
@@ -77,7 +78,7 @@ class Arms(ABC):
         """A trial of an arm as the arm's sampler sees it."""
         return trial
 
-    def contains(self, index: int, name: str, internal: FloatArray) -> npt.NDArray[np.bool_]:
+    def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
         """Mask (n,) of the internal values of a parameter that belong to an arm, or are NaN."""
         return np.ones(len(internal), dtype=bool)
 
@@ -204,7 +205,7 @@ class Cells(Arms):
         own.distributions = {n: self.narrow(index, n, d) for n, d in trial.distributions.items()}
         return own
 
-    def contains(self, index: int, name: str, internal: FloatArray) -> npt.NDArray[np.bool_]:
+    def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
         if name not in self.distributions:
             return super().contains(index, name, internal)
         place = self.places[index, list(self.distributions).index(name)]

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -37,7 +36,7 @@ from automl_plugins.spaces.cells import log_volumes
 
 from . import _inner, _private
 from ._arm_memory import Situation
-from ._arms import Choices, Split
+from ._arms import Choices, FloatArray, IntArray, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
 
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _logger = get_logger("optuna.automl_plugins")
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _ONE_EACH = "weights must have one number for each of the choices"
 

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaln, stdtr
 
 from .policy import Policy, ScoredPolicy, Standing, best_of, mean_rewards
-from .records import ArmStatistics
+from .records import ArmStatistics, BoolArray, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Scale = Literal["arms", "unit"]
 Unit = Literal["pulls", "seconds"]
 
@@ -371,7 +368,7 @@ class IncreasingEffort(Policy):
         return best_of(arms[candidate], -pulls[candidate], rng)
 
 
-def _efforts(mine: npt.NDArray[np.bool_], reward: FloatArray) -> FloatArray:
+def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     """Efforts of the arms before the first record and after each (n + 1, K).
 
     Args:

@@ -14,10 +14,8 @@ import numpy.typing as npt
 from automl_plugins._arguments import ShowsArguments
 from automl_plugins.streams import Streams
 
-from .records import ArmRecords, ArmStatistics
+from .records import ArmRecords, ArmStatistics, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 
 

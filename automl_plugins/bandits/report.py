@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from automl_plugins._versions import require
 from automl_plugins.formats import MARKDOWN, one_line
@@ -21,8 +20,6 @@ from .successive_filtering import Decision, Round, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = npt.NDArray[np.float64]
 
 _HEADERS = (
     *("Arm", "Pulls", "Running", "Failed", "Pulls (%)", "Seconds", "Seconds (%)"),

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,8 @@ import numpy.typing as npt
 from automl_plugins.streams import Streams
 
 from .policy import best_of
-from .records import ArmRecords, ArmStatistics
+from .records import ArmRecords, ArmStatistics, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
@@ -170,6 +168,20 @@ def softmax_shares(scores: npt.ArrayLike, temperature: float = 1.0) -> FloatArra
     return np.asarray(weights / weights.sum())
 
 
+class _Ledger(NamedTuple):
+    """What the arms have cost so far, in the unit of the budget, running pulls included.
+
+    Attributes:
+        statistics: Of all arms up to the largest number.
+        spent: Cost of each arm (K,).
+        expected: Expected cost of its next pull (K,); 0 where nothing is known.
+    """
+
+    statistics: ArmStatistics
+    spent: FloatArray
+    expected: FloatArray
+
+
 class SuccessiveFiltering:
     """Adaptive successive filtering: which arm may spend how much, round by round.
 
@@ -277,7 +289,7 @@ class SuccessiveFiltering:
         """
         if not len(arms):
             return Turn(None)
-        ledger = _Ledger.of(records, arms, self.unit)
+        ledger = self._ledger(records, arms)
         usable = ledger.statistics.working(np.unique(np.asarray(arms, dtype=np.int64))).tolist()
         opened: list[Round] = []
         current = rounds[-1] if rounds else None
@@ -311,7 +323,7 @@ class SuccessiveFiltering:
         if not len(arms):
             raise ValueError("There is no arm that could take part in a round.")
         ready = np.unique(np.asarray(arms, dtype=np.int64))
-        ledger = _Ledger.of(records, ready, self.unit)
+        ledger = self._ledger(records, ready)
         if previous is None:
             decisions = [
                 Decision(a, True, None, None, reason="first round") for a in ready.tolist()
@@ -339,7 +351,7 @@ class SuccessiveFiltering:
         ``expected`` is the expected cost of the next pull of each arm (K,); NaN where unknown, and
         None, take the mean of the arm's own. For the others see ``next``.
         """
-        ledger = _Ledger.of(records, current.arms, self.unit, expected)
+        ledger = self._ledger(records, current.arms, expected)
         left = self.budget - ledger.spent.sum()
         ready = np.intersect1d(np.asarray(arms, dtype=np.int64), current.arms)
         if not len(ready) or left <= 0:
@@ -372,6 +384,23 @@ class SuccessiveFiltering:
         return None
 
     # --- parts ----------------------------------------------------------------------------
+
+    def _ledger(
+        self,
+        records: ArmRecords,
+        arms: Sequence[int] | IntArray,
+        expected: npt.ArrayLike | None = None,
+    ) -> _Ledger:
+        statistics = ArmStatistics.from_records(records, int(max(arms)) + 1)
+        if self.unit == "trials":
+            pulls = statistics.pulls.astype(np.float64)
+            return _Ledger(statistics, pulls, np.ones(len(pulls)))
+        cost = statistics.seconds / np.maximum(statistics.scored, 1)
+        if expected is not None:
+            given = np.asarray(expected, dtype=np.float64)
+            cost[: len(given)] = np.where(np.isnan(given), cost[: len(given)], given)
+        running = statistics.pulls - statistics.scored
+        return _Ledger(statistics, statistics.seconds + running * cost, cost)
 
     def _filter(
         self,
@@ -439,37 +468,3 @@ class SuccessiveFiltering:
             share, limit = next(granted) if d.advances else (0.0, float(ledger.spent[d.arm]))
             final.append(replace(d, share=share, limit=limit))
         return Round(index, total + budget + float(balance.sum()), tuple(final))
-
-
-@dataclass(frozen=True)
-class _Ledger:
-    """What the arms have cost so far, in the unit of the budget, running pulls included.
-
-    Attributes:
-        statistics: Of all arms up to the largest number.
-        spent: Cost of each arm (K,).
-        expected: Expected cost of its next pull (K,); 0 where nothing is known.
-    """
-
-    statistics: ArmStatistics
-    spent: FloatArray
-    expected: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        records: ArmRecords,
-        arms: Sequence[int] | IntArray,
-        unit: Unit,
-        expected: npt.ArrayLike | None = None,
-    ) -> _Ledger:
-        statistics = ArmStatistics.from_records(records, int(max(arms)) + 1)
-        if unit == "trials":
-            pulls = statistics.pulls.astype(np.float64)
-            return cls(statistics, pulls, np.ones(len(pulls)))
-        cost = statistics.seconds / np.maximum(statistics.scored, 1)
-        if expected is not None:
-            given = np.asarray(expected, dtype=np.float64)
-            cost[: len(given)] = np.where(np.isnan(given), cost[: len(given)], given)
-        running = statistics.pulls - statistics.scored
-        return cls(statistics, statistics.seconds + running * cost, cost)

@@ -109,14 +109,11 @@ def test_logarithms(logs: list[float], message: str) -> None:
 def test_all_hyperparameters_of_a_branch_count_but_no_constants() -> None:
     # svm: kernel, C, gamma, degree, shift; forest: trees, size
     assert hyperparameter_counts(nested()) == {"svm": 5, "forest": 2, "bayes": 0}
+    assert hyperparameter_counts(nested(), "kernel") == {"rbf": 1, "poly": 3, "linear": 0}
+    assert model_weights(nested(), "scale") == {True: 0.5, False: 0.5}
     weights = model_weights(nested())
     assert list(weights) == ["svm", "forest", "bayes"]
     assert list(weights.values()) == pytest.approx([32 / 37, 4 / 37, 1 / 37])
-
-
-def test_choice_by_name_may_be_nested() -> None:
-    assert hyperparameter_counts(nested(), "kernel") == {"rbf": 1, "poly": 3, "linear": 0}
-    assert model_weights(nested(), "scale") == {True: 0.5, False: 0.5}
 
 
 def test_child_of_several_options_counts_in_each() -> None:
@@ -273,18 +270,6 @@ def test_failure_probability_by_hand() -> None:
     assert failure_probability([1.0], [1.0], 1) == 0.0
     assert failure_probability([0.0, 1.0], [5, 1], 7) == 0.5
     assert failure_probability([0.5, 0.5], [1.0, math.inf], 10_000) == pytest.approx(0.5)
-
-
-def test_lemma_1_by_simulation() -> None:
-    rng = np.random.default_rng(4)
-    theta, weights, n_draws, runs = np.array([3, 1, 8]), np.array([0.5, 0.2, 0.3]), 6, 200_000
-    best = rng.integers(3, size=runs)
-    where = rng.integers(theta[best])
-    drawn = rng.choice(3, p=weights, size=(runs, n_draws))
-    at = rng.integers(theta[drawn])
-    missed = ~((drawn == best[:, None]) & (at == where[:, None])).any(axis=1)
-    expected = failure_probability(weights, theta, n_draws)
-    assert missed.mean() == pytest.approx(expected, abs=4 * missed.std() / math.sqrt(runs))
 
 
 @pytest.mark.parametrize(

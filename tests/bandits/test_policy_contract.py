@@ -180,18 +180,10 @@ def test_what_was_asked_before_changes_nothing(make: Make) -> None:
             busy.choose([4, 2], records, Streams(seed + 1), k)
             busy.choose(range(5), prefix, Streams(seed), k)
         assert busy.choose(range(5), records, Streams(seed), 7) == expected
-        assert busy.choose([3, 1, 0, 4, 2], records, Streams(seed), 7) == expected
+        copy = pickle.loads(pickle.dumps(busy))
+        assert copy.choose([3, 1, 0, 4, 2], records, Streams(seed), 7) == expected
     after: Any = np.random.get_state()  # noqa: NPY002
     np.testing.assert_array_equal(after[1], state[1])
-
-
-@every_policy
-def test_pickles(make: Make) -> None:
-    records, policy = some_records(3, range(5), 200), make()
-    expected = [policy.choose(range(5), records, Streams(0), k) for k in range(20)]
-    copy = pickle.loads(pickle.dumps(policy))
-    assert [copy.choose(range(5), records, Streams(0), k) for k in range(20)] == expected
-    assert len(pickle.dumps(policy)) < 3000  # nothing of the records is in it
 
 
 @pytest.mark.parametrize("name", sorted(set(MAKES) - {"RandomArm, weighted", "AlwaysBest, one"}))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import count_calls
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
@@ -124,6 +124,7 @@ def test_a_round_as_the_paper_prints_it(rewards: list[list[float]], seed: int, c
 
 
 @settings(deadline=None, max_examples=50)
+@example([[0.1], [0.8]], 0, 0.0, 0.9)
 @given(
     st.lists(st.lists(REWARDS, min_size=1, max_size=4), min_size=1, max_size=6),
     st.integers(0, 2**31),

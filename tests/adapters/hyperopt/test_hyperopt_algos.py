@@ -139,30 +139,6 @@ def test_options_are_given_by_partial_or_call() -> None:
             bandit(inner=inner)
 
 
-@BOTH
-@pytest.mark.parametrize(
-    "where",
-    [
-        {
-            "clf": hp.choice("model", [{"t": "nb"}, {"t": "rf", "n": hp.randint("n", 50)}]),
-            "scaler": hp.choice("scaler", ["none", "std"]),
-            "x": hp.uniform("x", 0, 1),
-        },
-        hp.choice("model", [hp.uniform("x", 0, 1), 3, hp.normal("y", 0, 1)]),
-        hp.pchoice(
-            "model", [(0.3, hp.uniform("x", 0, 1)), (0.0, "-"), (0.7, [hp.randint("r", 9)])]
-        ),
-    ],
-)
-def test_spaces_of_all_forms_are_searched(algo: Any, where: Any) -> None:
-    trials = search(algo, 10, where=where, fn=lambda config: len(str(config)) / 1000)
-    assert len(trials) == 10
-    for document in trials.trials:
-        space_eval(where, values_of(document))
-    params = Domain(None, where, pass_expr_memo_ctrl=False).params
-    assert set(trials.trials[0]["misc"]["vals"]) == set(params)
-
-
 # --- weighted -----------------------------------------------------------------------------
 
 
@@ -268,16 +244,6 @@ def test_losses_of_any_scale_are_rescaled() -> None:
     assert (np.abs(records.reward - 0.75) < 0.25).all()
 
 
-def test_arms_that_fail_are_given_up() -> None:
-    def objective(config: dict[str, Any]) -> Any:
-        if config["type"] == "svm":
-            raise RuntimeError("on purpose")
-        return {"status": STATUS_FAIL} if config["type"] == "nb" else 0.3
-
-    counts = Counter(options_of(search(bandit(policy=Recorder()), 25, fn=objective)))
-    assert counts[0] <= 3 and counts[2] == 1 and counts[1] == 25 - counts[0] - counts[2]
-
-
 def test_trials_that_lack_labels_are_lived_with() -> None:
     # as fmin(points_to_evaluate=) writes them
     trials = search(bandit(policy=Recorder()), 6)
@@ -289,20 +255,18 @@ def test_trials_that_lack_labels_are_lived_with() -> None:
     assert all(len(bandit([k], domain, again, k, policy=Recorder())) == 1 for k in range(6, 12))
 
 
-@pytest.mark.parametrize("algo", ["weighted", "bandit"])
-def test_algorithms_are_replayed_on_conditional_spaces(algo: str) -> None:
+def test_algorithms_are_replayed_on_conditional_spaces() -> None:
     made = ConfigurationSpace(seed=0)
     model, c, k = Categorical("m", ["svm", "rf", "nb"]), Float("C", (0, 1)), Integer("k", (1, 3))
     made.add(model, c, k, Categorical("scaler", ["no", "yes"]))
     made.add(EqualsCondition(c, model, "svm"), EqualsCondition(k, model, "rf"))
-    method = optimizer(weighted) if algo == "weighted" else optimizer(bandit, policy=Recorder())
-    assert method.name == f"automl_plugins.adapters.hyperopt.algos.{algo}"
-    replayed = method.start(Problem(made, seed=1))
-    counts = Counter[str]()
+    method = optimizer(bandit, policy=Recorder())
+    assert method.name == "automl_plugins.adapters.hyperopt.algos.bandit"
+    replayed, models = method.start(Problem(made, seed=1)), []
     for i in range(30):
         proposal = replayed.ask()
         assert proposal is not None
-        counts[proposal.config["m"]] += 1
-        loss = {"svm": 0.1, "rf": 0.3, "nb": 0.5}[proposal.config["m"]]
+        models.append(proposal.config["m"])
+        loss = {"svm": 0.1, "rf": 0.3, "nb": 0.5}[models[-1]]
         replayed.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, i, i + 1.0))
-    assert counts["svm"] > 15 if algo == "bandit" else counts["svm"] + counts["rf"] > counts["nb"]
+    assert models.count("svm") > 15

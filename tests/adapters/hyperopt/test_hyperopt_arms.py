@@ -357,17 +357,6 @@ def test_children_of_a_group_of_options_are_left_whole_and_told_apart() -> None:
             assert space_eval(space, values) == {"t": values["m"], "v": values[f"v{values['m']}"]}
 
 
-def test_the_first_or_the_named_are_split() -> None:
-    space = {name: hp.uniform(name, 0, 1) for name in "abcd"}
-    found = arms(space, split=2, max_arms=4)
-    assert len(found.arms) == 4
-    assert found.arms.notes == ("Not split, since c would make 8 cells and max_arms is 4: c, d.",)
-    named = arms(space, split={"d": 3, "b": 2}, max_arms=6)
-    assert named.arms.names[0] == "d in [0, 0.3333), b in [0, 0.5)" and len(named.arms) == 6
-    assert named.arms.notes == ()
-    assert len(arms({name: hp.uniform(name, 0, 1) for name in "abcde"}, split=2).arms) == 32
-
-
 @pytest.mark.parametrize(
     ("space", "split", "max_arms", "message"),
     [
@@ -384,10 +373,11 @@ def test_what_cannot_be_split_is_refused(
         arms(space, split=split, max_arms=max_arms)
 
 
-def test_a_shared_label_is_split_alike_wherever_it_is() -> None:
-    shared = hp.uniform("alpha", 0, 1)
-    space = [hp.choice("m", [{"t": "a", "v": shared}, {"t": "b", "v": shared}]), shared]
+def test_labels_are_named_or_taken_in_their_order_and_split_alike_wherever_they_are() -> None:
+    space = [hp.choice("m", [{"t": "a", "v": SHARED}, {"t": "b", "v": SHARED}]), SHARED]
     assert len(arms(space, split=2).arms) == 4
+    named = arms({name: hp.uniform(name, 0, 1) for name in "abcd"}, split={"d": 3, "b": 2})
+    assert named.arms.names[0] == "d in [0, 0.3333), b in [0, 0.5)" and len(named.arms) == 6
 
 
 # --- what ConfigSpace cannot express ------------------------------------------------------

@@ -38,7 +38,7 @@ from hyperopt import (
 from hyperopt.early_stop import no_progress_loss
 from hyperopt.exceptions import InvalidAnnotatedParameter, InvalidLoss
 from hyperopt.fmin import fmin_pass_expr_memo_ctrl, generate_trials_to_calculate
-from hyperopt_runs import minimise, values_of
+from hyperopt_runs import configs, minimise, values_of
 
 
 def space() -> Any:
@@ -104,17 +104,17 @@ def test_asynchronous_trials_are_refused() -> None:
 
 
 def test_the_environment_may_set_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def configs(rstate: Any) -> list[Any]:
+    def drawn(rstate: Any) -> list[Any]:
         trials = Trials()
         run(trials=trials, rstate=rstate)
-        return [values_of(document) for document in trials.trials]
+        return configs(trials)
 
     monkeypatch.setenv("HYPEROPT_FMIN_SEED", "7")
-    assert configs(None) == configs(np.random.default_rng(7))
+    assert drawn(None) == drawn(np.random.default_rng(7))
     monkeypatch.delenv("HYPEROPT_FMIN_SEED")
-    assert configs(None) != configs(None)
+    assert drawn(None) != drawn(None)
     with pytest.raises(TypeError, match="default_rng"):
-        configs(7)
+        drawn(7)
 
 
 def annotated(x: hp.choice("x", [0.5, hp.uniform("y", 0, 1)])) -> float:  # type: ignore[valid-type]
@@ -191,41 +191,37 @@ def test_early_stop_keeps_its_arguments_as_in_fmin() -> None:
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # fmin leaves it open
 def test_trials_are_saved_and_the_search_goes_on_from_the_file(tmp_path: Path) -> None:
-    file = str(tmp_path / "trials.pkl")
-    whole = Trials()
-    saved: list[Any] = []
+    path, whole, left = tmp_path / "trials.pkl", Trials(), iter(range(6))
 
     def killed(config: dict[str, Any]) -> float:
-        if len(saved) == 6:
+        if next(left, None) is None:
             raise KeyboardInterrupt
-        saved.append(config)
         return loss_of(config)
 
     run(trials=whole)
     with pytest.raises(KeyboardInterrupt):
-        run(killed, trials_save_file=file)
-    with open(file, "rb") as stream:
-        assert len(pickle.load(stream).trials) == 6
-    run(trials_save_file=file)
-    with open(file, "rb") as stream:
-        trials = pickle.load(stream)
-    assert [values_of(d) for d in trials.trials] == [values_of(d) for d in whole.trials]
+        run(killed, trials_save_file=str(path))
+    assert len(pickle.loads(path.read_bytes()).trials) == 6
+    run(trials_save_file=str(path))
+    trials = pickle.loads(path.read_bytes())
+    assert configs(trials) == configs(whole)
     # fmin reads it as well
-    minimise(loss_of, space(), rand.suggest, 18, trials=trials, trials_save_file=file)
-    with open(file, "rb") as stream:
-        assert len(pickle.load(stream).trials) == 18
+    minimise(loss_of, space(), rand.suggest, 18, trials=trials, trials_save_file=str(path))
+    assert len(pickle.loads(path.read_bytes()).trials) == 18
 
 
 def test_a_crash_while_trials_are_saved_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "trials.pkl"
-    module = import_module(boasf_fmin.__module__)
-    dump, calls = module.dump, []
+    path, module, calls = (
+        tmp_path / "trials.pkl",
+        import_module(boasf_fmin.__module__),
+        iter("123"),
+    )
+    dump = module.dump
 
     def crashing(trials: Trials, file: Any) -> None:
-        calls.append(len(trials))
-        if len(calls) == 4:
+        if next(calls, None) is None:
             file.write(b"\x80")
             raise MemoryError
         dump(trials, file)
@@ -233,8 +229,7 @@ def test_a_crash_while_trials_are_saved_loses_none(
     monkeypatch.setattr(module, "dump", crashing)
     with pytest.raises(MemoryError):
         run(trials_save_file=str(path), max_evals=8)
-    with path.open("rb") as file:
-        assert len(pickle.load(file).trials) == 3
+    assert len(pickle.loads(path.read_bytes()).trials) == 3
 
 
 # --- points -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,22 +77,20 @@ class Spy(RandomSampler):
         self.log: list[tuple[str, int, set[Any], set[int]]] = []
 
     def _look(self, hook: str, study: Study, trial: FrozenTrial) -> None:
-        complete = (TrialState.COMPLETE,)
+        complete, storage, key = (TrialState.COMPLETE,), study._storage, study._study_id
+        done = storage.get_all_trials(key, deepcopy=False, states=complete)
         lists = [
             study.trials,
-            study.get_trials(),
             study.get_trials(deepcopy=False, states=complete),
             study._get_trials(),
             study._get_trials(deepcopy=False, use_cache=True),
             study._get_trials(deepcopy=False, states=complete, use_cache=True),
-            study._storage.get_all_trials(study._study_id),
-            study._storage.get_all_trials(study._study_id, deepcopy=False, states=complete),
+            storage.get_all_trials(key),
+            done,
         ]
-        done = study._storage.get_all_trials(study._study_id, deepcopy=False, states=complete)
-        assert study._storage.get_n_trials(study._study_id, TrialState.COMPLETE) == len(done)
+        assert storage.get_n_trials(key, TrialState.COMPLETE) == len(done)
         if done:
-            lists += [[study.best_trial], [study._get_best_trial(deepcopy=False)]]
-            lists.append(study.best_trials)
+            lists += [[study.best_trial], study.best_trials, [study._get_best_trial()]]
             assert study.best_value == min(t.values[0] for t in done)
             assert study.best_params == study.best_trial.params
         shown = [t for trials in lists for t in trials if t.params]
@@ -103,13 +100,7 @@ class Spy(RandomSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         self._look("before", study, trial)
 
-    def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
-    ) -> None:
+    def after_trial(self, study: Study, trial: FrozenTrial, state: Any, values: Any) -> None:
         self._look("after", study, trial)
 
     def infer_relative_search_space(
@@ -125,17 +116,11 @@ class Spy(RandomSampler):
         if "algorithm" in search_space:  # no arm: everything is ours
             assert not isinstance(study, ArmStudy)
         self._look("relative", study, trial)
-        return {
-            n: super(Spy, self).sample_independent(study, trial, n, d)
-            for n, d in search_space.items()
-        }
+        draw = super().sample_independent
+        return {name: draw(study, trial, name, d) for name, d in search_space.items()}
 
     def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any
     ) -> Any:
         self._look("independent", study, trial)
         return super().sample_independent(study, trial, param_name, param_distribution)

@@ -165,21 +165,6 @@ def test_every_sampler_works_inside(name: str, form: str) -> None:
         assert any(key.startswith("tpe:relative_params") for key in attributes)
 
 
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-def test_arms_with_the_same_parameters_have_a_sequence_each() -> None:
-    # QMCSampler stores its place in the sequence by search space: arms must not share it.
-    study = run(even(inner=partial(QMCSampler, warn_independent_sampling=False)), 20, alike)
-    alone = run(
-        QMCSampler(warn_independent_sampling=False, seed=0),
-        7,
-        lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1),
-    )
-    sequence = [(p["x"], p["y"]) for p in params(alone)[1:]]  # its first trial is random
-    for arm in "abc":
-        own = [(p["x"], p["y"]) for p in params(study) if p["algorithm"] == arm][1:]
-        assert own == sequence[: len(own)] and len(own) >= 5
-
-
 def test_instances_are_copied_once_for_every_arm() -> None:
     given = TPESampler(seed=1)
     sampler = even(inner=given)
@@ -267,25 +252,6 @@ def test_one_choice_is_no_choice(recipe: Callable[..., ArmSampler]) -> None:
     study = run(recipe(inner=partial(TPESampler, n_startup_trials=3)), 8, objective)
     assert counts(study) == {"only": 8}
     assert _private.read_arm(study.trials[-1], "algorithm") == 0
-
-
-def test_arms_within_arms() -> None:
-    # The outer sampler's arms are families; inside, another one has the members as its arms.
-    def objective(trial: optuna.Trial) -> float:
-        family = trial.suggest_categorical("family", ["linear", "tree"])
-        kind = trial.suggest_categorical(f"{family}_kind", ["p", "q"])
-        return (family == "tree") + (kind == "q") + trial.suggest_float("x", 0, 1)
-
-    def inside(seed: int) -> Any:
-        declared = {"linear_kind": CategoricalDistribution(["p", "q"])}
-        return BanditSampler(
-            "linear_kind", policy=Even(), inner=RandomSampler, seed=seed, search_space=declared
-        )
-
-    study = run(even("family", inner=inside), 40, objective)
-    assert counts(study, "family") == {"linear": 20, "tree": 20}
-    kinds = counts(study, "linear_kind")
-    assert abs(kinds["p"] - kinds["q"]) <= 1
 
 
 # --- rewards, failures, costs ---------------------------------------------------------------
