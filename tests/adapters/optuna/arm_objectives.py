@@ -64,11 +64,6 @@ def counts(study: Study, arm: str = "algorithm") -> Counter[Any]:
     return Counter(t.params.get(arm) for t in study.get_trials(deepcopy=False))
 
 
-def params(study: Study) -> list[dict[str, Any]]:
-    """Parameters of all trials, in the order of their numbers."""
-    return [trial.params for trial in study.get_trials(deepcopy=False)]
-
-
 class Spy(RandomSampler):
     """Draws at random; every hook looks at the study in every way that samplers use."""
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from arm_objectives import Even, alike, arm_choices, counts, params, zoo
+from arm_objectives import Even, alike, arm_choices, counts, zoo
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, _private, arm_report
+from objectives import fixing, params, search
 from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
@@ -23,10 +24,8 @@ from automl_plugins.streams import Streams
 boasf = partial(BOASFSampler, inner=RandomSampler, seed=1)
 
 
-def run(sampler: Any, n: int | None, objective: Any = alike, **options: Any) -> optuna.Study:
-    study = optuna.create_study(sampler=sampler, **options)
-    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
-    return study
+def run(sampler: Any, n: int, objective: Any = alike, **options: Any) -> optuna.Study:
+    return search(sampler, objective, n, catch=ArithmeticError, **options)
 
 
 # --- rounds ---------------------------------------------------------------------------------
@@ -62,18 +61,16 @@ def peak(trial: optuna.Trial) -> float:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("options", "kept"), [({"score": "mean"}, False), ({}, True)])
 def test_the_arm_of_the_best_trial_stays(
-    sign: int, options: Any, kept: bool, caplog: pytest.LogCaptureFixture
+    sign: int, options: Any, kept: bool, log: pytest.LogCaptureFixture
 ) -> None:
-    optuna.logging.enable_propagation()
     sampler, direction = (
         boasf(n_trials=30, c=0.0, **options),
         "minimize" if sign > 0 else "maximize",
     )
     study = run(sampler, 30, lambda t: sign * peak(t), direction=direction)
-    optuna.logging.disable_propagation()
     assert study.best_trial.params["algorithm"] == "peak"
     assert (0 in arm_report(study).rounds[-1].arms) == kept
-    assert ("the arm of the best trial" in caplog.text) == (not kept)
+    assert ("the arm of the best trial" in log.text) == (not kept)
 
 
 def test_late_results_do_not_rewrite_the_past() -> None:
@@ -167,8 +164,7 @@ def test_stopping_under_hyperband_and_a_report_through_a_partial_fixing() -> Non
     sampler = boasf(n_trials=20, stop_when_spent=True)
     study = run(sampler, 60, alike, pruner=pruner, study_name="a name")
     assert len(study.trials) == 20  # all brackets together
-    with pytest.warns(optuna.exceptions.ExperimentalWarning):
-        study.sampler = optuna.samplers.PartialFixedSampler({"x": 0.5}, study.sampler)
+    study.sampler = fixing({"x": 0.5}, study.sampler)
     assert len(arm_report(study).rounds) >= 1
 
 
@@ -182,16 +178,14 @@ def test_ask_and_tell_goes_on_with_the_survivors() -> None:
     assert counts(study)["a"] > 30
 
 
-def test_more_arms_than_trials_is_said_and_survived(caplog: pytest.LogCaptureFixture) -> None:
+def test_more_arms_than_trials_is_said_and_survived(log: pytest.LogCaptureFixture) -> None:
     def objective(trial: optuna.Trial) -> float:
         trial.suggest_categorical("algorithm", list(range(10)))
         return trial.suggest_float("x", 0, 1)
 
-    optuna.logging.enable_propagation()
     study = run(boasf(n_trials=4, stop_when_spent=True), 20, objective)
-    optuna.logging.disable_propagation()
     assert len(study.trials) == 4 and max(counts(study).values()) == 1
-    assert "10 arms share a budget of 4 trials" in caplog.text
+    assert "10 arms share a budget of 4 trials" in log.text
 
 
 @pytest.mark.parametrize(

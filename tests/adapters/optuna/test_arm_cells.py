@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from functools import partial
@@ -11,16 +10,16 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from arm_objectives import params
 from automl_plugins.adapters.optuna import BOASFSampler, _private, arm_report, explain
 from automl_plugins.adapters.optuna._arms import Split
+from objectives import distinct, fixing, params, search
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
 )
-from optuna.samplers import PartialFixedSampler, RandomSampler, TPESampler
+from optuna.samplers import RandomSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -54,9 +53,7 @@ boasf = partial(BOASFSampler, split=2, inner=RandomSampler, seed=1)
 
 
 def run(sampler: Any, n: int, objective: Any = five, **options: Any) -> Study:
-    study = optuna.create_study(sampler=sampler, **options)
-    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
-    return study
+    return search(sampler, objective, n, catch=ArithmeticError, **options)
 
 
 def given(study: Study) -> list[str | None]:
@@ -234,14 +231,13 @@ def test_cells_that_have_nothing_left_leave() -> None:
     )  # fmt: skip
     assert sum("has no configuration left to try" in note for note in report.notes) == 3
     study.optimize(grid, n_trials=1)
-    assert len({json.dumps(p, sort_keys=True) for p in params(study)}) == 12
+    assert distinct(params(study)) == 12
     assert [row.pulls for row in arm_report(study).table()] == [2, 4, 2, 4]
 
 
 # --- values that are decided beforehand -------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_held_values_decide_the_cell_as_far_as_they_go() -> None:
     study = run(boasf(n_trials=100, search_space=SPACE), 40)
     rounds = arm_report(study).rounds
@@ -254,7 +250,7 @@ def test_held_values_decide_the_cell_as_far_as_they_go() -> None:
     cells = Split(2).cells(SPACE)
     assert given(study)[-1] == cells.names[cells.allowed(second.params)[0]]
     assert arm_report(study).rounds == rounds  # nobody's round was opened for them
-    study.sampler = PartialFixedSampler({"x": 0.2}, study.sampler)
+    study.sampler = fixing({"x": 0.2}, study.sampler)
     study.optimize(five, n_trials=20)
     assert {p["x"] for p in params(study)[42:]} == {0.2}
     assert len(set(given(study)[42:])) > 4

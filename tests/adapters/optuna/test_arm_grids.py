@@ -9,13 +9,13 @@ from zlib import crc32
 
 import optuna
 import pytest
-from arm_objectives import Even, counts, grid, params
+from arm_objectives import Even, counts, grid
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from objectives import distinct, fixing, params, search
 from optuna.distributions import CategoricalDistribution
 from optuna.samplers import (
     CmaEsSampler,
-    PartialFixedSampler,
     QMCSampler,
     RandomSampler,
     TPESampler,
@@ -27,14 +27,8 @@ from automl_plugins.streams import Streams
 even = partial(BanditSampler, policy=Even(), seed=0)
 
 
-def distinct(study: optuna.Study) -> int:
-    return len({json.dumps(p, sort_keys=True) for p in params(study)})
-
-
 def run(sampler: Any, n: int, objective: Any = grid) -> optuna.Study:
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
-    return study
+    return search(sampler, objective, n, catch=ArithmeticError)
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
@@ -52,7 +46,7 @@ def run(sampler: Any, n: int, objective: Any = grid) -> optuna.Study:
 )
 def test_every_configuration_is_tried_once(inner: Any) -> None:
     study = run(even(inner=inner), 17)  # 1 + 4 + 12, and one more branch is found on the way
-    assert distinct(study) == 17
+    assert distinct(params(study)) == 17
     assert counts(study) == {"one": 1, "four": 4, "twelve": 12}
 
 
@@ -67,14 +61,12 @@ def test_every_configuration_is_tried_once(inner: Any) -> None:
     ids=["bandit", "weighted", "volume", "boasf"],
 )
 def test_arms_that_have_nothing_left_leave_and_come_back_when_all_have(
-    sampler: ArmSampler, caplog: pytest.LogCaptureFixture
+    sampler: ArmSampler, log: pytest.LogCaptureFixture
 ) -> None:
-    optuna.logging.enable_propagation()
     study = run(sampler, 25)
-    optuna.logging.disable_propagation()
-    assert distinct(study) == 17
+    assert distinct(params(study)) == 17
     assert len(study.trials) == 25
-    said = {id(r): r.message for r in caplog.records if "no configuration left" in r.message}
+    said = {id(r): r.message for r in log.records if "no configuration left" in r.message}
     arms = sorted(message.split("'")[1] for message in said.values())
     assert arms in (["four", "one"], ["four", "twelve"], ["one", "twelve"])  # then all have
 
@@ -90,7 +82,7 @@ def test_running_and_failed_configurations_are_not_proposed_again() -> None:
     waiting = [study.ask() for _ in range(5)]
     for trial in waiting:
         grid(trial)
-    assert distinct(study) == 17
+    assert distinct(params(study)) == 17
     assert any(t.state == TrialState.FAIL for t in study.trials)
 
 
@@ -106,11 +98,10 @@ def test_a_worker_sees_what_another_one_was_promised() -> None:
     assert len(own) == 4 == len({json.dumps(p) for p in own})
 
 
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_held_values_are_kept() -> None:
     study = run(even(inner=RandomSampler), 9)
     sampler = study.sampler
-    study.sampler = PartialFixedSampler({"algorithm": "twelve", "k": 4}, sampler)
+    study.sampler = fixing({"algorithm": "twelve", "k": 4}, sampler)
     study.optimize(grid, n_trials=6)
     for _ in range(2):
         study.enqueue_trial({"algorithm": "four", "i": 1})
@@ -141,7 +132,7 @@ def test_steps_logs_and_shared_names() -> None:
         return trial.suggest_int("n", 1, 4, log=True) + trial.suggest_int("m", 0, 9, step=9)
 
     study = run(even(inner=RandomSampler), 6 + 16, objective)
-    assert distinct(study) == 22
+    assert distinct(params(study)) == 22
     assert counts(study) == {"a": 6, "b": 16}
 
 

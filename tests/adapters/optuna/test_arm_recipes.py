@@ -10,6 +10,7 @@ import optuna
 import pytest
 from arm_objectives import Even, alike, arm_choices, counts, grid, zoo
 from automl_plugins.adapters.optuna import BanditSampler, WeightedModelSampler
+from objectives import search
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from scipy import stats
@@ -32,9 +33,7 @@ def sizes(trial: optuna.Trial) -> float:
 
 
 def run(sampler: Any, n: int, objective: Any = sizes, **options: Any) -> optuna.Study:
-    study = optuna.create_study(sampler=sampler, **options)
-    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
-    return study
+    return search(sampler, objective, n, catch=ArithmeticError, **options)
 
 
 def p_value(study: optuna.Study, expected: Mapping[Any, float], arm: str, skip: int) -> float:

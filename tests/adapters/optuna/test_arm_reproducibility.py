@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from arm_objectives import Even, alike, arm_choices, grid, params, zoo
+from arm_objectives import Even, alike, arm_choices, grid, zoo
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from objectives import params, search
 from optuna.samplers import CmaEsSampler, RandomSampler, TPESampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
@@ -53,10 +54,8 @@ def test_two_halves_equal_the_whole_in_every_storage(
     elif stored == "journal":
         storage = JournalStorage(JournalFileBackend(str(tmp_path / "study.log")))
     sampler = partial(SAMPLERS[name], cost="seconds")
-    whole = optuna.create_study(sampler=sampler())
-    whole.optimize(timed, n_trials=14)
-    half = optuna.create_study(study_name="s", storage=storage, sampler=sampler())
-    half.optimize(timed, n_trials=7)
+    whole = search(sampler(), timed, 14)
+    search(sampler(), timed, 7, study_name="s", storage=storage)
     again = optuna.load_study(study_name="s", storage=storage, sampler=sampler())
     again.optimize(timed, n_trials=7)
     assert params(again) == params(whole)
@@ -76,20 +75,15 @@ def test_an_instance_keeps_its_state_within_the_process() -> None:
 @pytest.mark.parametrize("name", ["bandit", "boasf"])
 @pytest.mark.parametrize("objective", [zoo, grid])
 def test_maximising_f_equals_minimising_its_negative(name: str, objective: Any) -> None:
-    low = optuna.create_study(sampler=SAMPLERS[name]())
-    low.optimize(objective, n_trials=18)
-    high = optuna.create_study(sampler=SAMPLERS[name](), direction="maximize")
-    high.optimize(lambda t: -objective(t), n_trials=18)
+    low = search(SAMPLERS[name](), objective, 18)
+    high = search(SAMPLERS[name](), lambda t: -objective(t), 18, direction="maximize")
     assert params(low) == params(high)
 
 
 def test_reward_ranges_follow_the_direction() -> None:
-    low = optuna.create_study(sampler=BanditSampler(reward_range=(0.0, 2.0), seed=0))
-    low.optimize(zoo, n_trials=20)
-    high = optuna.create_study(
-        sampler=BanditSampler(reward_range=(-2.0, 0.0), seed=0), direction="maximize"
-    )
-    high.optimize(lambda t: -zoo(t), n_trials=20)
+    low = search(BanditSampler(reward_range=(0.0, 2.0), seed=0), zoo, 20)
+    sampler = BanditSampler(reward_range=(-2.0, 0.0), seed=0)
+    high = search(sampler, lambda t: -zoo(t), 20, direction="maximize")
     assert params(low) == params(high)
 
 
@@ -113,7 +107,7 @@ def test_global_random_state_is_left_alone() -> None:
     np.random.seed(7)  # noqa: NPY002 - the state that must not move
     before = np.random.get_state()  # noqa: NPY002
     for sampler in SAMPLERS.values():
-        optuna.create_study(sampler=sampler()).optimize(zoo, n_trials=8)
+        search(sampler(), zoo, 8)
     after = np.random.get_state()  # noqa: NPY002
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from arm_objectives import Even, Spy, alike, arm_choices, counts, params, zoo
+from arm_objectives import Even, Spy, alike, arm_choices, counts, zoo
 from automl_plugins.adapters.optuna import (
     BanditSampler,
     BOASFSampler,
@@ -20,12 +20,12 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._inner import startup_trials
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
+from objectives import fixing, params, reporting, search
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import (
     BaseSampler,
     CmaEsSampler,
     GPSampler,
-    PartialFixedSampler,
     QMCSampler,
     RandomSampler,
     TPESampler,
@@ -46,18 +46,8 @@ RECIPES: dict[str, Callable[..., ArmSampler]] = {
 recipes = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 
 
-@pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Any:
-    optuna.logging.enable_propagation()
-    optuna.logging.set_verbosity(optuna.logging.INFO)
-    yield caplog
-    optuna.logging.disable_propagation()
-
-
 def run(sampler: BaseSampler, n: int, objective: Any = zoo, **options: Any) -> optuna.Study:
-    study = optuna.create_study(sampler=sampler, **options)
-    study.optimize(objective, n_trials=n, catch=(ArithmeticError,))
-    return study
+    return search(sampler, objective, n, catch=ArithmeticError, **options)
 
 
 # --- isolation ------------------------------------------------------------------------------
@@ -118,16 +108,9 @@ def test_an_arm_sees_the_trials_of_its_hyperband_bracket() -> None:
             assert study._is_multi_objective() is False and study.direction.name == "MINIMIZE"
             return {}
 
-    def objective(trial: optuna.Trial) -> float:
-        value = zoo(trial)
-        for step in range(9):
-            trial.report(value, step)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return value
-
     pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
-    study = run(even(inner=Watch()), 40, objective, pruner=pruner, study_name="brackets")
+    made = {"pruner": pruner, "study_name": "brackets"}
+    study = run(even(inner=Watch()), 40, reporting(zoo), **made)
     assert all(public == same for public, _, same in seen)
     assert any(public < private for public, private, _ in seen)
     # The arms are chosen over all brackets; "dummy" has one configuration.
@@ -214,14 +197,13 @@ def test_enqueued_arms_are_taken_and_tuned_by_their_own_sampler() -> None:
     assert {n for _, n, _, _ in spy.log} >= {8, 9, 10, 11}
 
 
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_partially_fixed_arms_and_parameters() -> None:
     study = run(even(), 8)
     sampler = study.sampler
-    study.sampler = PartialFixedSampler({"algorithm": "net"}, sampler)
+    study.sampler = fixing({"algorithm": "net"}, sampler)
     study.optimize(zoo, n_trials=3)
     assert [p["algorithm"] for p in params(study)[8:]] == ["net"] * 3
-    study.sampler = PartialFixedSampler({"depth": 7}, sampler)
+    study.sampler = fixing({"depth": 7}, sampler)
     study.optimize(zoo, n_trials=8)
     depths = [p["depth"] for p in params(study)[11:] if "depth" in p]
     assert depths and set(depths) == {7}
