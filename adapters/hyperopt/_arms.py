@@ -56,19 +56,12 @@ _UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 @dataclass(frozen=True)
 class Arm:
-    """A part of the search space, as it is kept with the trials.
+    """A part of the search space, as it is kept with the trials."""
 
-    Attributes:
-        name: What it is called in reports.
-        parts: The restrictions, by label.
-        labels: Labels that are left to be drawn.
-        size: Number of its configurations; None where they are many.
-    """
-
-    name: str
-    parts: Mapping[str, Part]
-    labels: tuple[str, ...]
-    size: int | None
+    name: str  # in reports
+    parts: Mapping[str, Part]  # the restrictions, by label
+    labels: tuple[str, ...]  # that are left to be drawn
+    size: int | None  # number of its configurations; None where they are many
 
     @property
     def options(self) -> dict[str, tuple[int, ...]]:
@@ -86,17 +79,11 @@ class Arm:
 
 @dataclass(frozen=True)
 class Arms:
-    """All arms of a search space, as they are kept with the trials.
+    """All arms of a search space, as they are kept with the trials."""
 
-    Attributes:
-        arms: They do not overlap; together they are the space.
-        choice: Label of the choice whose options they are; empty for cells.
-        notes: What was left out or left whole, one sentence each.
-    """
-
-    arms: tuple[Arm, ...]
-    choice: str = ""
-    notes: tuple[str, ...] = ()
+    arms: tuple[Arm, ...]  # they do not overlap; together they are the space
+    choice: str = ""  # label of the choice whose options they are; empty for cells
+    notes: tuple[str, ...] = ()  # what was left out or left whole, one sentence each
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -136,11 +123,6 @@ class ArmSpace:
         space: The same in ConfigSpace's language, without options of probability zero.
         arms: Name, restrictions and what is left of ``space``, for each arm.
         choice, notes: See ``Arms``.
-
-    Attributes:
-        known, space: See the arguments.
-        arms: The arms.
-        exprs: The restricted expression of each arm.
     """
 
     def __init__(

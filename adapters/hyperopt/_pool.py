@@ -22,23 +22,14 @@ logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A trial that has ended.
-
-    Attributes:
-        document: The trial.
-        result: What Hyperopt makes of the objective's; None if it raised.
-        error: What it raised.
-        began: When it began (naive UTC, milliseconds, as Hyperopt writes it).
-        ended: When it ended.
-        seconds: How long the objective took.
-    """
+    """A trial that has ended."""
 
     document: Document
-    result: dict[str, Any] | None
-    error: Exception | None
-    began: datetime
+    result: dict[str, Any] | None  # what Hyperopt makes of the objective's; None if it raised
+    error: Exception | None  # what it raised
+    began: datetime  # naive UTC, milliseconds, as Hyperopt writes it
     ended: datetime
-    seconds: float
+    seconds: float  # that the objective took
 
 
 class Pool:

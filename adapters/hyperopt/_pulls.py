@@ -27,21 +27,13 @@ Cost = str | Callable[[dict[str, Any]], float] | None
 
 @dataclass(frozen=True)
 class Row:
-    """A trial as a pull of an arm.
-
-    Attributes:
-        document: The trial.
-        trial: The same, read; its seconds are those that it is charged.
-        arm: Number of the arm.
-        key: Identity of the configuration within the arm.
-        state, result: Of the document when it was read.
-    """
+    """A trial as a pull of an arm."""
 
     document: Document
-    trial: Trial
+    trial: Trial  # the same, read; its seconds are those that it is charged
     arm: int
-    key: tuple[Any, ...]
-    state: int
+    key: tuple[Any, ...]  # identity of the configuration within the arm
+    state: int  # of the document when it was read
     result: Any
 
     def is_of(self, document: Document) -> bool:
@@ -52,19 +44,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Situation:
-    """All pulls of the arms of a search so far.
-
-    Attributes:
-        arms: The arms.
-        known: The trials.
-        rows: Finished pulls in the order in which they finished, then the running ones.
-        reward_range: The best and the worst loss there may be, if known.
-    """
+    """All pulls of the arms of a search so far."""
 
     arms: Arms
-    known: Sequence[Document]
-    rows: Sequence[Row]
-    reward_range: tuple[float, float] | None
+    known: Sequence[Document]  # all trials
+    rows: Sequence[Row]  # finished pulls as they finished, then the running ones
+    reward_range: tuple[float, float] | None  # the best and the worst loss there may be
 
     @cached_property
     def pulls(self) -> Pulls:
@@ -123,14 +108,8 @@ def read_pulls(
 ) -> Situation:
     """The trials that are pulls; cancelled ones and those of no arm are left out.
 
-    A trial is read again only when its state or its result has changed.
-
-    Args:
-        trials: Where they are.
-        arms: The arms.
-        cost: What a finished trial cost, see ``charge``.
-        reward_range: See ``Situation``.
-        new: Trials that are not inserted yet.
+    A trial is read again only when its state or its result has changed. ``cost`` is what a
+    finished trial cost, see ``charge``; ``new`` are trials that are not inserted yet.
     """
     known_arms, known_cost, read = _READ.get(trials, (None, None, {}))
     if known_arms is not arms or known_cost is not cost:

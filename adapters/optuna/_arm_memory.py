@@ -32,25 +32,15 @@ _MOST = 2000  # configurations beyond which an arm counts as endless
 
 @dataclass(frozen=True)
 class Situation:
-    """All that the choice of an arm depends on, but for the seed.
+    """All that the choice of an arm depends on, but for the seed."""
 
-    Attributes:
-        k: Number of the trial.
-        arms: All arms.
-        left: Indices of those that have something left to try; never empty.
-        pulls: All pulls so far.
-        parameters: By arm, its other parameters, as complete and pruned trials asked for them.
-        rounds: Stored rounds of successive filtering, in their order.
-        union: The search space of all arms, as far as it is known, conditions inferred.
-    """
-
-    k: int
+    k: int  # number of the trial
     arms: Arms
-    left: list[int]
+    left: list[int]  # those that have something left to try; never empty
     pulls: Pulls
-    parameters: Mapping[int, Mapping[str, BaseDistribution]]
-    rounds: tuple[Round, ...]
-    union: Callable[[], UnionSpace]
+    parameters: Mapping[int, Mapping[str, BaseDistribution]]  # see ``ArmMemory``
+    rounds: tuple[Round, ...]  # of successive filtering, as stored
+    union: Callable[[], UnionSpace]  # of all arms, as far as it is known, conditions inferred
 
 
 class ArmMemory(StudyReader):
@@ -281,15 +271,10 @@ class ArmMemory(StudyReader):
 
 @dataclass(frozen=True)
 class Grid:
-    """The configurations of an arm that has few of them.
+    """The configurations of an arm that has few of them."""
 
-    Attributes:
-        union: The arm's own parameters.
-        untried: Configurations (n, d) that no trial has, running ones included.
-    """
-
-    union: UnionSpace
-    untried: FloatArray
+    union: UnionSpace  # of the arm's own parameters
+    untried: FloatArray  # configurations (n, d) that no trial has, running ones included
 
     def vector(self, values: Mapping[str, Any]) -> FloatArray:
         """The configuration (d,) that ``values`` of all parameters stand for."""
@@ -303,15 +288,9 @@ class Grid:
     def nearest(
         self, vector: FloatArray, held: Mapping[str, Any], rng: np.random.Generator
     ) -> FloatArray | None:
-        """The untried configuration that is most like ``vector``; ties are drawn.
+        """The untried configuration with the values ``held`` that is most like ``vector`` (d,).
 
-        Args:
-            vector: What was proposed (d,).
-            held: Values that are decided already.
-            rng: Source of randomness.
-
-        Returns:
-            None if every configuration with these values has been tried.
+        Ties are drawn; None if every configuration with these values has been tried.
         """
         fixed = self.union.fixed(held)
         pool = self.untried[(np.isnan(fixed) | (self.untried == fixed)).all(axis=1)]

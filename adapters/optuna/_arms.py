@@ -38,17 +38,11 @@ _LONGEST = 100  # characters of a key
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arms(ABC):
-    """The arms of a study.
+    """The arms of a study."""
 
-    Attributes:
-        key: Under which the arm of a trial is published and rounds are stored.
-        names: What the arms are called in reports.
-        notes: What a report should say of them.
-    """
-
-    key: str
-    names: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    key: str  # under which the arm of a trial is published and rounds are stored
+    names: tuple[str, ...]  # as reports call them
+    notes: tuple[str, ...] = ()  # for reports
 
     @property
     def whole(self) -> Distributions:
@@ -85,11 +79,7 @@ class Arms(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choices(Arms):
-    """The choices of a categorical parameter, ``key`` is its name.
-
-    Attributes:
-        distribution: The choices.
-    """
+    """The choices of a categorical parameter, ``key`` is its name."""
 
     distribution: CategoricalDistribution
 
@@ -130,18 +120,12 @@ class Cells(Arms):
 
     A trial belongs to the cell in which its values lie. One that has not asked for all parameters
     that are split belongs to the cell that it was given, if its values agree.
-
-    Attributes:
-        distributions: Of the parameters that are split.
-        parts: The parts of each of them, ascending.
-        cuts: Where the second part begins, the third and so on.
-        places: Number of the part in which each cell (K, m) has each of these parameters.
     """
 
-    distributions: dict[str, BaseDistribution]
-    parts: Mapping[str, tuple[BaseDistribution, ...]]
-    cuts: Mapping[str, FloatArray]
-    places: IntArray
+    distributions: dict[str, BaseDistribution]  # of the parameters that are split
+    parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each of them, ascending
+    cuts: Mapping[str, FloatArray]  # where the second part begins, the third and so on
+    places: IntArray  # number of the part in which each cell (K, m) has each of them
 
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
@@ -220,11 +204,7 @@ class Cells(Arms):
 
 @dataclass(frozen=True)
 class Split:
-    """How a search space is split into cells.
-
-    Attributes:
-        parts: Number of parts of each parameter, or numbers by name of those to be split.
-        max_arms: Largest number of cells.
+    """How a search space is split into cells, see ``BOASFSampler``.
 
     Raises:
         ValueError: For numbers less than 2.

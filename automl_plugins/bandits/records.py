@@ -110,26 +110,17 @@ class ArmRecords:
 class ArmStatistics:
     """Sums over the pulls of each arm, one array entry for each arm (K,).
 
-    Failed pulls count with reward 0 in ``mean`` and ``sd``: time was spent on nothing. Running
-    pulls count in ``pulls`` only.
-
-    Attributes:
-        pulls: All pulls, running ones included.
-        scored: Finished pulls.
-        failed: Failed ones among them.
-        total: Sum of rewards.
-        squares: Sum of squared rewards.
-        best: Largest reward; -inf where there is none.
-        seconds: Known seconds of finished pulls.
+    Failed pulls count with reward 0 in ``mean`` and ``variance``: time was spent on nothing.
+    Running pulls count in ``pulls`` only.
     """
 
-    pulls: IntArray
-    scored: IntArray
-    failed: IntArray
-    total: FloatArray
-    squares: FloatArray
-    best: FloatArray
-    seconds: FloatArray
+    pulls: IntArray  # running ones included
+    scored: IntArray  # finished ones
+    failed: IntArray  # failed ones among them
+    total: FloatArray  # sum of rewards
+    squares: FloatArray  # sum of squared rewards
+    best: FloatArray  # largest reward; -inf where there is none
+    seconds: FloatArray  # known ones, of finished pulls
 
     @classmethod
     def from_records(cls, records: ArmRecords, n_arms: int = 0) -> ArmStatistics:
@@ -184,17 +175,11 @@ class ArmStatistics:
 
 @dataclass(frozen=True)
 class RewardScale:
-    """Reward = (worst - loss) / (worst - best), clipped to [0, 1].
+    """Reward = (worst - loss) / (worst - best), clipped to [0, 1]."""
 
-    Attributes:
-        best: Loss with reward 1.
-        worst: Loss with reward 0.
-        reason: Why this scale, one sentence.
-    """
-
-    best: float
-    worst: float
-    reason: str
+    best: float  # loss with reward 1
+    worst: float  # loss with reward 0
+    reason: str  # for this scale, one sentence
 
     @classmethod
     def of(
@@ -249,17 +234,11 @@ class RewardScale:
 
 @dataclass(frozen=True)
 class Pulls:
-    """All pulls of a search, and the losses that their rewards were made of.
+    """All pulls of a search, and the losses that their rewards were made of."""
 
-    Attributes:
-        records: Finished pulls in the order in which they finished, then the running ones.
-        losses: Loss of each pull (n,), minimised; NaN where unknown.
-        scale: What made rewards of the losses.
-    """
-
-    records: ArmRecords
-    losses: FloatArray
-    scale: RewardScale
+    records: ArmRecords  # finished pulls in the order in which they finished, then running ones
+    losses: FloatArray  # of each pull (n,), minimised; NaN where unknown
+    scale: RewardScale  # what made rewards of the losses
 
     @classmethod
     def from_losses(

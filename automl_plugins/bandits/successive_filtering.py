@@ -169,17 +169,11 @@ def softmax_shares(scores: npt.ArrayLike, temperature: float = 1.0) -> FloatArra
 
 
 class _Ledger(NamedTuple):
-    """What the arms have cost so far, in the unit of the budget, running pulls included.
+    """What the arms have cost so far, in the unit of the budget, running pulls included."""
 
-    Attributes:
-        statistics: Of all arms up to the largest number.
-        spent: Cost of each arm (K,).
-        expected: Expected cost of its next pull (K,); 0 where nothing is known.
-    """
-
-    statistics: ArmStatistics
-    spent: FloatArray
-    expected: FloatArray
+    statistics: ArmStatistics  # of all arms up to the largest number
+    spent: FloatArray  # cost of each arm (K,)
+    expected: FloatArray  # cost of its next pull (K,); 0 where nothing is known
 
 
 class SuccessiveFiltering:
