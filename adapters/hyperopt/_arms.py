@@ -236,11 +236,7 @@ def arms_of(
     split: Split | None = None,
     max_arms: int = 32,
 ) -> ArmSpace:
-    """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space.
-
-    Raises:
-        ValueError: If there is no such choice, or nothing that can be split.
-    """
+    """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space."""
     made = _CACHE.setdefault(domain, {})
     how = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
     if how not in made:
@@ -250,11 +246,7 @@ def arms_of(
 
 
 def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
-    """An arm for each option of a choice whose probability is not zero.
-
-    Raises:
-        ValueError: If there is no such choice.
-    """
+    """An arm for each option of a choice whose probability is not zero."""
     choice, space = root_choice(known, label), _possible(known)
     left, arms, never = domain_of(space[choice]), [], []
     for index, option in enumerate(known.options[choice]):
@@ -271,9 +263,6 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
     """Cells of a search space, see ``automl_plugins.bandits.partition``.
 
     Normal distributions are left whole: Hyperopt has no truncated ones.
-
-    Raises:
-        ValueError: For numbers less than 2, an unknown label, or if nothing can be split.
     """
     space, every = _possible(known), labels(known.expr)
     pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
@@ -359,9 +348,6 @@ def root_choice(known: PyllSpace, label: str | None = None) -> str:
         label: Which one; None takes the choice that is the root. Where the root is none, it is
             the only choice that every configuration makes and that decides which others are
             active, or the only choice there is.
-
-    Raises:
-        ValueError: If there is no such choice, or more than one.
     """
     always = [name for name in known.options if not known.space.parents_of[name]]
     if label is not None:
@@ -393,11 +379,7 @@ def root_choice(known: PyllSpace, label: str | None = None) -> str:
 
 
 def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
-    """The probability of each arm (K,), options of one choice.
-
-    Raises:
-        ValueError: For weights that do not fit the choice.
-    """
+    """The probability of each arm (K,), options of one choice."""
     known, label = arms.known, arms.arms.choice
     drawn = [next(iter(arm.parts[label])) for arm in arms.arms.arms]  # type: ignore[arg-type]
     if not isinstance(weights, str):
@@ -442,10 +424,6 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
     Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
     (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
     each, rounded up, but at least 3.
-
-    Raises:
-        ValueError: For an unknown name.
-        TypeError: For anything else that is not a function.
     """
     found = _NAMED.get(inner) if isinstance(inner, str) else inner
     if not callable(found):

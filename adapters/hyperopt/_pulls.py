@@ -148,11 +148,7 @@ def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> lis
 
 
 def charge(document: Document, cost: Cost, measured: float) -> float:
-    """Seconds that a finished trial is charged, ``measured`` where ``cost`` says nothing.
-
-    Raises:
-        ValueError: If ``cost`` finds no seconds in the result of a trial that did not fail.
-    """
+    """Seconds that a finished trial is charged, ``measured`` where ``cost`` says nothing."""
     if cost is None:
         return measured
     result = document["result"]

@@ -191,11 +191,7 @@ def _generator(rstate: Any) -> np.random.Generator:
 
 
 def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
-    """The active values of a point.
-
-    Raises:
-        ValueError: For labels that are unknown or missing, or options that there are not.
-    """
+    """The active values of a point."""
     unknown = [label for label in point if label not in domain.params]
     if unknown:
         raise ValueError(
@@ -230,11 +226,7 @@ def _read_annotations(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[
 
 
 def _workers(executor: Executor | None, n_workers: int | None) -> int:
-    """Evaluations at a time.
-
-    Raises:
-        ValueError: For a number that is not positive, or more than one without an executor.
-    """
+    """Evaluations at a time."""
     if executor is None:
         if n_workers not in (None, 1):
             raise ValueError(
@@ -377,11 +369,7 @@ class _Run:
         return document
 
     def _tell(self, evaluated: Evaluated) -> Exception | None:
-        """Take a result; the exception that ends the search, if it is one.
-
-        Raises:
-            ValueError: If ``cost`` finds no seconds in the result of a trial that did not fail.
-        """
+        """Take a result; the exception that ends the search, if it is one."""
         document, error = evaluated.document, evaluated.error
         document["book_time"], document["refresh_time"] = evaluated.began, evaluated.ended
         if evaluated.result is None:

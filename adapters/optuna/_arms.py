@@ -85,11 +85,7 @@ class Choices(Arms):
 
     @classmethod
     def from_distribution(cls, parameter: str, distribution: BaseDistribution) -> Choices:
-        """The choices of a parameter.
-
-        Raises:
-            ValueError: If it is not categorical.
-        """
+        """The choices of a parameter."""
         if not isinstance(distribution, CategoricalDistribution):
             raise ValueError(
                 f"arm={parameter!r} names a parameter with {distribution}; arms are the choices of"
@@ -232,11 +228,7 @@ class Split:
         return text if len(text) <= _LONGEST else f"split={crc32(text.encode()):08x}"
 
     def cells(self, distributions: Distributions) -> Cells:
-        """The cells of a search space.
-
-        Raises:
-            ValueError: For a name that it has not, or if nothing can be split.
-        """
+        """The cells of a search space."""
         space = ConfigurationSpace()
         space.add([_axis(n, d) for n, d in distributions.items() if not d.single()])
         parts = self.parts if isinstance(self.parts, int) else dict(self.parts)
@@ -286,11 +278,7 @@ def _distribution_of(whole: BaseDistribution, domain: Domain) -> BaseDistributio
 
 
 def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:
-    """The arms in a declared search space.
-
-    Raises:
-        ValueError: If the space has no such parameter, or one of another kind.
-    """
+    """The arms in a declared search space."""
     if not search_space:
         return None
     if arm not in search_space:

@@ -385,11 +385,7 @@ class BOASFSampler(ArmSampler):
 
 
 def _checked_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
-    """The budget and its unit.
-
-    Raises:
-        ValueError: For both, none, or trials that are not a whole number.
-    """
+    """The budget and its unit."""
     if (n_trials is None) == (seconds is None):
         raise ValueError(
             "Give the budget as n_trials= or as seconds=, one of the two; got"
