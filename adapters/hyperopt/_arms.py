@@ -431,12 +431,8 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
             "inner must be 'random', 'tpe' or a suggest function such as hyperopt.tpe.suggest,"
             f" got {inner!r}."
         )
-    function: Any = found
-    given: dict[str, Any] = {}
-    while isinstance(function, partial):
-        given = function.keywords | given
-        function = function.func
-    if function is not tpe.suggest:
+    given = found.keywords if isinstance(found, partial) else {}
+    if (found.func if isinstance(found, partial) else found) is not tpe.suggest:
         return found
     share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
     return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
@@ -446,7 +442,7 @@ def name_of(inner: Suggest | str) -> str:
     """What the suggest function inside the arms is called."""
     if isinstance(inner, str):
         return inner
-    while isinstance(inner, partial):
+    if isinstance(inner, partial):
         inner = inner.func
     name = getattr(inner, "__name__", type(inner).__name__)
     return str(inner.__module__).rpartition(".")[2] if name == "suggest" else name
