@@ -39,26 +39,6 @@ _TINY = 1e-280  # tails below are computed as logarithms
 # --- upper bounds -----------------------------------------------------------------------------
 
 
-def ucb1(mean: FloatArray, pulls: IntArray, c: float = 2.0) -> FloatArray:
-    """Bounds mean + sqrt(c ln t / n_k) (K,) (Auer et al. 2002, fig. 1; GBQR thesis 2.4.3)."""
-    return np.asarray(mean + np.sqrt(c * np.log(pulls.sum()) / pulls))
-
-
-def ucb1_tuned(mean: FloatArray, variance: FloatArray, pulls: IntArray) -> FloatArray:
-    """Bounds mean + sqrt(ln t / n_k min(1/4, V_k)) (K,), V_k = variance + sqrt(2 ln t / n_k).
-
-    Auer et al. 2002, section 4; the GBQR thesis prints V_k without the "- mean^2" of the variance.
-    """
-    log_t = np.log(pulls.sum())
-    v = variance + np.sqrt(2.0 * log_t / pulls)
-    return np.asarray(mean + np.sqrt(log_t / pulls * np.minimum(0.25, v)))
-
-
-def max_ucb(best: FloatArray, pulls: FloatArray, alpha: float = 0.5) -> FloatArray:
-    """Bounds best + (alpha ln t / n_k)^2 (K,) of the arms' maxima (Balef et al. 2025)."""
-    return np.asarray(best + (alpha * np.log(pulls.sum()) / pulls) ** 2)
-
-
 def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> FloatArray:
     """Units S_k = sqrt(A d_k) (K,) in which rewards of arm k are compared with those of others.
 
@@ -104,7 +84,7 @@ def pulls_by_time(pulls: IntArray, finished: IntArray, seconds: FloatArray) -> F
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UCB1(ScoredPolicy):
-    """The arm with the largest ``ucb1``.
+    """The arm with the largest mean + sqrt(c ln t / n_k) (Auer 2002, fig. 1; GBQR thesis 2.4.3).
 
     Args:
         c: Weight of the uncertainty, >= 0.
@@ -123,11 +103,16 @@ class UCB1(ScoredPolicy):
             raise ValueError(f"c must be finite and >= 0, got {self.c!r}.")
 
     def _scores(self, standing: Standing) -> FloatArray:
-        return ucb1(mean_rewards(standing.of), standing.of.pulls, self.c)
+        pulls = standing.of.pulls
+        bonus = np.sqrt(self.c * np.log(pulls.sum()) / pulls)
+        return np.asarray(mean_rewards(standing.of) + bonus)
 
 
 class UCB1Tuned(ScoredPolicy):
-    """The arm with the largest ``ucb1_tuned``.
+    """The arm with the largest mean + sqrt(ln t / n_k min(1/4, V_k)).
+
+    V_k = variance + sqrt(2 ln t / n_k) (Auer et al. 2002, section 4); the GBQR thesis prints it
+    without the "- mean^2" of the variance.
 
     Example::
 
@@ -135,8 +120,9 @@ class UCB1Tuned(ScoredPolicy):
     """
 
     def _scores(self, standing: Standing) -> FloatArray:
-        of = standing.of
-        return ucb1_tuned(mean_rewards(of), of.variance, of.pulls)
+        of, log_t = standing.of, np.log(standing.of.pulls.sum())
+        v = of.variance + np.sqrt(2.0 * log_t / of.pulls)
+        return np.asarray(mean_rewards(of) + np.sqrt(log_t / of.pulls * np.minimum(0.25, v)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -189,7 +175,7 @@ class MaxUCB(ScoredPolicy):
         if self.unit == "seconds":
             pulls = pulls_by_time(of.pulls, of.scored, of.seconds)
         if self.scale == "unit":
-            return max_ucb(best, pulls, self.alpha)
+            return np.asarray(best + (self.alpha * np.log(pulls.sum()) / pulls) ** 2)
         bonus = (self.alpha * np.log1p(pulls.mean()) / pulls) ** 2
         return np.asarray(best + arm_scales(best, of.scored - of.failed, of.total) * bonus)
 

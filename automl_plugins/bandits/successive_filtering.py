@@ -135,15 +135,6 @@ class Turn:
     opened: tuple[Round, ...] = ()
 
 
-def gaussian_ucb(
-    mean: npt.ArrayLike, sd: npt.ArrayLike, n: npt.ArrayLike, c: float = 2.0
-) -> FloatArray:
-    """Upper confidence bounds mu + c s / sqrt(N) (K,); +inf for an arm without rewards."""
-    n = np.asarray(n, dtype=np.float64)
-    bound = np.asarray(mean) + c * np.asarray(sd) / np.sqrt(np.maximum(n, 1.0))
-    return np.asarray(np.where(n > 0, bound, np.inf))
-
-
 def advance_probabilities(scores: npt.ArrayLike) -> FloatArray:
     """Probabilities (K,) of advancing: min-max scaled finite scores, 1 for infinite ones.
 
@@ -412,7 +403,8 @@ class SuccessiveFiltering:
         works = statistics.working(np.intersect1d(before, ready), failures=1)
         sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
         level = statistics.mean[before] if self.score == "mean" else statistics.best[before]
-        scores = gaussian_ucb(level, sd, n, self.c)
+        bound = level + self.c * sd / np.sqrt(np.maximum(n, 1))
+        scores = np.where(n > 0, bound, np.inf)
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
         probabilities[judged] = advance_probabilities(scores[judged])

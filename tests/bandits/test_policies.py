@@ -26,10 +26,7 @@ from automl_plugins.bandits.confidence import (
     beta_parameters,
     effort,
     log_t_tail,
-    max_ucb,
     pulls_by_time,
-    ucb1,
-    ucb1_tuned,
 )
 from automl_plugins.bandits.policy import (
     AlwaysBest,
@@ -94,17 +91,16 @@ def largest(scores: dict[int, float]) -> set[int]:
 
 
 def test_bounds_by_hand() -> None:
-    # t = 10, ln 10 = 2.302585: 2 ln t / n = 2.302585 and 0.575646
-    bounds = ucb1(np.array([0.5, 0.6]), np.array([2, 8]))
-    np.testing.assert_allclose(bounds, [0.5 + 1.517427, 0.6 + 0.758714], atol=1e-6)
-    np.testing.assert_allclose(ucb1(np.array([0.5]), np.array([7]), c=0.0), [0.5])
-    # The second arm's V = 0.01 + sqrt(2 * 6.917706 / 1000) = 0.127624 is below 1/4
-    bounds = ucb1_tuned(np.array([0.5, 0.5]), np.array([0.2, 0.01]), np.array([10, 1000]))
-    expected = [0.5 + math.sqrt(0.6917706 / 4), 0.5 + math.sqrt(0.006917706 * 0.127624)]
-    np.testing.assert_allclose(bounds, expected, atol=1e-6)
-    # t = 8: (0.5 * 2.079442 / 4)^2
-    bounds = max_ucb(np.array([0.8, 0.1]), np.array([4, 4]))
-    np.testing.assert_allclose(bounds, [0.867564, 0.167564], atol=1e-6)
+    def score(policy: Policy, records: ArmRecords) -> float | None:
+        return policy.decide([0], records, Streams(0), 0).score
+
+    records = records_of([(0, 0.2), (0, 0.8)])  # t = 2, ln 2 = 0.693147: mean .5, variance .09
+    assert score(UCB1(**FREE), records) == pytest.approx(0.5 + math.sqrt(0.693147))
+    assert score(UCB1(c=0.0, **FREE), records) == pytest.approx(0.5)
+    # V = 0.09 + sqrt(0.693147) is more than 1/4: 0.5 + sqrt(0.346574 / 4)
+    assert score(UCB1Tuned(**FREE), records) == pytest.approx(0.5 + 0.294353, abs=1e-6)
+    # (0.5 * 0.693147 / 2)^2
+    assert score(MaxUCB(scale="unit", **FREE), records) == pytest.approx(0.830028, abs=1e-6)
 
 
 def test_scales_by_hand() -> None:

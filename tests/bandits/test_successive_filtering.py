@@ -18,7 +18,6 @@ from automl_plugins.bandits.successive_filtering import (
     Round,
     SuccessiveFiltering,
     advance_probabilities,
-    gaussian_ucb,
     lost_incumbent,
     softmax_shares,
 )
@@ -39,13 +38,6 @@ def two_rounds(
 
 
 # --- formulas -------------------------------------------------------------------------------
-
-
-def test_bound_by_hand() -> None:
-    # rewards 0.6, 0.8: mean 0.7, deviation 0.1
-    assert gaussian_ucb([0.7], [0.1], [2], 2.0)[0] == pytest.approx(0.7 + 2 * 0.1 / math.sqrt(2))
-    assert gaussian_ucb([0.7], [0.0], [5])[0] == 0.7
-    assert gaussian_ucb([0.0], [0.0], [0])[0] == math.inf
 
 
 def test_probabilities_by_hand() -> None:
