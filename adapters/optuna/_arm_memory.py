@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -20,7 +20,7 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
 
 from . import _private
-from ._arms import Arms, BoolArray, Choices, FloatArray, IntArray, Split, is_categorical
+from ._arms import Arms, BoolArray, Choices, FloatArray, IntArray, Split
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
 from .space import UnionSpace, hyperparameter_of, infer_rules
@@ -140,7 +140,8 @@ class ArmMemory(StudyReader):
             facts = ArmFacts.from_dict(_private.read_arm_facts(trial))
             if self._key not in trial.distributions and facts is not None:
                 self.armless += [trial.number] if facts.parameter == self._key else []
-        self.categories |= {n for n, d in trial.distributions.items() if is_categorical(d)}
+        named = trial.distributions.items()
+        self.categories |= {n for n, d in named if isinstance(d, CategoricalDistribution)}
         if index is not None:
             seen = self.parameters.setdefault(index, {})
             seen.update((n, d) for n, d in row.distributions.items() if n != self._key)

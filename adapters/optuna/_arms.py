@@ -282,7 +282,9 @@ def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None
     if not search_space:
         return None
     if arm not in search_space:
-        names = sorted(n for n, d in search_space.items() if is_categorical(d))
+        names = sorted(
+            n for n, d in search_space.items() if isinstance(d, CategoricalDistribution)
+        )
         raise ValueError(
             f"search_space has no parameter {arm!r}: arm= must name one of its categorical"
             f" parameters {names}."
@@ -296,7 +298,3 @@ def single_value(distribution: BaseDistribution) -> Any:
         return distribution.choices[0]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     return distribution.low
-
-
-def is_categorical(distribution: BaseDistribution) -> bool:
-    return isinstance(distribution, CategoricalDistribution)
