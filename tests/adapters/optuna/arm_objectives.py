@@ -124,3 +124,8 @@ class Spy(RandomSampler):
 def arm_choices(*choices: Any) -> dict[str, BaseDistribution]:
     """A declared search space that holds the arm alone."""
     return {"algorithm": CategoricalDistribution(choices)}
+
+
+def spies(sampler: Any) -> dict[int | None, Spy]:
+    """The spies inside the arms; that of None was asked before its arm was known."""
+    return {arm: spy for (_, _, arm), spy in sampler._samplers._copies.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from arm_objectives import Even, Spy, alike, arm_choices, counts, zoo
+from arm_objectives import Even, Spy, alike, arm_choices, counts, spies, zoo
 from automl_plugins.adapters.optuna import (
     BanditSampler,
     BOASFSampler,
@@ -57,20 +57,15 @@ def run(sampler: BaseSampler, n: int, objective: Any = zoo, **options: Any) -> o
 def test_the_sampler_of_an_arm_sees_its_trials_alone(recipe: Callable[..., ArmSampler]) -> None:
     sampler = recipe(inner=Spy(seed=0))
     study = run(sampler, 30)
-    shown = 0
-    for (_, _, index), spy in sampler._samplers._copies.items():
-        assert isinstance(spy, Spy)
-        if index is None:  # the first trial, before its arm is known
-            assert {number for _, number, _, _ in spy.log} == {0}
-            continue
-        arm = ["svm", "net", "tree", "dummy"][index]
+    found, shown = spies(sampler), 0
+    assert {number for _, number, _, _ in found.pop(None).log} == {0}
+    for index, spy in found.items():
+        arm = ["svm", "net", "tree", "dummy"][index or 0]
         own = {t.number for t in study.trials if t.params["algorithm"] == arm}
         for hook, number, arms, numbers in spy.log:
-            assert number in own, hook
-            assert arms <= {arm}, hook
-            assert numbers <= own, hook
-            # nothing is held back either: all earlier trials of the arm are there
-            assert {n for n in own if n < number} <= numbers, hook
+            assert number in own and arms <= {arm}, hook
+            # All earlier trials of the arm are there, and no other ones.
+            assert {n for n in own if n < number} <= numbers <= own, hook
             shown += len(numbers)
     assert shown > 100
 
@@ -79,8 +74,7 @@ def test_every_hook_reaches_the_arms_own_sampler_in_order() -> None:
     sampler = even(inner=Spy(seed=0))
     study = run(sampler, 12, alike)
     hooks: dict[int, list[str]] = {}
-    for spy in sampler._samplers._copies.values():
-        assert isinstance(spy, Spy)
+    for spy in spies(sampler).values():
         for hook, number, _, _ in spy.log:
             hooks.setdefault(number, []).append(hook)
     assert hooks.keys() == {t.number for t in study.trials}
@@ -152,9 +146,8 @@ def test_instances_are_copied_once_for_every_arm() -> None:
     given = TPESampler(seed=1)
     sampler = even(inner=given)
     run(sampler, 12, alike)
-    copies = list(sampler._samplers._copies.values())
-    assert len(copies) == 4  # three arms, and the first trial before they were known
-    assert len({id(s) for s in [given, *copies]}) == 5
+    # Three arms, and the first trial before they were known
+    assert len({id(s) for s in [given, *spies(sampler).values()]}) == 5
 
 
 def test_the_start_up_scales_with_the_arms() -> None:
@@ -190,11 +183,7 @@ def test_enqueued_arms_are_taken_and_tuned_by_their_own_sampler() -> None:
     study.optimize(zoo, n_trials=4)
     assert [p["algorithm"] for p in params(study)[8:]] == ["svm"] * 4
     assert params(study)[-1] == {"algorithm": "svm", "C": 1.0, "eps": 0.5}
-    sampler = study.sampler
-    assert isinstance(sampler, ArmSampler)
-    spy = next(s for (_, _, arm), s in sampler._samplers._copies.items() if arm == 0)
-    assert isinstance(spy, Spy)
-    assert {n for _, n, _, _ in spy.log} >= {8, 9, 10, 11}
+    assert {n for _, n, _, _ in spies(study.sampler)[0].log} >= {8, 9, 10, 11}
 
 
 def test_partially_fixed_arms_and_parameters() -> None:
@@ -352,9 +341,7 @@ def test_a_declared_arm_that_is_never_asked_for(log: Any) -> None:
     )
     study = run(sampler, 10)
     assert counts(study).total() == 10
-    (spy,) = (spy for (_, _, arm), spy in sampler._samplers._copies.items() if arm is None)
-    assert isinstance(spy, Spy)
-    assert spy.log[-1][3] == set(range(10))  # all of them
+    assert spies(sampler)[None].log[-1][3] == set(range(10))  # all of them
     said = [r.message for r in log.records if "no complete trial has asked" in r.message]
     assert len(said) == 1 and "['algorithm', 'solver']" in said[0]
 
@@ -427,9 +414,8 @@ def test_trials_told_by_another_sampler_object() -> None:
     value = zoo(trial)
     study.sampler = even(inner=Spy(seed=0))
     study.tell(trial, value)
-    copies = study.sampler._samplers._copies
-    (spy,) = copies.values()
-    assert isinstance(spy, Spy) and [hook for hook, *_ in spy.log] == ["after"]
+    (spy,) = spies(study.sampler).values()
+    assert [hook for hook, *_ in spy.log] == ["after"]
 
 
 @recipes
