@@ -85,7 +85,11 @@ class Spy(RandomSampler):
         ]
         assert storage.get_n_trials(key, TrialState.COMPLETE) == len(done)
         if done:
-            lists += [[study.best_trial], study.best_trials, [study._get_best_trial()]]
+            lists += [
+                [study.best_trial],
+                study.best_trials,
+                [study._get_best_trial(deepcopy=False)],
+            ]
             assert study.best_value == min(t.values[0] for t in done)
             assert study.best_params == study.best_trial.params
         shown = [t for trials in lists for t in trials if t.params]
