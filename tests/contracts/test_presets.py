@@ -25,7 +25,7 @@ from automl_plugins.bandits import SuccessiveFiltering
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.meta import MatrixFactorization, MetaDataset, TaskRecord
-from automl_plugins.meta.factorization.likelihood import Parameters
+from automl_plugins.meta.factorization.processes import Parameters
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status

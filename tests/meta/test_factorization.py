@@ -1,4 +1,4 @@
-"""The factorisation: likelihood, posterior, training, files, bad input."""
+"""The factorisation: likelihood, posterior, training, files, bad input, which pipeline is next."""
 
 from __future__ import annotations
 
@@ -9,20 +9,31 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from automl_plugins.meta.factorization import FactorizationFileError, MatrixFactorization
-from automl_plugins.meta.factorization.likelihood import (
+from automl_plugins.meta.factorization import (
+    FactorizationFileError,
+    MatrixFactorization,
+    by_distance,
+    complementary,
+    processes,
+)
+from automl_plugins.meta.factorization.processes import (
     Kernel,
     Parameters,
+    ScalePrior,
     covariance,
     objective,
+    scales,
 )
-from automl_plugins.meta.factorization.posterior import ScalePrior, scales
+from automl_plugins.meta.factorization.recommendation import most_improving
 from automl_plugins.meta.factorization.training import _Adam
+from automl_plugins.surrogates.base import log_expected_improvement
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 KERNELS: list[Kernel] = ["se", "linear"]
@@ -52,9 +63,6 @@ def _low_rank(n: int = 40, d: int = 30, seed: int = 0) -> FloatArray:
     return rng.uniform(0.0, 1.0, d) + rng.uniform(0.5, 2.0, d) * (z + rng.normal(size=(n, 1)))
 
 
-# --- the likelihood ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n", [7, 3])  # more and fewer pipelines than latent dimensions
@@ -70,26 +78,21 @@ def test_the_likelihood_is_that_of_scipy(kernel: Kernel, missing: float, n: int)
     assert objective(kernel, p, z)[0] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["places", "log_noise", "log_lengths", "log_amplitude"])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_gradients_are_those_of_finite_differences(
-    kernel: Kernel, missing: float, name: str
-) -> None:
+def test_gradients_are_those_of_finite_differences(kernel: Kernel, missing: float) -> None:
     p, z = _parameters(7, 3), _losses(7, 5, missing)
-    shape = getattr(p, name).shape
+    shapes = {f.name: getattr(p, f.name).shape for f in fields(p)}
+    ends = np.cumsum([np.prod(shape) for shape in shapes.values()])[:-1].astype(int)
 
     def at(values: FloatArray) -> tuple[float, Parameters]:
-        parts = {key: getattr(p, key) for key in vars(p)} | {name: values.reshape(shape)}
-        return objective(kernel, Parameters(**parts), z)
+        parts = zip(shapes.items(), np.split(values, ends), strict=True)
+        return objective(kernel, Parameters(**{n: v.reshape(s) for (n, s), v in parts}), z)
 
-    error = check_grad(
-        lambda v: at(v)[0], lambda v: getattr(at(v)[1], name).ravel(), getattr(p, name).ravel()
-    )
-    assert error < 1e-5
+    def flat(q: Parameters) -> FloatArray:
+        return np.concatenate([getattr(q, name).ravel() for name in shapes])
 
-
-# --- the posterior ----------------------------------------------------------------------------
+    assert check_grad(lambda v: at(v)[0], lambda v: flat(at(v)[1]), flat(p)) < 2e-5
 
 
 def test_the_posterior_is_that_of_scikit_learn() -> None:
@@ -171,17 +174,17 @@ def test_a_new_data_set_in_another_unit_is_the_same_in_that_unit(
     assert np.mean((mean[others] - truth) ** 2) < 0.1 * np.var(truth)
 
 
-# --- scaling ----------------------------------------------------------------------------------
-
-
-def test_scales_of_data_sets() -> None:
+@pytest.mark.parametrize(
+    ("scaling", "shift", "stretch"),
+    [
+        ("regret", [1.0, 5.0, 0.0], [2.0, 1.0, 1.0]),
+        ("standardised", [2.0, 5.0, 0.0], [1.0, 1.0, 1.0]),
+        (None, [0.0] * 3, [1.0] * 3),
+    ],
+)
+def test_scales_of_data_sets(scaling: Any, shift: list[float], stretch: list[float]) -> None:
     y = np.array([[1.0, 5.0, np.nan], [3.0, 5.0, np.nan], [np.nan, 5.0, np.nan]])
-    shift, stretch = scales(y, "regret")
-    np.testing.assert_array_equal(shift, [1.0, 5.0, 0.0])
-    np.testing.assert_array_equal(stretch, [2.0, 1.0, 1.0])
-    shift, stretch = scales(y, "standardised")
-    np.testing.assert_array_equal(shift, [2.0, 5.0, 0.0])
-    np.testing.assert_array_equal(stretch, [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(scales(y, scaling), [shift, stretch])
 
 
 def test_the_scale_is_found_where_the_losses_tell_it() -> None:
@@ -192,9 +195,6 @@ def test_the_scale_is_found_where_the_losses_tell_it() -> None:
     shift, stretch = prior.infer(0.4 + 1.3 * mean, mean, L)
     assert shift == pytest.approx(0.4, abs=0.1)
     assert stretch == pytest.approx(1.3, rel=0.1)
-
-
-# --- fitting ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -240,8 +240,6 @@ def test_early_stopping_keeps_the_best_epoch() -> None:
     np.testing.assert_array_equal(sooner.embedding_, model.embedding_)
 
 
-# --- bad input --------------------------------------------------------------------------------
-
 AWKWARD = {
     "one data set": np.array([[0.1], [0.3], [0.2]]),
     "one pipeline": np.array([[0.1, 0.3, 0.2]]),
@@ -282,25 +280,17 @@ def test_matrices_that_are_refused(Y: FloatArray, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "value"),
+    "options",
     [
-        ("n_components", 0),
-        ("n_components", 2.5),
-        ("kernel", "rbf"),
-        ("scaling", "minmax"),
-        ("noise", "none"),
-        ("own_share", 1.0),
-        ("epochs", -1),
-        ("learning_rate", 0.0),
-        ("block", 1),
-        ("batch", True),
-        ("validation", 1.0),
-        ("patience", 0),
+        *({"n_components": 0}, {"n_components": 2.5}, {"kernel": "rbf"}, {"scaling": "minmax"}),
+        *({"noise": "none"}, {"own_share": 1.0}, {"epochs": -1}, {"learning_rate": 0.0}),
+        *({"block": 1}, {"batch": True}, {"validation": 1.0}, {"patience": 0}),
+        {"optimizer": "newton"},
     ],
 )
-def test_arguments_that_are_refused(argument: str, value: object) -> None:
-    with pytest.raises(ValueError, match=argument):
-        MatrixFactorization(**{argument: value}).fit(_low_rank())  # type: ignore[arg-type]
+def test_arguments_that_are_refused(options: Any) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        MatrixFactorization(**options).fit(_low_rank())
 
 
 @pytest.mark.parametrize(
@@ -319,9 +309,6 @@ def test_observations_that_are_refused(rows: list[int], losses: list[float], mes
         model.posterior(rows, losses)
 
 
-# --- files ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_saved_model_comes_back(tmp_path: Path, kernel: Kernel) -> None:
     model = MatrixFactorization(4, kernel=kernel, epochs=2).fit(_low_rank())
@@ -337,35 +324,25 @@ def test_a_saved_model_comes_back(tmp_path: Path, kernel: Kernel) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def _header(path: Path, **changes: object) -> None:
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    header = json.loads(str(arrays["header"])) | changes
-    np.savez(path, **(arrays | {"header": np.array(json.dumps(header))}))
-
-
 def test_files_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     MatrixFactorization(4, epochs=0).fit(_low_rank()).save(path)
     whole = path.read_bytes()
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["header"]))
     for n in (0, 10, len(whole) // 2, len(whole) - 10):
         path.write_bytes(whole[:n])
         with pytest.raises(FactorizationFileError, match="damaged"):
             MatrixFactorization.load(path)
-    path.write_bytes(whole)
-    _header(path, version=99)
-    with pytest.raises(FactorizationFileError, match="version 99"):
-        MatrixFactorization.load(path)
-    path.write_bytes(whole)
-    _header(path, format="another")
-    with pytest.raises(FactorizationFileError, match="another"):
-        MatrixFactorization.load(path)
-    path.write_bytes(whole)
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    np.savez(path, **(arrays | {"mean": arrays["mean"][:-1]}))
-    with pytest.raises(FactorizationFileError, match="mean"):
-        MatrixFactorization.load(path)
+    for changes, message in (
+        ({"header": json.dumps(header | {"version": 99})}, "version 99"),
+        ({"header": json.dumps(header | {"format": "another"})}, "another"),
+        ({"mean": arrays["mean"][:-1]}, "mean"),
+    ):
+        np.savez(path, **(arrays | {name: np.array(v) for name, v in changes.items()}))
+        with pytest.raises(FactorizationFileError, match=message):
+            MatrixFactorization.load(path)
     with pytest.raises(FileNotFoundError):
         MatrixFactorization.load(tmp_path / "none.npz")
 
@@ -389,3 +366,60 @@ def test_the_first_step_of_adam_is_as_long_as_the_rate() -> None:
     gradient = Parameters(**{f.name: np.ones_like(getattr(p, f.name)) for f in fields(p)})
     _Adam(p).step(p, gradient, np.arange(4), 0.01)
     np.testing.assert_allclose(before - p.places, 0.01, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ([0.0, 2.0, 4.0, np.inf], np.exp([0.0, -2.0, -8.0, -np.inf])),  # half the median: width 1
+        ([0.0, 0.0, 0.0, 3.0], [1.0, 1.0, 1.0, 0.0]),
+        ([1e6] * 4, np.ones(4)),  # no underflow
+    ],
+)
+def test_weights_of_data_sets(gaps: list[float], expected: Any) -> None:
+    np.testing.assert_allclose(by_distance(np.array(gaps)), expected / np.sum(expected))
+
+
+def test_the_portfolio_follows_the_weights() -> None:
+    # Pipeline d is the best of data set d, pipeline 3 good on all.
+    z = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.3, 0.3, 0.3]])
+    means = z.mean(axis=1)
+    assert complementary(z, means, 1)[0].row == 3
+    first, second = complementary(z, means, 2, np.array([0.1, 0.8, 0.1]))
+    assert (first.row, second.row) == (1, 3)
+    np.testing.assert_allclose(first.shares, [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(second.shares, [0.5, 0.0, 0.5])
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 1000),
+    best=st.sampled_from([-60.0, -3.0, 0.0, 3.0]),
+    spread=st.sampled_from([0.0, 0.1, 3.0]),
+)
+def test_the_shortcut_finds_the_largest_expected_improvement(
+    seed: int, best: float, spread: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    mean, std = rng.normal(size=4000), np.exp(rng.normal(0.0, spread, 4000))
+    rows = np.flatnonzero(rng.random(4000) < 0.9)
+    utility = log_expected_improvement(mean, std, best, 0.01)[rows]
+    assert most_improving(mean, std, best, 0.01, rows) == rows[utility.argmax()]
+
+
+def test_without_any_improvement_the_smallest_mean_is_chosen() -> None:
+    mean = np.array([3.0, 1.0, 2.0])
+    assert most_improving(mean, np.zeros(3), -1.0, 0.0, np.array([0, 2])) == 2
+
+
+def test_single_precision_changes_hardly_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(300, 5)) @ rng.normal(size=(5, 60)) + 0.1 * rng.normal(size=(300, 60))
+    model = MatrixFactorization(20, epochs=0).fit(z)
+    rows = rng.permutation(300)[:280]  # more than there is room for at first
+    mean, std = model.posterior(rows, z[rows, 0])
+    monkeypatch.setattr(processes, "_SINGLE", 1)
+    single_mean, single_std = model.posterior(rows, z[rows, 0])
+    assert float(np.abs(single_mean - mean).max()) < 1e-2 * float(std.min())
+    np.testing.assert_allclose(single_std, std, rtol=1e-2)
+    assert not np.array_equal(single_std, std)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -15,23 +17,35 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from automl_plugins._arguments import one_of
 from automl_plugins._versions import require
-from automl_plugins.meta.factorization.likelihood import Kernel, Parameters, variance
-from automl_plugins.meta.factorization.posterior import ScalePrior, Scaling, ScalingName, scales
-from automl_plugins.meta.factorization.training import pipeline_means, principal_components
-
-from .posterior import Conditioned
-from .training import Optimizer, Schedule, fit_parameters
-
-FloatArray = npt.NDArray[np.float64]
+from automl_plugins.meta.factorization.processes import (
+    Conditioned,
+    FloatArray,
+    Kernel,
+    Parameters,
+    ScalePrior,
+    Scaling,
+    ScalingName,
+    scales,
+    variance,
+)
+from automl_plugins.meta.factorization.training import (
+    Optimizer,
+    Report,
+    Schedule,
+    fit_parameters,
+    pipeline_means,
+    principal_components,
+)
 
 _FILL_ROUNDS = 5  # of predicting what is missing before training
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 
 # A saved model is one ``.npz`` file: plain arrays and a JSON header, nothing pickled.
 FORMAT, VERSION = "automl_plugins.MatrixFactorization", 1
-_PARAMETERS = ("places", "log_noise", "log_lengths", "log_amplitude")
-_PRIOR = ("log_stretch", "line", "deviation")
+_PARAMETERS = [field.name for field in fields(Parameters)]
+_PRIOR = [field.name for field in fields(ScalePrior)]
 
 
 class FactorizationFileError(ValueError):
@@ -186,28 +200,11 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         self.mean_ = pipeline_means(z) if self.centred else np.zeros(n)
         z -= self.mean_[:, None].astype(kind)
         q = min(n, d) if self.n_components is None else self.n_components
-        schedule = Schedule(
-            learning_rate=self.learning_rate,
-            epochs=self.epochs,
-            block=self.block,
-            batch=self.batch,
-            patience=self.patience,
-            one_noise=self.noise == "shared",
-            optimizer=self.optimizer,
-        )
-        report, close = self._progress()
-        try:
+        schedule = Schedule(**{f.name: getattr(self, f.name) for f in fields(Schedule)})
+        with self._progress() as report:
             parameters, self.scores_ = fit_parameters(
-                lambda part: self._start(part, q),
-                self.kernel,
-                z,
-                schedule,
-                self.validation,
-                self.random_state,
-                report,
+                lambda part: self._start(part, q), z, schedule, report
             )
-        finally:
-            close()
         self._set(parameters)
         self.n_data_sets_ = d
         return self
@@ -230,14 +227,23 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             ValueError: For rows that are none of the pipelines, or losses that are not finite.
         """
         conditioned = self.conditioned()
-        rows, values = self._observed(rows, losses)
-        places, which = np.unique(rows, return_inverse=True)
-        first = np.sort(np.unique(rows, return_index=True)[1])
-        means = np.bincount(which, values) / np.maximum(np.bincount(which), 1)
-        of = dict(zip(places.tolist(), means.tolist(), strict=True))
-        for i in first:
-            conditioned.observe(int(rows[i]))
-        return conditioned.posterior(np.array([of[row] for row in conditioned.rows]))
+        rows = np.asarray(rows)
+        values = np.asarray(losses, dtype=np.float64)
+        if rows.ndim != 1 or rows.shape != values.shape:
+            raise ValueError(
+                f"rows and losses must have one shape (n,), got {rows.shape} and {values.shape}."
+            )
+        if len(rows) and not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(f"rows must be integers, got {rows.dtype}.")
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.n_pipelines_):
+            raise ValueError(f"rows must lie in [0, {self.n_pipelines_}).")
+        if not np.isfinite(values).all():
+            raise ValueError("losses must be finite: give failed pipelines the worst loss.")
+        for row in rows.tolist():
+            conditioned.observe(row)
+        return conditioned.posterior(
+            np.array([values[rows == r].mean() for r in conditioned.rows])
+        )
 
     def conditioned(self) -> Conditioned:
         """The processes of a new data set, to be conditioned on one loss after the other."""
@@ -291,8 +297,20 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             FactorizationFileError: If the file is no such model, damaged, or of a later version.
             FileNotFoundError: If there is none.
         """
-        header, arrays = _read_archive(path)
         try:
+            # Opened here: numpy leaves a file that it cannot read open.
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+                arrays = dict(archive)
+            header = json.loads(str(arrays["header"]))
+            if header["format"] != FORMAT or not isinstance(header["version"], int):
+                raise FactorizationFileError(
+                    f"{path} is a {header['format']!r}, no factorisation."
+                )
+            if header["version"] > VERSION:
+                raise FactorizationFileError(
+                    f"{path} has version {header['version']} of the format, this release reads up"
+                    f" to {VERSION}: install a newer release, or fit the model anew."
+                )
             model = cls(**header["arguments"])
             model.check_arguments()
             parameters = Parameters(**{name: arrays[name] for name in _PARAMETERS})
@@ -307,8 +325,16 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             model.scale_prior_ = ScalePrior(log_stretch, line, float(deviation))
             model.n_data_sets_ = int(header["n_data_sets"])
             model._set(parameters)
-        except (KeyError, TypeError, ValueError) as error:
-            raise _unreadable(path, error) from error
+        except (FileNotFoundError, FactorizationFileError):
+            raise
+        except (
+            *(OSError, EOFError, zipfile.BadZipFile),
+            *(ValueError, KeyError, TypeError, AttributeError),
+        ) as error:
+            raise FactorizationFileError(
+                f"{path} is no factorisation, or damaged ({type(error).__name__}: {error}). Copy"
+                " it again, or fit the model anew and save it."
+            ) from error
         return model
 
     # --- the parts ------------------------------------------------------------------------------
@@ -327,59 +353,36 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         self.noise_ = parameters.noise
         self.n_pipelines_ = len(parameters.places)
 
-    def _observed(self, rows: Any, losses: Any) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        rows = np.asarray(rows)
-        values = np.asarray(losses, dtype=np.float64)
-        if rows.ndim != 1 or rows.shape != values.shape:
-            raise ValueError(
-                f"rows and losses must have one shape (n,), got {rows.shape} and {values.shape}."
-            )
-        if len(rows) and not np.issubdtype(rows.dtype, np.integer):
-            raise ValueError(f"rows must be integers, got {rows.dtype}.")
-        rows = rows.astype(np.int64)
-        if len(rows) and (rows.min() < 0 or rows.max() >= self.n_pipelines_):
-            raise ValueError(f"rows must lie in [0, {self.n_pipelines_}).")
-        if not np.isfinite(values).all():
-            raise ValueError("losses must be finite: give failed pipelines the worst loss.")
-        return rows, values
-
-    def _progress(self) -> tuple[Callable[[int, float], None], Callable[[], None]]:
+    @contextmanager
+    def _progress(self) -> Iterator[Report]:
         if not self.progress:
-            return lambda epoch, score: None, lambda: None
+            yield lambda epoch, score: None
+            return
         tqdm = require("tqdm", needed_by="MatrixFactorization(progress=True)", extra="evidence")
-        bar = tqdm.tqdm(total=self.epochs, unit="epoch", desc="factorisation")
+        with tqdm.tqdm(total=self.epochs, unit="epoch", desc="factorisation") as bar:
 
-        def report(epoch: int, score: float) -> None:
-            bar.update()
-            bar.set_postfix(score=f"{score:.4f}")
+            def report(epoch: int, score: float) -> None:
+                bar.update()
+                bar.set_postfix(score=f"{score:.4f}")
 
-        return report, bar.close
+            yield report
 
     def check_arguments(self) -> None:
         """Raise ValueError for an illegal constructor argument."""
-        for name, least in (
-            ("n_components", 1),
-            ("epochs", 0),
-            ("block", 2),
-            ("batch", 1),
-            ("patience", 1),
-            ("random_state", 0),
-        ):
+        integers = {"n_components": 1, "epochs": 0, "block": 2, "batch": 1, "patience": 1}
+        for name, least in {**integers, "random_state": 0}.items():
             value = getattr(self, name)
             if name == "n_components" and value is None:
                 continue
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
-        if self.kernel not in get_args(Kernel):
-            raise ValueError(f"kernel must be 'se' or 'linear', got {self.kernel!r}.")
+        one_of("kernel", self.kernel, get_args(Kernel))
+        one_of("optimizer", self.optimizer, get_args(Optimizer))
+        one_of("noise", self.noise, ("own", "shared"))
         if self.scaling is not None and self.scaling not in get_args(ScalingName):
             raise ValueError(
                 f"scaling must be 'regret', 'standardised' or None, got {self.scaling!r}."
             )
-        if self.optimizer not in get_args(Optimizer):
-            raise ValueError(f"optimizer must be 'adam' or 'sgd', got {self.optimizer!r}.")
-        if self.noise not in ("own", "shared"):
-            raise ValueError(f"noise must be 'own' or 'shared', got {self.noise!r}.")
         for name in ("own_share", "validation"):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
@@ -407,40 +410,3 @@ def _matrix(Y: npt.ArrayLike) -> FloatArray:
     if np.isnan(losses).all():
         raise ValueError("Y has no loss at all: nothing to learn from.")
     return losses
-
-
-def _read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a saved model."""
-    try:
-        # Opened here: numpy leaves a file that it cannot read open.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays["header"]))
-        version = header["version"] if header["format"] == FORMAT else None
-    except FileNotFoundError:
-        raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        zipfile.BadZipFile,
-    ) as error:
-        raise _unreadable(path, error) from error
-    if not isinstance(version, int):
-        raise FactorizationFileError(f"{path} is a {header['format']!r}, no factorisation.")
-    if version > VERSION:
-        raise FactorizationFileError(
-            f"{path} has version {version} of the format, this release reads up to {VERSION}:"
-            " install a newer release, or fit the model anew."
-        )
-    return header, arrays
-
-
-def _unreadable(path: str | os.PathLike[str], error: Exception) -> FactorizationFileError:
-    return FactorizationFileError(
-        f"{path} is no factorisation, or damaged ({type(error).__name__}: {error}). Copy it again,"
-        " or fit the model anew and save it."
-    )

@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.meta.designs.portfolios import greedy
+from automl_plugins.meta.factorization.model import MatrixFactorization
+from automl_plugins.meta.factorization.processes import (
+    Conditioned,
+    FloatArray,
+    IntArray,
+    scales,
+)
 from automl_plugins.surrogates.base import log_expected_improvement
 
-from .model import MatrixFactorization
-from .posterior import Conditioned, scales
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 _COMPARED = 2000  # pipelines over which data sets are compared with the posterior
@@ -112,28 +114,16 @@ class Recommender:
             row = int(np.where(allowed, self.model.mean_, np.inf).argmin())
             d = self._deviations.shape[1]
             return Recommendation(row, None, None, np.full(d, 1.0 / d))
-        told = [row for row, k in zip(rows, known, strict=True) if k]
-        conditioned = self._conditioned(told)
-        chosen = self._best(conditioned, losses[known], pending, allowed)
-        self._cache[:] = [conditioned]
-        return chosen
-
-    def _best(
-        self,
-        conditioned: Conditioned,
-        values: FloatArray,
-        pending: Sequence[int],
-        allowed: BoolArray,
-    ) -> Recommendation:
+        conditioned = self._conditioned([r for r, k in zip(rows, known, strict=True) if k])
+        values = losses[known]
         shift, stretch = conditioned.scale(values)
         mean, std = conditioned.scaled_posterior(values, shift, stretch)
         shares = self._shares(mean, std)
         best = (float(values.min()) - shift) / stretch
-        if len(
-            pending
-        ):  # as if they were what is expected of them, which leaves the mean as it is
+        if len(pending):  # as if they were what is expected of them: the mean stays
             std = conditioned.deviation_after(pending)
         row = most_improving(mean, std, best, self.xi, np.flatnonzero(allowed))
+        self._cache[:] = [conditioned]
         loss, deviation = shift + stretch * float(mean[row]), stretch * float(std[row])
         return Recommendation(row, loss, deviation, shares)
 
@@ -203,7 +193,7 @@ def _deviations(Y: FloatArray) -> FloatArray:
 
 
 _WIDTH = 0.5  # width of the weights of data sets, in median distances
-MOST = 2000  # pipelines among which a portfolio is chosen
+_MOST = 2000  # pipelines among which a portfolio is chosen
 
 
 @dataclass(frozen=True)
@@ -269,7 +259,7 @@ def complementary(
         n: Number of pipelines.
         weights: How much each data set counts (D,), with sum 1; None for all alike.
     """
-    rows = candidates(z, means)
+    rows = _candidates(z, means)
     part = np.asarray(z[rows], dtype=np.float64)
     worst = max(float(np.nanmax(part)), float(means[rows].max()))
     guess = 0.5 * (means[rows, None] + worst)
@@ -285,19 +275,15 @@ def complementary(
     return picks
 
 
-def candidates(z: npt.NDArray[np.floating], means: FloatArray, most: int = MOST) -> IntArray:
-    """At most ``most`` pipelines (c,), ascending: the best on average and the bests of data sets.
+def _candidates(z: npt.NDArray[np.floating], means: FloatArray) -> IntArray:
+    """At most 2 000 pipelines (c,), ascending: the best on average and the bests of data sets.
 
     What is far from best on all data sets lowers no minimum.
     """
-    n = len(means)
-    if n <= most:
-        return np.arange(n)
-    chosen = dict.fromkeys(np.argsort(means, kind="stable")[: most // 2].tolist())
-    each = max(1, most // z.shape[1])
-    part = np.argpartition(np.where(np.isnan(z), np.inf, z), each, axis=0)[:each]
-    for pipeline in part.ravel().tolist():
-        if len(chosen) >= most:
-            break
-        chosen.setdefault(pipeline)
-    return np.sort(np.fromiter(chosen, dtype=np.int64))
+    if len(means) <= _MOST:
+        return np.arange(len(means))
+    chosen = dict.fromkeys(np.argsort(means, kind="stable")[: _MOST // 2].tolist())
+    each = max(1, _MOST // z.shape[1])
+    bests = np.argpartition(np.where(np.isnan(z), np.inf, z), each, axis=0)[:each]
+    chosen |= dict.fromkeys(bests.ravel().tolist())
+    return np.sort(list(chosen)[:_MOST])

@@ -14,15 +14,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.meta.factorization.likelihood import (
+from automl_plugins.meta.factorization.processes import (
     FloatArray,
     IntArray,
     Kernel,
     Parameters,
     covariance,
+    objective,
+    variance,
 )
-
-from .likelihood import objective
 
 Optimizer = Literal["adam", "sgd"]
 
@@ -33,28 +33,22 @@ _TOLD, _ASKED = 20, 250  # entries of a held-out data set
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and in which steps to train; see ``MatrixFactorization``.
+    """How to train: arguments of ``MatrixFactorization``, of the same names.
 
-    Attributes:
-        learning_rate: Of Adam, falling to a tenth by a cosine over the epochs; of plain gradient
-            descent, constant.
-        epochs: Largest number of passes over the pipelines.
-        block: Pipelines in a mini-batch.
-        batch: Data sets in a mini-batch.
-        patience: Epochs without a better validation score before it stops.
-        one_noise: Whether all pipelines have the same noise.
-        stop: Epochs after which to stop, whatever comes; None for all.
-        optimizer: How a gradient moves the parameters.
+    Adam's learning rate falls to a tenth by a cosine over the epochs; that of plain gradient
+    descent is constant.
     """
 
+    kernel: Kernel
+    noise: str
+    optimizer: Optimizer
     learning_rate: float
     epochs: int
     block: int
     batch: int
+    validation: float
     patience: int
-    one_noise: bool
-    stop: int | None = None
-    optimizer: Optimizer = "adam"
+    random_state: int
 
 
 class _Adam:
@@ -87,63 +81,56 @@ def _descend(p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
         getattr(p, field.name)[where] -= rate * getattr(g, field.name)
 
 
+Report = Callable[[int, float], None]
+"""Is called with each epoch and its validation score."""
+
+
 def fit_parameters(
-    begin: Callable[[FloatArray], Parameters],
-    kernel: Kernel,
-    z: FloatArray,
-    schedule: Schedule,
-    validation: float,
-    seed: int,
-    report: Callable[[int, float], None],
+    begin: Callable[[FloatArray], Parameters], z: FloatArray, schedule: Schedule, report: Report
 ) -> tuple[Parameters, list[float]]:
     """Parameters trained for as long as it helps, then on all data sets for as long.
 
-    ``begin`` gives the start for centred scaled losses of some data sets, ``validation`` is the
-    share of them held out to find how long helps, and ``report`` is called with the epoch and its
-    validation score. Also returns the score before and after each epoch, smaller is better.
+    ``begin`` gives the start for centred scaled losses of some data sets. Also returns the score
+    before and after each epoch, smaller is better.
     """
-    rng = np.random.default_rng(seed)
-    n_held_out = int(validation * z.shape[1]) if schedule.epochs else 0
-    scores: list[float] = []
+    rng = np.random.default_rng(schedule.random_state)
+    n_held_out = int(schedule.validation * z.shape[1]) if schedule.epochs else 0
+    stop, scores = schedule.epochs, []
     if n_held_out:
         order = rng.permutation(z.shape[1])
         out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-        _, scores = train(kernel, begin(z[:, rest]), z[:, rest], z[:, out], schedule, rng, report)
-        schedule = replace(schedule, stop=int(np.argmin(scores)))
-    none = z[:, :0]
-    p, _ = train(kernel, begin(z), z, none, schedule, rng, lambda epoch, score: None)
+        judge = _Judge(schedule.kernel, z[:, out], rng)
+        scores = _train(begin(z[:, rest]), z[:, rest], schedule, stop, rng, judge, report)
+        stop = int(np.argmin(scores))
+    p = begin(z)
+    _train(p, z, schedule, stop, rng, None, lambda epoch, score: None)
     return p, scores
 
 
-def train(
-    kernel: Kernel,
-    start: Parameters,
+def _train(
+    p: Parameters,
     z: FloatArray,
-    held_out: FloatArray,
     schedule: Schedule,
+    stop: int,
     rng: np.random.Generator,
-    report: Callable[[int, float], None],
-) -> tuple[Parameters, list[float]]:
-    """The parameters of the best epoch, epoch 0 being the start, and the score after each.
+    judge: _Judge | None,
+    report: Report,
+) -> list[float]:
+    """Train in place for ``stop`` epochs, or until the judge finds nothing better for long.
 
-    ``held_out`` are losses (N, V) of held-out data sets; with V = 0 the last epoch is returned.
+    Returns the scores before and after each epoch.
     """
-    p = _copy(start)
     adam, plain = _Adam(p), schedule.optimizer == "sgd"
-    judge = _Judge(kernel, held_out, rng) if held_out.shape[1] else None
-    best, scores, since = _copy(p), [], 0
-    if judge is not None:
-        scores.append(judge(p))
-    last = schedule.epochs if schedule.stop is None else schedule.stop
-    for epoch in range(1, last + 1):
+    scores = [judge(p)] if judge else []
+    for epoch in range(1, stop + 1):
         turn = (epoch - 1) / schedule.epochs
         rate = schedule.learning_rate * (0.1 + 0.45 * (1.0 + np.cos(np.pi * turn)))
         for rows, columns in _batches(z.shape, schedule, rng):
             part = np.asarray(z[np.ix_(rows, columns)], dtype=np.float64)
             if np.isnan(part).all():
                 continue
-            _, gradient = objective(kernel, p.of(rows), part)
-            if schedule.one_noise:
+            _, gradient = objective(schedule.kernel, p.of(rows), part)
+            if schedule.noise == "shared":
                 # Adam's step does not depend on the size of the gradient; that of descent does.
                 total = gradient.log_noise.sum() if plain else gradient.log_noise.mean()
                 gradient = replace(gradient, log_noise=np.full(len(rows), total))
@@ -151,25 +138,15 @@ def train(
                 _descend(p, gradient, rows, schedule.learning_rate)
             else:
                 adam.step(p, gradient, rows, rate)
-            if schedule.one_noise:
+            if schedule.noise == "shared":
                 p.log_noise[:] = p.log_noise[rows].mean()
             np.clip(p.log_noise, *_LOG_NOISE, out=p.log_noise)
-        score = judge(p) if judge is not None else np.nan
-        report(epoch, score)
-        if judge is None:
-            best = p
-            continue
-        scores.append(score)
-        since += 1
-        if score < min(scores[:-1]):
-            best, since = _copy(p), 0
-        elif since >= schedule.patience:
-            break
-    return best, scores
-
-
-def _copy(p: Parameters) -> Parameters:
-    return Parameters(**{f.name: getattr(p, f.name).copy() for f in fields(p)})
+        if judge:
+            scores.append(judge(p))
+            report(epoch, scores[-1])
+            if epoch - int(np.argmin(scores)) >= schedule.patience:
+                break
+    return scores
 
 
 def _batches(
@@ -215,8 +192,10 @@ class _Judge:
             k = covariance(self.kernel, a, b.places)
             solved = np.linalg.solve(C, np.column_stack([k, y_told]))
             mean = k.T @ solved[:, -1]
-            prior = np.diagonal(covariance(self.kernel, b))
-            v = np.maximum(prior - (k * solved[:, :-1]).sum(axis=0), 0.0) + b.noise
+            v = (
+                np.maximum(variance(self.kernel, b) - (k * solved[:, :-1]).sum(axis=0), 0.0)
+                + b.noise
+            )
             logs.append(0.5 * np.mean(np.log(2 * np.pi * v) + (y_asked - mean) ** 2 / v))
         return float(np.mean(logs)) if logs else 0.0
 

@@ -1,4 +1,14 @@
-"""A new data set: the scale of its losses, and what to expect of all pipelines.
+"""Processes over latent places of pipelines: covariance, likelihood, and a new data set.
+
+Notation of this package::
+
+    N, D   pipelines and data sets
+    x_n    latent place of pipeline n (Q,), X all of them (N, Q)
+    k      kernel of the processes f_d over places, the same for all data sets
+    K      its matrix, C = K + diag(noise) that of the observations
+
+The kernels are "se", ``amplitude exp(-|x - x'|^2 / 2)`` with every dimension divided by its length
+scale first (SE-ARD), and "linear", the inner product, which makes the model probabilistic PCA.
 
 Losses of data set d are ``y = shift_d + stretch_d z``. For a new one both are unknown. They have
 the posterior of a Gaussian model: ``z`` is that of the factorisation, ``log stretch`` and then
@@ -9,24 +19,176 @@ new losses are in another unit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
-
-from automl_plugins.meta.factorization.likelihood import (
-    AnyFloats,
-    Kernel,
-    Parameters,
-    column_of,
-    variance,
-)
+from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
 
 FloatArray = npt.NDArray[np.float64]
+AnyFloats = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.int64]
+Kernel = Literal["se", "linear"]
 ScalingName = Literal["regret", "standardised"]
 Scaling = ScalingName | None
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What training changes, all of it unconstrained.
+
+    Attributes:
+        places: X (N, Q).
+        log_noise: Log variance of an observation that the processes do not explain (N,).
+        log_lengths: Log length scale of each latent dimension (Q,).
+        log_amplitude: Log variance of the processes (1,).
+    """
+
+    places: FloatArray
+    log_noise: FloatArray
+    log_lengths: FloatArray
+    log_amplitude: FloatArray
+
+    @property
+    def noise(self) -> FloatArray:
+        """Variances (N,)."""
+        return np.asarray(np.exp(self.log_noise))
+
+    @property
+    def amplitude(self) -> float:
+        """Variance of the processes."""
+        return float(np.exp(self.log_amplitude[0]))
+
+    @property
+    def embedding(self) -> FloatArray:
+        """X with dimensions in units of their length scales (N, Q)."""
+        return np.asarray(self.places / np.exp(self.log_lengths))
+
+    def of(self, rows: IntArray) -> Parameters:
+        """The parameters of some pipelines."""
+        return replace(self, places=self.places[rows], log_noise=self.log_noise[rows])
+
+
+def covariance(kernel: Kernel, p: Parameters, others: FloatArray | None = None) -> FloatArray:
+    """K between ``p.places`` (n, Q) and other places (m, Q), by default the same ones."""
+    lengths = 1.0 if kernel == "linear" else np.exp(p.log_lengths)
+    a = p.places / lengths
+    b = a if others is None else others / lengths
+    return np.asarray(_compare(kernel, a, b, p.amplitude), dtype=np.float64)
+
+
+def _compare(kernel: Kernel, a: AnyFloats, b: AnyFloats, amplitude: float) -> AnyFloats:
+    """Kernel (n, m) of places (n, Q) and (m, Q), in units of the length scales."""
+    k: AnyFloats = a @ b.T
+    if kernel == "se":
+        k -= 0.5 * np.einsum("ij,ij->i", a, a)[:, None]
+        k -= 0.5 * np.einsum("ij,ij->i", b, b)
+        np.minimum(k, 0.0, out=k)
+        np.exp(k, out=k)
+        k *= amplitude
+    return k
+
+
+def variance(kernel: Kernel, p: Parameters) -> FloatArray:
+    """The diagonal of K (n,)."""
+    if kernel == "linear":
+        return np.asarray((p.places**2).sum(axis=1))
+    return np.full(len(p.places), p.amplitude)
+
+
+def _chain(kernel: Kernel, p: Parameters, K: FloatArray, dK: FloatArray) -> Parameters:
+    """Gradient of the parameters from the gradient (n, n) of C, which is symmetric."""
+    noise = p.noise * np.diagonal(dK)
+    zero = np.zeros_like(p.log_lengths)
+    if kernel == "linear":
+        return Parameters(2.0 * dK @ p.places, noise, zero, np.zeros(1))
+    weights = dK * K
+    rows = weights.sum(axis=1)
+    lengths = np.exp(p.log_lengths)
+    scaled = p.places / lengths
+    mixed = weights @ scaled
+    # d K_ij / d x_i = -K_ij (x_i - x_j) / length^2, and every pair counts twice.
+    places = -2.0 * (rows[:, None] * scaled - mixed) / lengths
+    spread = 2.0 * ((rows[:, None] * scaled**2).sum(0) - (scaled * mixed).sum(0))
+    return Parameters(places, noise, spread, np.array([weights.sum()]))
+
+
+_LOG_2_PI = float(np.log(2.0 * np.pi))
+
+
+def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
+    """Negative log likelihood of centred losses ``z`` (n, b; NaN = none), and its gradient.
+
+        L = sum over d of 1/2 [ n_d log 2 pi + log |C_d| + z_d' C_d^-1 z_d ]   (Fusi eq. 5)
+
+    with ``C_d`` the rows and columns of C of the pipelines observed on d. (The paper prints n_d/2
+    before the determinant; the Gaussian has 1/2.) Data sets that miss the same pipelines share
+    one factorisation.
+
+    Raises:
+        numpy.linalg.LinAlgError: If a covariance is not positive definite.
+    """
+    if kernel == "linear" and len(z) > p.places.shape[1]:
+        return _linear(p, z)
+    K = covariance(kernel, p)
+    C = K + np.diag(p.noise)
+    total, dC = 0.0, np.zeros_like(C)
+    for rows, columns in patterns(z):
+        values = z[np.ix_(rows, columns)]
+        whole = len(rows) == len(z)
+        L = cholesky(C if whole else C[np.ix_(rows, rows)], lower=True, check_finite=False)
+        alpha = cho_solve((L, True), values, check_finite=False)
+        inverse, failed = lapack.dpotri(L, lower=1)
+        if failed:
+            raise np.linalg.LinAlgError("singular covariance")
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        b = len(columns)
+        log_det = 2.0 * float(np.log(np.diagonal(L)).sum())
+        total += 0.5 * (b * (len(rows) * _LOG_2_PI + log_det) + float((values * alpha).sum()))
+        gradient = 0.5 * (b * inverse - alpha @ alpha.T)
+        if whole:
+            dC += gradient
+        else:
+            dC[np.ix_(rows, rows)] += gradient
+    return total, _chain(kernel, p, K, dC)
+
+
+def patterns(z: FloatArray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Observed rows and the columns (data sets) that have just these, for every such set."""
+    seen = ~np.isnan(z)
+    packed = np.packbits(seen, axis=0)
+    _, first, which = np.unique(packed, axis=1, return_index=True, return_inverse=True)
+    which = np.ravel(which)
+    return [
+        (np.flatnonzero(seen[:, column]), np.flatnonzero(which == i))
+        for i, column in enumerate(first)
+        if seen[:, column].any()
+    ]
+
+
+def _linear(p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
+    """``objective`` of the linear kernel with Q x Q solves.
+
+    C^-1 = S^-1 - S^-1 X A^-1 X' S^-1, A = I + X' S^-1 X, S the noise; |C| = |A| |S|.
+    """
+    X, noise = p.places, p.noise
+    total, dX, d_noise = 0.0, np.zeros_like(X), np.zeros(len(X))
+    for rows, columns in patterns(z):
+        values, x, s = z[np.ix_(rows, columns)], X[rows], noise[rows]
+        scaled = x / s[:, None]
+        A = np.eye(x.shape[1]) + scaled.T @ x
+        L = cholesky(A, lower=True, check_finite=False)
+        solved = cho_solve((L, True), scaled.T, check_finite=False).T  # C^-1 X
+        alpha = values / s[:, None] - solved @ (x.T @ (values / s[:, None]))
+        b = len(columns)
+        log_det = 2.0 * float(np.log(np.diagonal(L)).sum()) + float(np.log(s).sum())
+        total += 0.5 * (b * (len(rows) * _LOG_2_PI + log_det) + float((values * alpha).sum()))
+        dX[rows] += b * solved - alpha @ (alpha.T @ x)
+        inverse = 1.0 / s - (solved * scaled).sum(axis=1)  # the diagonal of C^-1
+        d_noise[rows] += 0.5 * s * (b * inverse - (alpha**2).sum(axis=1))
+    return total, Parameters(dX, d_noise, np.zeros_like(p.log_lengths), np.zeros(1))
+
 
 _QUANTILES = 15  # stretches of known data sets that are tried for a new one
 _WIDE = 13  # other stretches, around the deviation of its losses
@@ -157,12 +319,12 @@ class Conditioned:
         self, kernel: Kernel, parameters: Parameters, mean: FloatArray, scale_prior: ScalePrior
     ) -> None:
         self.rows: list[int] = []
-        self._kernel, self._p = kernel, parameters
+        self._kernel, self._amplitude = kernel, parameters.amplitude
         self._mean, self._scale_prior = mean, scale_prior
         n = len(mean)
         self._kind: Any = np.float32 if n >= _SINGLE else np.float64
-        self._places: AnyFloats = np.asarray(parameters.embedding, dtype=self._kind)
-        self._squares = np.einsum("ij,ij->i", self._places, self._places)
+        places = parameters.places if kernel == "linear" else parameters.embedding
+        self._places: AnyFloats = places.astype(self._kind)
         self._V = np.empty((0, n), dtype=self._kind)  # L^-1 K(rows, all)
         self._L = np.zeros((0, 0))
         self._explained = np.zeros(n)
@@ -180,7 +342,7 @@ class Conditioned:
             L = np.zeros((t + _GROWTH, t + _GROWTH))
             L[:t, :t] = self._L
             self._V, self._L = grown, L
-        k = column_of(self._kernel, self._p, self._places, self._squares, row)
+        k = _compare(self._kernel, self._places, self._places[[row]], self._amplitude)[:, 0]
         known = self._V[:t, row].copy()  # L^-1 K(rows, row)
         pivot = np.sqrt(max(self._prior[row] - known @ known, 0.0) + self._noise[row])
         self._L[t, :t] = known
