@@ -1,8 +1,7 @@
 """Plots of searches, replayed or real, and of their comparison, as plotly figures."""
 
-from automl_plugins.visualization.curves import plot_ranks, plot_regret
+from automl_plugins.visualization.comparisons import plot_rank_diagram, plot_ranks, plot_regret
 from automl_plugins.visualization.pipeline_embedding import plot_pipeline_embedding
-from automl_plugins.visualization.rank_diagram import plot_rank_diagram
 from automl_plugins.visualization.shares import plot_arm_allocation, plot_source_weights
 
 __all__ = [

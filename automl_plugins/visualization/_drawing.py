@@ -44,6 +44,15 @@ def translucent(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
+def set_titles(figure: go.Figure, title: str, note: str, x: str, y: str | None = None) -> None:
+    """Title, the note below it, and titles of the axes."""
+    figure.update_layout(
+        title={"text": title, "subtitle": {"text": note}},
+        xaxis={"title": x},
+        yaxis={"title": y},
+    )
+
+
 def thin_out(n: int, most: int = MAX_POINTS) -> npt.NDArray[np.int64]:
     """At most so many of the indices below n, evenly, with both ends."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.visualization._drawing import GREY, graph_objects, line_styles, thin_out
+from automl_plugins.visualization._drawing import (
+    GREY,
+    graph_objects,
+    line_styles,
+    set_titles,
+    thin_out,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -65,28 +71,21 @@ def plot_pipeline_embedding(
         colours = model.mean_ if values is None else np.array(values, dtype=np.float64)
         title = "mean loss" if values is None else ""
         marker = {"color": colours[shown], "colorbar": {"title": title}, "showscale": True}
-        _points(figure, places, shown, names, marker, "pipelines")
+        _draw_points(figure, places, shown, names, marker, "pipelines")
     else:
-        kinds = list(dict.fromkeys(labels))
-        styles = line_styles(kinds)
-        groups: dict[Hashable, list[int]] = {kind: [] for kind in kinds}
+        styles = line_styles(dict.fromkeys(labels))
+        groups: dict[Hashable, list[int]] = {kind: [] for kind in dict.fromkeys(labels)}
         for row in shown.tolist():
             groups[labels[row]].append(row)
         for kind, rows in groups.items():
             style = styles.get(kind, {"color": GREY, "dash": "solid"})
             marker = {"color": style["color"], "symbol": _MARKERS[style["dash"]]}
             if rows:
-                _points(figure, places, np.array(rows), names, marker, str(kind))
+                _draw_points(figure, places, np.array(rows), names, marker, str(kind))
     part = "" if len(shown) == n else f", {len(shown)} of {n} shown"
-    figure.update_layout(
-        title={
-            "text": "Pipelines by latent place",
-            "subtitle": {"text": f"{n} pipelines, {q} dimensions{part}"},
-        },
-        xaxis={"title": axes[0]},
-        yaxis={"title": axes[1], "scaleanchor": "x"},
-        showlegend=labels is not None,
-    )
+    note = f"{n} pipelines, {q} dimensions{part}"
+    set_titles(figure, "Pipelines by latent place", note, *axes)
+    figure.update_layout(yaxis={"scaleanchor": "x"}, showlegend=labels is not None)
     return figure
 
 
@@ -111,7 +110,7 @@ def _plane(
     return places, [f"Main axis {i} ({s:.0%})" for i, s in enumerate(shares, start=1)]
 
 
-def _points(
+def _draw_points(
     figure: go.Figure,
     places: np.ndarray[Any, Any],
     rows: np.ndarray[Any, Any],

@@ -21,6 +21,7 @@ from automl_plugins.visualization._drawing import (
     draw_area,
     graph_objects,
     line_styles,
+    set_titles,
     thin_out,
 )
 
@@ -76,14 +77,14 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
             draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
     for index, opened in enumerate(_openings(report)):
         _draw_round(figure, report, index, float(spent[opened]))
-    x_title, y_title = _TITLES[unit]
-    figure.update_layout(
-        title={"text": "Allocation to arms", "subtitle": {"text": note}},
-        xaxis={"title": x_title},
-        yaxis={"title": y_title, "range": [0, 100]},
-        legend={"traceorder": "normal"},
-    )
+    _title_shares(figure, "Allocation to arms", note, *_TITLES[unit])
     return figure
+
+
+def _title_shares(figure: go.Figure, title: str, note: str, x: str, y: str) -> None:
+    set_titles(figure, title, note, x, y)
+    figure.update_yaxes(range=[0, 100])
+    figure.update_layout(legend={"traceorder": "normal"})  # plotly reverses it for stacked areas
 
 
 def cumulative_shares(arm: IntArray, cost: FloatArray, n_arms: int) -> FloatArray:
@@ -192,12 +193,8 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
         draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
     note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"
     note += f", {n} source{'s' * (n != 1)} with a share"
-    figure.update_layout(
-        title={"text": "Weights of the sources", "subtitle": {"text": note}},
-        xaxis={"title": "Number of the evaluation"},
-        yaxis={"title": "Share in the proposal (%)", "range": [0, 100]},
-        legend={"traceorder": "normal"},
-    )
+    titles = ("Number of the evaluation", "Share in the proposal (%)")
+    _title_shares(figure, "Weights of the sources", note, *titles)
     return figure
 
 

@@ -25,9 +25,8 @@ from automl_plugins.meta import (
     top_k,
 )
 from automl_plugins.meta.designs import InitialDesign
+from automl_plugins.meta.designs.methods import delta_scores, greedy
 from automl_plugins.meta.designs.performance import coordinates, kernel_means, performance
-from automl_plugins.meta.designs.portfolios import greedy
-from automl_plugins.meta.designs.predicted import delta_scores
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 

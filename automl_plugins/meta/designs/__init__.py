@@ -16,10 +16,15 @@ of configurations. All are deterministic.
 """
 
 from automl_plugins.meta.designs.design import InitialDesign
-from automl_plugins.meta.designs.portfolios import knn, opt
-
-from .portfolios import diverse, portfolio
-from .predicted import bad_start, delta, top_k
+from automl_plugins.meta.designs.methods import (
+    bad_start,
+    delta,
+    diverse,
+    knn,
+    opt,
+    portfolio,
+    top_k,
+)
 
 __all__ = [
     "InitialDesign",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +75,6 @@ class Design(Sequence[Suggestion]):
     def __getitem__(self, index: Any) -> Any:
         return self.suggestions[index]
 
-    def __iter__(self) -> Iterator[Suggestion]:
-        return iter(self.suggestions)
-
     @property
     def configurations(self) -> list[dict[str, Any]]:
         """Values by name of each configuration."""
@@ -101,10 +98,6 @@ class Design(Sequence[Suggestion]):
 
 
 InitialDesign = Callable[[ConfigurationSpace, MetaDataset, TaskDescription, int], Design]
-
-UNDESCRIBED = (
-    "No meta-feature that the task has tells the known tasks apart: all of them count alike."
-)
 
 
 def align_memory(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDataset:
@@ -143,13 +136,5 @@ def make_design(
 ) -> Design:
     """A design of ``vectors`` (k, d), with scores (k,) and reasons (k)."""
     values: Sequence[Mapping[str, object]] = to_values(memory.space, vectors)
-    return Design(
-        method,
-        tuple(
-            Suggestion(vector, configuration, float(score), reason)
-            for vector, configuration, score, reason in zip(
-                vectors, values, scores, reasons, strict=True
-            )
-        ),
-        notes,
-    )
+    found = zip(vectors, values, map(float, scores), reasons, strict=True)
+    return Design(method, tuple(Suggestion(*fields) for fields in found), notes)

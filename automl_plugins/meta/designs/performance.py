@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
+from scipy.special import softmax
 
 from automl_plugins.meta.tasks import distances
 from automl_plugins.records.scores import regret
@@ -102,9 +103,7 @@ def kernel_means(places: FloatArray, runs: FloatArray, values: FloatArray) -> Fl
     Gaussian weights; far from all runs the nearest one decides.
     """
     squared = cdist(places, runs, metric="sqeuclidean")
-    exponent = -0.5 * squared / WIDTH**2
-    weights = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    return np.asarray((weights @ values) / weights.sum(axis=1))
+    return np.asarray(softmax(-0.5 * squared / WIDTH**2, axis=1) @ values)
 
 
 def _means(values: FloatArray, columns: npt.NDArray[np.int64], n: int) -> FloatArray:
@@ -158,9 +157,9 @@ def ridge_regression(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPredict
     """
     mean = Y.mean(axis=0)
     centred = Y - mean
-    between = _root_mean_square(M, M)
+    root = np.sqrt(M.shape[1])
+    between, to_new = cdist(M, M) / root, cdist(m[None, :], M)[0] / root
     scale = _typical(between)
-    to_new = _root_mean_square(m[None, :], M)[0]
     least, best = np.inf, TaskPrediction(mean, np.broadcast_to(mean, Y.shape))
     for length in _LENGTHS:
         K = np.exp(-0.5 * (between / (scale * length)) ** 2)
@@ -180,8 +179,8 @@ def local_average(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction
     width = _NEARBY * _typical(between)
     np.fill_diagonal(between, np.inf)
     return TaskPrediction(
-        _softmax(-0.5 * (distances(m[None, :], M) / width) ** 2)[0] @ Y,
-        _softmax(-0.5 * (between / width) ** 2) @ Y,
+        softmax(-0.5 * (distances(m[None, :], M)[0] / width) ** 2) @ Y,
+        softmax(-0.5 * (between / width) ** 2, axis=1) @ Y,
     )
 
 
@@ -189,12 +188,3 @@ def _typical(between: FloatArray) -> float:
     """The median distance between tasks that differ."""
     apart = between[between > 0]
     return float(np.median(apart)) if len(apart) else 1.0
-
-
-def _softmax(exponents: FloatArray) -> FloatArray:
-    weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def _root_mean_square(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).mean(axis=2)))

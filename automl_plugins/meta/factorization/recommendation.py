@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
-from automl_plugins.meta.designs.portfolios import greedy
+from automl_plugins.meta.designs.methods import greedy
 from automl_plugins.meta.factorization.model import MatrixFactorization
 from automl_plugins.meta.factorization.processes import (
     Conditioned,
@@ -240,9 +241,7 @@ def by_distance(gaps: FloatArray) -> FloatArray:
     nearest = gaps - gaps.min()
     if width <= 0.0:
         return np.asarray((nearest == 0.0) / (nearest == 0.0).sum())
-    logs = -0.5 * (gaps / width) ** 2
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
+    return np.asarray(softmax(-0.5 * (gaps / width) ** 2))
 
 
 def complementary(

@@ -1,4 +1,4 @@
-"""Designs of configurations that complement each other."""
+"""The designs: which configurations of the earlier tasks to begin with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.designs.design import UNDESCRIBED, Design, align_memory, make_design
+from automl_plugins.meta.designs.design import Design, align_memory, make_design
 from automl_plugins.meta.designs.performance import (
     WIDTH,
     Performance,
@@ -18,7 +18,7 @@ from automl_plugins.meta.designs.performance import (
     performance,
     predict,
 )
-from automl_plugins.meta.meta_learner import rank_correlation
+from automl_plugins.meta.meta_learner import MetaLearner, rank_correlation
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, distances
 from automl_plugins.surrogates.base import expected_improvement
 
@@ -29,6 +29,10 @@ _SHIFT = 0.7  # of what meta-features predict
 _FADE = 0.7  # of the trust in it, with each pick
 _DOUBT = 0.1  # deviation of a regret on a new task after one known task
 _SIMILARITY = 1.0  # width of the weights of tasks, in median distances
+
+_UNDESCRIBED = (
+    "No meta-feature that the task has tells the known tasks apart: all of them count alike."
+)
 
 
 def portfolio(
@@ -41,7 +45,7 @@ def portfolio(
     """
     memory = align_memory(space, memory, k)
     known = performance(memory)
-    return _portfolio("portfolio", memory, known, known.filled, _equal(memory, k))
+    return _choose("portfolio", memory, known, known.filled, k)
 
 
 def diverse(
@@ -62,10 +66,10 @@ def diverse(
     """
     memory = align_memory(space, memory, k)
     known = performance(memory)
-    plain = known.smoothed
+    plain, doubt = known.smoothed, _doubt(memory, known)
     described = TaskFeatures(memory.tasks, task)
     if not described.useful:
-        return plain_portfolio("diverse", memory, known, plain, k, _doubt(memory, known))
+        return _choose("diverse", memory, known, plain, k, doubt=doubt, notes=(_UNDESCRIBED,))
     predicted = predict(described.known, plain, described.new)
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
@@ -73,19 +77,7 @@ def diverse(
     trust = _FADE ** np.arange(k)[:, None]
     weights = np.hstack([trust * likely, (1.0 - trust) * likely])
     scenarios = np.vstack([moved, plain])
-    return _portfolio("diverse", memory, known, scenarios, weights, doubt=_doubt(memory, known))
-
-
-def plain_portfolio(
-    method: str,
-    memory: MetaDataset,
-    known: Performance,
-    scenarios: FloatArray,
-    k: int,
-    doubt: FloatArray | None = None,
-) -> Design:
-    """The portfolio of a task of which nothing is known, which its notes say."""
-    return _portfolio(method, memory, known, scenarios, _equal(memory, k), (UNDESCRIBED,), doubt)
+    return _choose("diverse", memory, known, scenarios, k, weights, doubt)
 
 
 def _doubt(memory: MetaDataset, known: Performance) -> FloatArray:
@@ -98,10 +90,6 @@ def _doubt(memory: MetaDataset, known: Performance) -> FloatArray:
     return np.asarray(_DOUBT / len(memory.tasks) * np.sqrt(1.0 - alike))
 
 
-def _equal(memory: MetaDataset, k: int) -> FloatArray:
-    return np.full((k, len(memory.tasks)), 1.0 / len(memory.tasks))
-
-
 def similarity(described: TaskFeatures) -> FloatArray:
     """Probability of each known task (T,): a Gaussian of its distance to the new one."""
     gaps = distances(described.known, described.new[None, :])[:, 0]
@@ -110,37 +98,37 @@ def similarity(described: TaskFeatures) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _portfolio(
+def _choose(
     method: str,
     memory: MetaDataset,
     known: Performance,
     scenarios: FloatArray,
-    weights: FloatArray,
-    notes: tuple[str, ...] = (),
+    k: int,
+    weights: FloatArray | None = None,
     doubt: FloatArray | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Design:
-    """The greedy choice; scenario s is that of task s modulo their number."""
-    picks = greedy(scenarios, weights, doubt)
+    """The ``greedy`` choice; scenario s is that of task s modulo their number."""
     n_tasks = len(memory.tasks)
-    best = np.full(len(scenarios), np.inf)
-    reasons: list[str] = []
-    for pick, row in zip(picks, weights, strict=False):
-        if not reasons:
-            reasons.append(f"expected regret {float(row @ scenarios[:, pick]):.3f}, the least")
-        else:
-            gain = row * np.maximum(best - scenarios[:, pick], 0.0)
+    if weights is None:
+        weights = np.full((k, n_tasks), 1.0 / n_tasks)
+    picks = greedy(scenarios, weights, doubt)
+    best = scenarios[:, picks[0]]
+    reasons = [f"expected regret {float(weights[0] @ best):.3f}, the least"]
+    for pick, row in zip(picks[1:], weights[1:], strict=False):
+        losses = scenarios[:, pick]
+        gain = row * np.maximum(best - losses, 0.0)
+        if gain.sum() > NO_GAIN:
             by_task = gain.reshape(-1, n_tasks).sum(axis=0)
             most = [t for t in np.argsort(-by_task, kind="stable")[:3].tolist() if by_task[t] > 0]
             helped = " and ".join(memory.tasks[t].name for t in most)
-            if gain.sum() > NO_GAIN:
-                reasons.append(
-                    f"lowers the expected regret by {gain.sum():.3f}, on tasks like {helped}"
-                )
-            else:
-                mean = float(row @ scenarios[:, pick])
-                why = "the least of the rest" if doubt is None else "unlike the picks before it"
-                reasons.append(f"expected regret {mean:.3f}, {why}")
-        best = np.minimum(best, scenarios[:, pick])
+            reasons.append(
+                f"lowers the expected regret by {gain.sum():.3f}, on tasks like {helped}"
+            )
+        else:
+            why = "the least of the rest" if doubt is None else "unlike the picks before it"
+            reasons.append(f"expected regret {float(row @ losses):.3f}, {why}")
+        best = np.minimum(best, losses)
     scores = np.einsum("ks,sk->k", weights[: len(picks)], scenarios[:, picks])
     return make_design(method, memory, known.candidates[picks], scores, reasons, notes)
 
@@ -201,7 +189,7 @@ def knn(
     known = performance(memory)
     described = TaskFeatures(memory.tasks, task)
     if not described.useful:
-        return plain_portfolio("knn", memory, known, known.filled, k)
+        return _choose("knn", memory, known, known.filled, k, notes=(_UNDESCRIBED,))
     gaps = distances(described.known, described.new[None, :])[:, 0]
     order = [int(t) for t in np.argsort(gaps, kind="stable") if described.described[t]]
     notes: tuple[str, ...] = ()
@@ -261,3 +249,100 @@ def _nearest(
     picks = list(found)
     reasons = list(found.values())
     return make_design(method, memory, known.candidates[picks], expected[picks], reasons, notes)
+
+
+def top_k(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    learner: MetaLearner | None = None,
+) -> Design:
+    """The k configurations of the least predicted loss; scores are standardised losses.
+
+    Args:
+        space: The search space.
+        memory: Runs of earlier tasks, in this or another space.
+        task: Meta-features of the new task.
+        k: Number of configurations.
+        learner: A learner fitted on ``memory.aligned(space)``; None fits one.
+
+    Raises:
+        ValueError: For a memory that shares no hyperparameter with the space, or k below 1.
+    """
+    return _by_learner("top_k", space, memory, task, k, learner, lambda p: -p)
+
+
+def bad_start(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    learner: MetaLearner | None = None,
+) -> Design:
+    """The k configurations of the largest predicted loss; see ``top_k``."""
+    return _by_learner("bad_start", space, memory, task, k, learner, lambda p: p)
+
+
+def delta(
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    *,
+    delta: float = 0.1,
+    learner: MetaLearner | None = None,
+) -> Design:
+    """The k configurations of the largest (1 - p)^delta + p; see ``delta_scores`` and ``top_k``.
+
+    For 0 < delta < 1 the best predicted one scores least, as the worst does: the maximum lies at
+    p = 0.92 for delta 0.1. And the score never looks at the configurations, so the picks can be
+    near-copies. ``diverse`` mends both. ``delta`` 0 is ``top_k``; the thesis used 0.1 and 0.2.
+
+    Raises:
+        ValueError: As in ``top_k``, and for a negative or infinite delta.
+    """
+    if not 0 <= delta < np.inf:
+        raise ValueError(f"delta must be finite and >= 0, got {delta}.")
+
+    return _by_learner(
+        "delta", space, memory, task, k, learner, lambda predicted: delta_scores(predicted, delta)
+    )
+
+
+def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
+    """The thesis's trade between rank and spread (thesis 6.3), larger is better.
+
+    score = (1 - p)^delta + p, p the predictions (n,) of losses scaled so that 1 is the best. With
+    delta = 0 the first term is 1 everywhere (0^0 = 1), so the order is that of p.
+    """
+    low, high = predicted.min(), predicted.max()
+    p = (high - predicted) / (high - low) if high > low else np.ones(len(predicted))
+    return np.asarray((1.0 - p) ** delta + p)
+
+
+def _by_learner(
+    method: str,
+    space: ConfigurationSpace,
+    memory: MetaDataset,
+    task: TaskDescription,
+    k: int,
+    learner: MetaLearner | None,
+    rank: Callable[[FloatArray], FloatArray],
+) -> Design:
+    memory = align_memory(space, memory, k)
+    learner = MetaLearner().fit(memory) if learner is None else learner
+    candidates = memory.distinct[0]
+    if method != "bad_start":  # what never completed fails, whatever its neighbours do
+        candidates = candidates[memory.completed]
+    predicted = learner.predict(candidates, task)
+    order = np.argsort(-rank(predicted), kind="stable")[:k]
+    place = np.argsort(np.argsort(predicted, kind="stable"))
+    reasons = [
+        f"predicted to be number {place[i] + 1} of the {len(candidates)} known configurations"
+        for i in order
+    ]
+    notes = () if TaskFeatures(memory.tasks, task).useful else (_UNDESCRIBED,)
+    return make_design(method, memory, candidates[order], predicted[order], reasons, notes)
