@@ -36,18 +36,14 @@ def test_two_dimensions_may_be_chosen(model: MatrixFactorization) -> None:
 
 
 def test_each_label_has_its_points(model: MatrixFactorization) -> None:
+    large = MatrixFactorization(2, epochs=0).fit(np.random.default_rng(0).normal(size=(60, 5)))
+    assert len(plot_pipeline_embedding(large, labels=list(range(60))).data) == 60
     labels = ["svm", "tree", "svm"] * 4
     names = [f"pipeline {i}" for i in range(12)]
     figure = plot_pipeline_embedding(model, labels=labels, names=names)
     assert {trace.name: len(trace.x) for trace in figure.data} == {"svm": 8, "tree": 4}
     assert list(figure.data[1].text) == [f"pipeline {i}" for i in (1, 4, 7, 10)]
     assert len({trace.marker.color for trace in figure.data}) == 2
-
-
-def test_many_labels_all_have_a_style(model: MatrixFactorization) -> None:
-    rng = np.random.default_rng(0)
-    large = MatrixFactorization(2, epochs=0).fit(rng.normal(size=(60, 5)))
-    assert len(plot_pipeline_embedding(large, labels=list(range(60))).data) == 60
 
 
 def test_values_are_colours(model: MatrixFactorization) -> None:

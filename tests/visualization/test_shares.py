@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
+import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,6 @@ import optuna
 import pandas as pd
 import pytest
 
-from automl_plugins import frameworks
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Decision, Round
@@ -27,7 +26,7 @@ from automl_plugins.visualization import (
     plot_regret,
     plot_source_weights,
 )
-from automl_plugins.visualization.shares import by_source, cumulative_shares
+from automl_plugins.visualization.shares import cumulative_shares
 
 go = pytest.importorskip("plotly.graph_objects")
 
@@ -72,24 +71,29 @@ def areas(figure: Any) -> dict[str, list[float]]:
 # Arms
 
 
-def test_shares_of_pulls_by_hand() -> None:
-    figure = plot_arm_allocation(REPORT)
+@pytest.mark.parametrize(
+    ("unit", "x", "svm", "title", "note"),
+    [
+        ("trials", [1, 2, 3, 4, 5, 6], [100, 50, 100 / 3, 50, 40, 100 / 3], "Pulls", ""),
+        # neither the unknown nor the running pull counts
+        (
+            *("seconds", [1, 4, 8, 8, 8, 8], [100, 25, 12.5, 12.5, 12.5, 12.5]),
+            *("Seconds of all pulls", "; without the seconds of 1, which are unknown"),
+        ),
+    ],
+)
+def test_shares_of_arms_by_hand(
+    unit: Any, x: list[float], svm: list[float], title: str, note: str
+) -> None:
+    figure = plot_arm_allocation(REPORT, unit=unit)
     assert isinstance(figure, go.Figure)
-    svm, forest = arms(figure)["svm"], arms(figure)["forêt"]
-    assert list(svm.x) == list(forest.x) == [1, 2, 3, 4, 5, 6]
-    np.testing.assert_allclose(svm.y, [100, 50, 100 / 3, 50, 40, 100 / 3])
-    np.testing.assert_allclose(np.add(svm.y, forest.y), 100.0)
-    assert svm.stackgroup == forest.stackgroup
-    assert figure.layout.xaxis.title.text == "Pulls"
-    assert figure.layout.title.subtitle.text == "6 pulls, 2 arms"
-
-
-def test_shares_of_seconds_by_hand() -> None:
-    figure = plot_arm_allocation(REPORT, unit="seconds")
-    svm = arms(figure)["svm"]
-    assert list(svm.x) == [1, 4, 8, 8, 8, 8]  # neither the unknown nor the running pull counts
-    np.testing.assert_allclose(svm.y, [100, 25, 12.5, 12.5, 12.5, 12.5])
-    assert "without the seconds of 1, which are unknown" in figure.layout.title.subtitle.text
+    own, other = arms(figure)["svm"], arms(figure)["forêt"]
+    assert list(own.x) == list(other.x) == x
+    np.testing.assert_allclose(own.y, svm)
+    np.testing.assert_allclose(np.add(own.y, other.y), 100.0)
+    assert own.stackgroup == other.stackgroup
+    assert figure.layout.xaxis.title.text == title
+    assert figure.layout.title.subtitle.text == f"6 pulls, 2 arms{note}"
 
 
 def test_shares_against_a_loop() -> None:
@@ -121,21 +125,16 @@ def test_legend_is_ordered_by_the_final_share_and_colours_by_the_arms() -> None:
         assert trace.line.color == arms(figure)[name].line.color
 
 
-def test_one_pull_is_a_marker() -> None:
-    figure = plot_arm_allocation(ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5]))
+@pytest.mark.parametrize("unit", ["trials", "seconds"])
+def test_few_pulls(unit: Any) -> None:
+    one = ArmReport(("a",), ArmRecords.of([0], [0.5], seconds=[1.0]), [0.5])
+    figure = plot_arm_allocation(one, unit=unit)
     assert "markers" in arms(figure)["a"].mode
     assert figure.layout.title.subtitle.text == "1 pull, 1 arm"
-
-
-@pytest.mark.parametrize("unit", ["trials", "seconds"])
-def test_no_pulls_give_an_empty_figure_that_says_so(unit: Any) -> None:
-    figure = plot_arm_allocation(ArmReport(("a", "b"), ArmRecords.empty(), []), unit=unit)
-    assert len(figure.data) == 0
+    none = ArmReport(("a", "b"), ArmRecords.empty(), [], ROUNDS[:1])
+    figure = plot_arm_allocation(none, unit=unit)
+    assert list(lines(figure)) == ["round 1"] and arms(figure) == {}
     assert figure.layout.title.subtitle.text == "0 pulls, 2 arms"
-    begun = plot_arm_allocation(
-        ArmReport(("a", "b"), ArmRecords.empty(), [], ROUNDS[:1]), unit=unit
-    )
-    assert list(lines(begun)) == ["round 1"]
 
 
 def places(figure: Any) -> list[float]:
@@ -143,19 +142,21 @@ def places(figure: Any) -> list[float]:
     return [t.x[0] for t in lines(figure).values()]
 
 
-def test_rounds_are_where_the_adapter_says() -> None:
-    report = dataclasses.replace(REPORT, opened=(0, 1, 4))
-    assert places(plot_arm_allocation(report)) == [0, 1, 4]
-    assert places(plot_arm_allocation(report, unit="seconds")) == [0, 1, 8]
-
-
-def test_rounds_are_else_where_the_limits_were_reached() -> None:
-    assert places(plot_arm_allocation(REPORT)) == [0, 2, 4]
-    assert places(plot_arm_allocation(REPORT, unit="seconds")) == [0, 4, 8]
-    timed = dataclasses.replace(REPORT, unit="seconds")
-    assert places(plot_arm_allocation(timed)) == [0, 2, 2]  # the second pull ends at 4 seconds
-    beyond = dataclasses.replace(REPORT, rounds=(opening(0, 50.0), opening(1, 90.0)))
-    assert places(plot_arm_allocation(beyond)) == [0, 6]
+@pytest.mark.parametrize(
+    ("changes", "trials", "seconds"),
+    [
+        ({"opened": (0, 1, 4)}, [0, 1, 4], [0, 1, 8]),
+        ({}, [0, 2, 4], [0, 4, 8]),  # where the limits were reached
+        ({"unit": "seconds"}, [0, 2, 2], [0, 4, 4]),  # the second pull ends at 4 seconds
+        ({"rounds": (opening(0, 50.0), opening(1, 90.0))}, [0, 6], [0, 8]),
+    ],
+)
+def test_where_rounds_are(
+    changes: dict[str, Any], trials: list[float], seconds: list[float]
+) -> None:
+    report = dataclasses.replace(REPORT, **changes)
+    assert places(plot_arm_allocation(report)) == trials
+    assert places(plot_arm_allocation(report, unit="seconds")) == seconds
 
 
 def test_pointing_at_a_round_shows_its_decisions() -> None:
@@ -167,20 +168,6 @@ def test_pointing_at_a_round_shows_its_decisions() -> None:
     assert hover.hoverinfo == "text" and len(hover.y) > 10
     assert (min(hover.y), max(hover.y)) == (0, 100)
     assert all(len(part) < 120 for part in hover.hovertext.split("<br>"))
-
-
-def test_other_sources_are_read_by_their_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
-    source, asked = SimpleNamespace(), []
-
-    def arm_report(thing: Any, **options: Any) -> ArmReport:
-        asked.append((thing, options))
-        return REPORT
-
-    own = SimpleNamespace(arm_report=arm_report)
-    monkeypatch.setattr(frameworks, "adapter_of", lambda thing: own if thing is source else None)
-    figure = plot_arm_allocation(source, arm="algorithm")
-    assert asked == [(source, {"arm": "algorithm"})]
-    assert figure == plot_arm_allocation(REPORT)
 
 
 def test_studies_and_trials_are_read_by_the_adapters() -> None:
@@ -207,40 +194,46 @@ def test_studies_and_trials_are_read_by_the_adapters() -> None:
     assert set(arms(figure)) == {"a", "bb"} and lines(figure) == {}
 
 
-def test_bad_options() -> None:
-    with pytest.raises(TypeError, match="arms of a list: pass an ArmReport, an Optuna study or"):
-        plot_arm_allocation([REPORT])
-    with pytest.raises(ValueError, match="unit must be one of 'trials', 'seconds', got 'epochs'"):
-        plot_arm_allocation(REPORT, unit="epochs")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="A report takes no options, got arm"):
-        plot_arm_allocation(REPORT, arm="algorithm")
-    untimed = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
-    with pytest.raises(ValueError, match="No finished pull has known seconds above 0"):
-        plot_arm_allocation(untimed, unit="seconds")
+UNTIMED = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
+
+
+@pytest.mark.parametrize(
+    ("plot", "options", "error", "message"),
+    [
+        (plot_arm_allocation, {"source": [REPORT]}, TypeError, "arms of a list: pass an ArmRep"),
+        (plot_arm_allocation, {"unit": "epochs"}, ValueError, "'trials', 'seconds', got 'epochs'"),
+        (plot_arm_allocation, {"arm": "x"}, TypeError, "A report takes no options, got arm"),
+        (
+            *(plot_arm_allocation, {"source": UNTIMED, "unit": "seconds"}, ValueError),
+            "No finished pull has known seconds above 0",
+        ),
+        (plot_source_weights, {"source": {}}, ValueError, "with the help of earlier tasks"),
+        (plot_source_weights, {"source": 3}, TypeError, "Cannot read the sources of a int"),
+        (plot_source_weights, {"n_sources": -1}, ValueError, "n_sources"),
+        (plot_source_weights, {"n_sources": 1.5}, ValueError, "n_sources"),
+        (plot_source_weights, {"n_sources": True}, ValueError, "n_sources"),
+    ],
+)
+def test_errors_teach(plot: Any, options: Any, error: type[Exception], message: str) -> None:
+    given = {"source": REPORT if plot is plot_arm_allocation else SHARES} | options
+    with pytest.raises(error, match=message):
+        plot(**given)
 
 
 # Sources
 
 
 def test_sources_are_ordered_by_mean_share_and_those_without_any_are_absent() -> None:
-    numbers, names, table = by_source(SHARES)
-    assert numbers.tolist() == [0, 4, 7]
-    assert names == ("b", "a", "c")
-    np.testing.assert_array_equal(table, [[0.25, 0.5, 0.125], [0.25, 0.25, 0.0], [0.25, 0.0, 0.0]])
-
-
-def test_areas_add_up() -> None:
     figure = plot_source_weights(SHARES)
-    assert areas(figure) == {
-        "this search": [25.0, 25.0, 87.5],
-        "b": [25.0, 50.0, 12.5],
-        "a": [25.0, 25.0, 0.0],
-        "c": [25.0, 0.0, 0.0],
-    }
+    assert list(areas(figure).items()) == [
+        ("this search", [25.0, 25.0, 87.5]),
+        ("b", [25.0, 50.0, 12.5]),
+        ("a", [25.0, 25.0, 0.0]),
+        ("c", [25.0, 0.0, 0.0]),
+    ]
     assert {trace.stackgroup for trace in figure.data} == {"shares"}
     assert [list(trace.x) for trace in figure.data] == [[0, 4, 7]] * 4
     assert figure.layout.title.subtitle.text == "3 proposals, 3 sources with a share"
-    assert figure.to_json()
 
 
 @pytest.mark.parametrize(
@@ -258,39 +251,19 @@ def test_the_others_are_drawn_together(n: int, rest: str, values: list[float]) -
 
 
 def test_a_study_is_read_by_its_adapter() -> None:
+    shares = {"own": 0.25, "sources": {"first": 0.5, "second": 0.25}}
     study = optuna.create_study()
-    for i in range(3):
-        shares = {"own": 0.25, "sources": {"first": 0.5, "second": 0.25}}
-        trial = optuna.trial.create_trial(
-            value=float(i), user_attrs={"automl_plugins:sources": shares} if i else None
-        )
-        study.add_trial(trial)
+    for attrs in ({}, {"automl_plugins:sources": shares}):
+        study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs=attrs))
     figure = plot_source_weights(study)
-    assert areas(figure) == {
-        "this search": [25.0, 25.0],
-        "first": [50.0, 50.0],
-        "second": [25.0, 25.0],
-    }
-    assert list(figure.data[0].x) == [1, 2]
+    assert areas(figure) == {"this search": [25.0], "first": [50.0], "second": [25.0]}
+    assert list(figure.data[0].x) == [1]
 
 
 def test_many_sources_have_styles_of_their_own() -> None:
     figure = plot_source_weights({0: {f"s{i}": 0.02 for i in range(40)}}, n_sources=25)
     styles = [(trace.line.color, trace.line.dash) for trace in figure.data]
     assert len(set(styles)) == len(styles) == 27
-
-
-def test_bad_input() -> None:
-    assert areas(plot_source_weights({3: {}})) == {"this search": [100.0]}
-    with pytest.raises(ValueError, match="with the help of earlier tasks"):
-        plot_source_weights({})
-    with pytest.raises(ValueError, match="with the help of earlier tasks"):
-        plot_source_weights(optuna.create_study())
-    with pytest.raises(TypeError, match="Cannot read the sources of a int"):
-        plot_source_weights(3)
-    for wrong in (-1, 1.5, True):
-        with pytest.raises(ValueError, match="n_sources"):
-            plot_source_weights(SHARES, n_sources=wrong)  # type: ignore[arg-type]
 
 
 # All plots
@@ -330,12 +303,8 @@ def test_missing_plotly_gives_one_helpful_sentence(
 @pytest.fixture(scope="module")
 def static_figures() -> Any:
     pytest.importorskip("matplotlib")
-    path = Path(__file__).resolve().parents[2] / "examples" / "benchmarks" / "static_figures.py"
-    spec = importlib.util.spec_from_file_location("static_figures", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    folder = Path(__file__).resolve().parents[2] / "examples" / "benchmarks"
+    return SimpleNamespace(**runpy.run_path(str(folder / "static_figures.py")))
 
 
 @pytest.mark.parametrize("kind", PLOTS)

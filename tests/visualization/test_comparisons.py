@@ -90,25 +90,19 @@ def test_many_trials_are_thinned_out_with_both_ends_kept() -> None:
     np.testing.assert_allclose(line(figure, "a").y, 1 - 0.9 * (x - 1) / 2499)
 
 
-def test_confidence_band_is_196_standard_errors_over_tables() -> None:
-    lower, upper = ends(plot_regret(RUNS, log_y=False), "a")
-    scores = SEED_MEANS["a"]
-    half = 1.96 * np.abs(scores[0] - scores[1]) / 2  # sd / sqrt(2) of two values
-    np.testing.assert_allclose(lower, scores.mean(axis=0) - half)
-    np.testing.assert_allclose(upper, scores.mean(axis=0) + half)
-
-
-def test_quartile_band() -> None:
-    lower, upper = ends(plot_regret(RUNS, band="quartiles", log_y=False), "a")
+@pytest.mark.parametrize("band", ["ci", "quartiles"])
+def test_bands_by_hand(band: Any) -> None:
+    lower, upper = ends(plot_regret(RUNS, band=band, log_y=False), "a")
     low, high = np.sort(SEED_MEANS["a"], axis=0)
-    np.testing.assert_allclose(lower, 0.75 * low + 0.25 * high)
-    np.testing.assert_allclose(upper, 0.25 * low + 0.75 * high)
+    # sd / sqrt(2) of two values is half their distance; quartiles lie a quarter in
+    half = (high - low) * (0.98 if band == "ci" else 0.25)
+    np.testing.assert_allclose(lower, (low + high) / 2 - half)
+    np.testing.assert_allclose(upper, (low + high) / 2 + half)
 
 
 def test_no_band_on_request_and_for_one_table() -> None:
-    assert all(t.fill is None for t in plot_regret(RUNS, band=None).data)
     one = plot_regret(RUNS[RUNS["table"] == "t1"])
-    assert all(t.fill is None for t in one.data)
+    assert all(t.fill is None for t in (*plot_regret(RUNS, band=None).data, *one.data))
     assert one.layout.title.subtitle.text == "1 table"
 
 
