@@ -3,6 +3,7 @@
 import math
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,21 @@ def memory(n_tasks: int = 15, *, seed: int = 0, described: bool = True) -> MetaD
             meta_features={"where": where} if described else {},
         )
         for t, where in enumerate(rng.random(n_tasks).tolist())
+    )
+
+
+def memory_of(*tasks: dict[float, float], **options: Any) -> MetaDataset:
+    """Tasks that recorded losses by x, at y = 0.5; each has its number as meta-feature "n"."""
+    return MetaDataset.from_records(
+        TaskRecord(
+            f"t{i}",
+            [{"x": x, "y": 0.5} for x in task],
+            np.array(list(task.values())),
+            space=SPACE,
+            meta_features={"n": float(i)},
+            **options,
+        )
+        for i, task in enumerate(tasks)
     )
 
 
@@ -128,18 +144,14 @@ def test_an_undescribed_task_is_told(design: InitialDesign, task: dict[str, floa
 
 
 def test_the_portfolio_by_hand() -> None:
-    rows = [{"x": 0.1, "y": 0.0}, {"x": 0.5, "y": 0.0}, {"x": 0.9, "y": 0.0}]
-    losses = {"a": [0.0, 4.0, 10.0], "b": [10.0, 3.0, 0.0]}
-    data = MetaDataset.from_records(
-        TaskRecord(name, rows, np.array(values), space=SPACE) for name, values in losses.items()
-    )
+    data = memory_of({0.1: 0.0, 0.5: 4.0, 0.9: 10.0}, {0.1: 10.0, 0.5: 3.0, 0.9: 0.0})
     made = portfolio(SPACE, data, None, 3)
     assert [c["x"] for c in made.configurations] == pytest.approx([0.5, 0.1, 0.9])
     np.testing.assert_allclose(made.scores, [0.35, 0.5, 0.5])
     assert "expected regret 0.350" in made[0].reason
-    # 0.1 saves 0.4 on a; then 0.9 saves 0.3 on b
-    assert made[1].reason == "lowers the expected regret by 0.200, on tasks like a"
-    assert made[2].reason == "lowers the expected regret by 0.150, on tasks like b"
+    # 0.1 saves 0.4 on t0; then 0.9 saves 0.3 on t1
+    assert made[1].reason == "lowers the expected regret by 0.200, on tasks like t0"
+    assert made[2].reason == "lowers the expected regret by 0.150, on tasks like t1"
 
 
 def test_knn_takes_the_best_of_the_nearest() -> None:
@@ -156,20 +168,12 @@ def test_knn_takes_the_best_of_the_nearest() -> None:
 
 
 def test_knn_ranks_meta_features_where_its_sources_standardise_them() -> None:
-    """As it says: a task of a million rows would hide that 100 rows are not 200."""
-    assert knn.__doc__ is not None
-    said = " ".join(knn.__doc__.split())
-    assert "the thesis standardise meta-features before; here each is the rank among" in said
-    sizes = [100.0, 200.0, 1e6, 1e6]
+    """A task of a million rows would hide that 100 rows are not 200."""
+    sizes = zip([100.0, 200.0, 1e6, 1e6], [10.0, 11.0, 10.0, 30.0], strict=True)
+    records = memory_of(*({i / 10: 0.0} for i in range(4))).records()
     data = MetaDataset.from_records(
-        TaskRecord(
-            f"t{i}",
-            [{"x": i / 10, "y": 0.0}],
-            np.zeros(1),
-            space=SPACE,
-            meta_features={"rows": rows, "columns": [10.0, 11.0, 10.0, 30.0][i]},
-        )
-        for i, rows in enumerate(sizes)
+        record.described(meta_features={"rows": rows, "columns": columns})
+        for record, (rows, columns) in zip(records, sizes, strict=True)
     )
     # Standardised, 100 and 1 are one and the columns decide for t1; ranked, the rows do not.
     made = knn(SPACE, data, {"rows": 1.0, "columns": 10.9}, 1)
@@ -200,19 +204,13 @@ def test_top_k_follows_the_learner() -> None:
 
 def test_delta_zero_is_top_k() -> None:
     data = memory()
-    learner = MetaLearner(n_trees=50).fit(data)
-    options = (SPACE, data, {"where": 0.7}, 5)
-    assert (
-        delta(*options, delta=0.0, learner=learner).configurations
-        == top_k(*options, learner=learner).configurations
-    )
-    assert (
-        delta(*options, delta=0.1, learner=learner).configurations
-        != top_k(*options, learner=learner).configurations
-    )
+    options: Any = {"learner": MetaLearner(n_trees=50).fit(data)}
+    zero, some = (delta(SPACE, data, {"where": 0.7}, 5, delta=d, **options) for d in (0.0, 0.1))
+    top = top_k(SPACE, data, {"where": 0.7}, 5, **options).configurations
+    assert zero.configurations == top != some.configurations
     for wrong in (-0.1, np.inf, np.nan):
         with pytest.raises(ValueError, match="delta must be finite and >= 0"):
-            delta(*options, delta=wrong)
+            delta(SPACE, data, None, 5, delta=wrong)
 
 
 def test_the_users_space_counts() -> None:
@@ -228,79 +226,43 @@ def test_the_users_space_counts() -> None:
 @pytest.mark.parametrize(
     "design", [*ALL, partial(opt, vectors=np.zeros((1, 2)), losses=np.ones(1))]
 )
-def test_bad_input(design: InitialDesign) -> None:
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        design(SPACE, memory(), None, 0)
+def test_errors_teach(design: Any) -> None:
+    for k, error, match in (
+        (0, ValueError, "k must be at least 1"),
+        (1.5, TypeError, "k must be a whole number"),
+    ):
+        with pytest.raises(error, match=match):
+            design(SPACE, memory(), None, k)
     with pytest.raises(ValueError, match="share no hyperparameter"):
         design(ConfigurationSpace({"z": (0.0, 1.0)}), memory(), None, 3)
-
-
-@pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, 2.0]])
-def test_tasks_that_say_little(losses: list[float]) -> None:
-    rows = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.2}]
-    data = MetaDataset.from_records(
-        TaskRecord(f"t{i}", rows, np.array(losses), space=SPACE, meta_features={"n": float(i)})
-        for i in range(3)
-    )
-    for design in ALL:
-        made = design(SPACE, data, {"n": 1.0}, 2)
-        n = 2 if design is bad_start else int(np.isfinite(losses).sum())
-        assert len(made) == (min(n, 1) if design is knn else n)
-
-
-def crashing() -> MetaDataset:
-    """Only x = 0.7 completes, once on each task and with the same loss."""
-    rows = [{"x": x / 10, "y": 0.5} for x in range(10)]
-    losses = np.array([2.0 if r["x"] == 0.7 else np.nan for r in rows])
-    return MetaDataset.from_records(
-        TaskRecord(f"t{i}", rows, losses, space=SPACE, meta_features={"n": float(i)})
-        for i in range(3)
-    )
-
-
-@pytest.mark.parametrize("design", [d for d in ALL if d is not bad_start])
-def test_what_never_completed_is_not_suggested(design: InitialDesign) -> None:
-    made = design(SPACE, crashing(), {"n": 1.0}, 5)
-    assert [c["x"] for c in made.configurations] == pytest.approx([0.7])
+    with pytest.raises(ValueError, match="None of the 1 runs of the memory completed"):
+        design(SPACE, memory_of({0.1: np.nan}), None, 2)
+    with pytest.raises(TypeError, match="memory must be a MetaDataset, got list"):
+        design(SPACE, memory().records(), None, 3)
 
 
 @pytest.mark.parametrize("design", ALL)
-def test_a_memory_of_failures_is_refused(design: InitialDesign) -> None:
-    rows = [{"x": 0.1, "y": 0.2}]
-    data = MetaDataset.from_records([TaskRecord("t", rows, np.array([np.nan]), space=SPACE)])
-    with pytest.raises(ValueError, match="None of the 1 runs of the memory completed"):
-        design(SPACE, data, None, 2)
+@pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, 2.0]])
+def test_tasks_that_say_little(losses: list[float], design: InitialDesign) -> None:
+    data = memory_of(*[dict(zip([0.1, 0.9], losses, strict=True))] * 3)
+    made = design(SPACE, data, {"n": 1.0}, 2)
+    n = 2 if design is bad_start else int(np.isfinite(losses).sum())
+    assert len(made) == (min(n, 1) if design is knn else n)
+    # what never completed is not suggested
+    assert design is bad_start or np.isfinite(losses[0]) or made.configurations[0]["x"] > 0.5
 
 
 def test_pruned_runs_are_not_the_best() -> None:
-    rows = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.2}]
-    data = MetaDataset.from_records(
-        TaskRecord(
-            f"t{i}",
-            rows,
-            np.array([0.0, 1.0]),
-            status=np.array([Status.PRUNED, Status.COMPLETE]),
-            space=SPACE,
-            meta_features={"n": float(i)},
-        )
-        for i in range(3)
-    )
+    status = np.array([Status.PRUNED, Status.COMPLETE])
+    data = memory_of(*[{0.1: 0.0, 0.9: 1.0}] * 3, status=status)
     assert knn(SPACE, data, {"n": 1.0}, 1).configurations[0]["x"] == pytest.approx(0.9)
 
 
 def test_once_every_best_is_chosen_the_next_ones_are_good_on_average() -> None:
-    rows = [{"x": x / 40, "y": 0.5} for x in range(40)]
-    data = MetaDataset.from_records(
-        TaskRecord(
-            f"t{i}",
-            rows,
-            np.array([abs(r["x"] - 0.8) + 0.001 * i for r in rows]),
-            space=SPACE,
-            meta_features={"n": float(i)},
-        )
-        for i in range(3)
+    data = memory_of(
+        *({x / 40: abs(x / 40 - 0.8) + 0.001 * i for x in range(40)} for i in range(3))
     )
-    for design in (diverse, portfolio, partial(knn)):
+    for design in (diverse, portfolio, knn):
         picks = [c["x"] for c in design(SPACE, data, None, 6).configurations]
         assert max(abs(x - 0.8) for x in picks) <= 0.08
     assert "the least of the rest" in portfolio(SPACE, data, None, 6)[5].reason
@@ -311,16 +273,6 @@ def test_knn_says_which_tasks_it_leaves_aside() -> None:
     described[2] = described[2].described(meta_features={})
     made = knn(SPACE, MetaDataset.from_records(described), {"where": 0.5}, 6)
     assert "1 of 6 known tasks have no meta-features" in made.notes[0]
-
-
-def test_wrong_arguments() -> None:
-    with pytest.raises(TypeError, match="memory must be a MetaDataset, got list"):
-        diverse(SPACE, memory().records(), None, 3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="k must be a whole number"):
-        diverse(SPACE, memory(), None, 1.5)  # type: ignore[arg-type]
-
-
-# --- which configurations, by hand and against brute force -------------------------------------
 
 
 def equal(k: int, n: int) -> np.ndarray:
@@ -361,30 +313,7 @@ def test_delta_by_hand() -> None:
     assert scores.argmax() == 1
     # both ends of the ranking score least
     assert scores[0] == scores[3] == scores.min()
-
-
-@pytest.mark.parametrize(("delta", "maximum"), [(0.1, 0.923), (0.2, 0.866)])
-def test_where_delta_has_its_maximum(delta: float, maximum: float) -> None:
-    p = np.linspace(0.0, 1.0, 100_001)
-    assert p[delta_scores(1.0 - p, delta).argmax()] == pytest.approx(maximum, abs=1e-3)
-
-
-def test_delta_zero_is_the_ranking() -> None:
-    predicted = np.random.default_rng(0).random(20)
-    assert np.argsort(-delta_scores(predicted, 0.0)).tolist() == np.argsort(predicted).tolist()
     assert np.unique(delta_scores(np.ones(3), 0.1)).size == 1
-
-
-# --- regrets of the same configurations on all tasks -------------------------------------------
-
-LINE = ConfigurationSpace({"x": (0.0, 1.0)})
-
-
-def memory_of(*tasks: dict[float, float]) -> MetaDataset:
-    return MetaDataset.from_records(
-        TaskRecord(f"t{i}", [{"x": x} for x in task], np.array(list(task.values())), space=LINE)
-        for i, task in enumerate(tasks)
-    )
 
 
 def test_measured_regrets_by_hand() -> None:
