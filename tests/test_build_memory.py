@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration
 from pebble import ProcessExpired
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -172,7 +172,7 @@ class Known:
 @pytest.fixture
 def measure_known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     def measure(**options: float) -> dict[str, Any]:
-        learner = memory_learners.Learner(partial(Known, **options), ConfigurationSpace)
+        learner = memory_learners.Learner(partial(Known, **options))
         monkeypatch.setitem(LEARNERS, "known", learner)
         y = np.array([0, 1])
         return memory_evaluation.measure("known", {}, [(y[:, None], y, y[:, None], y)], 600.0)
@@ -261,7 +261,7 @@ class Slow:
     def fit(self, X, y):
         sum(range(10**13))  # one call into C, which handles no signals
 
-LEARNERS["slow"] = Learner(Slow, dict)
+LEARNERS["slow"] = Learner(Slow)
 y = np.array([0, 1])
 print("started", flush=True)
 measure("slow", {}, [(y[:, None], y, y[:, None], y)], 0.2)

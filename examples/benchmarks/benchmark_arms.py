@@ -28,6 +28,7 @@ from automl_plugins import bandits
 from automl_plugins.replay import Method, Table, read_runs, replay
 from automl_plugins.statistics import compare
 
+FOLDER = Path("build/arms")
 BUDGETS = (0.10, 0.25)  # of the time of the full grid
 TWICE = "random 2x"
 CONTROL = "Hyperopt TPE"
@@ -69,10 +70,10 @@ def planning_methods(budget: float) -> dict[str, Method]:
     }
 
 
-def tables(every: int, offset: int) -> list[Table]:
-    """Every third data set; the unit of time is that of its full grid."""
+def tables(every: int) -> list[Table]:
+    """One data set of so many; the unit of time is that of its full grid."""
     found = []
-    for table in oboe(every=every, offset=offset):
+    for table in oboe(every):
         assert table.seconds is not None
         seconds = table.seconds / table.seconds.sum()
         found.append(table.with_losses(table.name, table.losses, seconds=seconds))
@@ -81,7 +82,7 @@ def tables(every: int, offset: int) -> list[Table]:
 
 def run(options: argparse.Namespace) -> None:
     """Add the searches that are missing."""
-    chosen = tables(options.every, options.offset)
+    chosen = tables(options.every)
     wanted = [name.strip() for name in options.methods.split(",") if name.strip()]
 
     def search(methods: dict[str, Method], budget: float, file: str) -> None:
@@ -95,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
                 seed=range(options.seeds),
                 n_jobs=options.n_jobs,
                 max_trials=2000,
-                path=options.folder / file,
+                path=FOLDER / file,
             )
 
     for budget in BUDGETS:
@@ -105,15 +106,15 @@ def run(options: argparse.Namespace) -> None:
     search(blind_methods(), max(BUDGETS), "blind.csv")
 
 
-def final(folder: Path, budget: float) -> pd.DataFrame:
+def final(budget: float) -> pd.DataFrame:
     """Regret at the end of a budget, data sets x methods, mean over the seeds."""
     parts = []
     for file, scale in (("blind.csv", 1), ("twice.csv", 2), (f"planned-{budget:.2f}.csv", 1)):
-        if (folder / file).exists():
-            runs = read_runs(folder / file)
+        if (FOLDER / file).exists():
+            runs = read_runs(FOLDER / file)
             in_time = runs[runs.seconds <= scale * budget]
             best = in_time.groupby(["table", "method", "seed"]).regret.min()
-            parts.append(best.reindex(searches(folder / file), fill_value=1.0))
+            parts.append(best.reindex(searches(FOLDER / file), fill_value=1.0))
     means = pd.concat(parts).groupby(["table", "method"]).mean()
     return pd.DataFrame(means.unstack())
 
@@ -129,8 +130,8 @@ def searches(path: Path) -> pd.MultiIndex:
 def report(options: argparse.Namespace) -> None:
     """Print a table for each budget."""
     for budget in BUDGETS:
-        means = final(options.folder, budget)
-        wanted = [t.name for t in oboe(every=options.every, offset=options.offset)]
+        means = final(budget)
+        wanted = [t.name for t in oboe(options.every)]
         means = means.loc[[name for name in wanted if name in means.index]]
         complete = means.dropna(axis=1)
         if missing := [m for m in means if m not in complete]:
@@ -152,10 +153,8 @@ def report(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = make_parser(__doc__, "run", "report")
-    parser.add_argument("--folder", type=Path, default=Path("build/arms"))
     parser.add_argument("--methods", default="", help="comma-separated; all")
     parser.add_argument("--every", type=int, default=3)
-    parser.add_argument("--offset", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--n-jobs", type=int, default=1)
     options = parser.parse_args()

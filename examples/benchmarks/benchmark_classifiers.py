@@ -49,13 +49,11 @@ def hyperband(seconds: float) -> dict[str, Method]:
     }
 
 
-def search(method: Method, task: Task, ninths: tuple[int, ...], options: Any) -> pd.DataFrame:
+def search(method: Method, task: Task, ninths: tuple[int, ...], seconds: float) -> pd.DataFrame:
     """The evaluations of a search, a row each."""
-    optimizer = method.start(
-        Problem(search_space(), options.seed, steps=tuple(map(float, ninths)))
-    )
+    optimizer = method.start(Problem(search_space(), 0, steps=tuple(map(float, ninths))))
     rows, spent = [], 0.0
-    while spent < options.seconds and (proposal := optimizer.ask()) is not None:
+    while spent < seconds and (proposal := optimizer.ask()) is not None:
         status, loss, start = TrialStatus.COMPLETE, math.nan, time.perf_counter()
         try:
             for part in ninths:
@@ -81,13 +79,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+")
     parser.add_argument("--data", choices=DATA, default="digits")
     parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     logging.getLogger("optuna").setLevel(logging.ERROR)
     task = Task(options.data)
     methods = (boasf if options.what == "boasf" else hyperband)(options.seconds)
+    ninths = (9,) if options.what == "boasf" else (1, 3, 9)
     for name in options.methods or methods:
-        runs = search(methods[name], task, (9,) if options.what == "boasf" else (1, 3, 9), options)
+        runs = search(methods[name], task, ninths, options.seconds)
         by_arm = runs.groupby("classifier").agg({"score": ["size", "max"], "seconds": "sum"})
         by_arm.columns = ["trials", "best", "seconds"]
         print(f"\n{name}\n{by_arm.sort_values('best', ascending=False).round(4).to_string()}")

@@ -7,8 +7,6 @@ Shown are the mean normalised regret in percent, and whether the difference to T
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from automl_plugins.adapters.hyperopt import ei_per_second, gbqr, optimizer
 from common import make_parser, mean_regrets, silence
 from hyperopt import tpe
@@ -30,13 +28,12 @@ def main() -> None:
     parser.add_argument("--every-oboe", type=int, default=6)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--path", type=Path, help="where an interrupted run continues")
     args = parser.parse_args()
     silence()
     tables = {"svm_grid": svm_grid()[:: args.every_svm_grid], "oboe": oboe(args.every_oboe)}
     for source, chosen in tables.items():
-        options = {"seed": range(args.seeds), "n_jobs": args.n_jobs, "path": args.path}
-        runs = replay(METHODS, chosen, budget=max(AT), **options)
+        seeds = range(args.seeds)
+        runs = replay(METHODS, chosen, budget=max(AT), seed=seeds, n_jobs=args.n_jobs)
         print(f"{source}, {len(chosen)} tables, {args.seeds} seeds: regret in %")
         print(mean_regrets(runs, AT).to_string(), flush=True)
         for n in (30, 50):

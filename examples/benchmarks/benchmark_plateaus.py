@@ -144,14 +144,13 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--smoke", action="store_true", help="one space, one seed, 22 trials")
-    parser.add_argument("--path", type=Path, default=Path("build/plateaus.csv"))
     args = parser.parse_args()
     if args.smoke:
         args.spaces, args.seeds, args.trials = ["2 numbers"], 1, 22
     silence()
     key = ["space", "form", "method", "trials", "seed"]
     wanted = product(args.spaces, FORMS, args.methods, [args.trials], range(args.seeds))
-    show(keep_rows(args.path, key, wanted, search), args.trials)
+    show(keep_rows(Path("build/plateaus.csv"), key, wanted, search), args.trials)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ METHODS: dict[str, Callable[[], Proposer]] = {
     "ei_per_second": recipes.ei_per_second,
 }
 FLOOR = 1e-3
+N_WORKERS = 8
 
 
 @dataclass(frozen=True)
@@ -202,38 +203,36 @@ def run(method: str, space: str, workers: int, trials: int, latency: float, seed
     return {"regret": regret, "repeats": len(losses) - len(different)}
 
 
-def show(found: pd.DataFrame, n_workers: int) -> None:
+def show(found: pd.DataFrame) -> None:
     """Print mean regrets and the ratio of the geometric means."""
     means = found.pivot_table(index=["method", "space"], columns="workers", values="regret")
-    repeats = found[found.workers == n_workers].groupby(["method", "space"]).repeats.sum()
+    repeats = found[found.workers == N_WORKERS].groupby(["method", "space"]).repeats.sum()
     table = (100.0 * means).round(3).assign(repeats=repeats)
     print("Mean regret in percent by workers, and repeated configurations of all seeds")
     print(table.to_string())
     logs = found.assign(log=np.log(found.regret.clip(lower=FLOOR)))
     by_workers = logs.pivot_table(index="method", columns="workers", values="log")
     for method, row in by_workers.iterrows():
-        ratio = math.exp(row[n_workers] - row[1])
-        print(f"{method}: geometric mean regret of {n_workers} workers is {ratio:.2f} of one's")
+        ratio = math.exp(row[N_WORKERS] - row[1])
+        print(f"{method}: geometric mean regret of {N_WORKERS} workers is {ratio:.2f} of one's")
 
 
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--methods", nargs="+", default=["gbqr"], choices=list(METHODS))
     parser.add_argument("--spaces", nargs="+", choices=list(PROBLEMS))
-    parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--smoke", action="store_true", help="two spaces, one seed, 16 trials")
-    parser.add_argument("--path", type=Path, default=Path("build/workers.csv"))
     args = parser.parse_args()
     if args.smoke:
         args.spaces, args.seeds, args.trials = ["algorithms", "counts"], 1, 16
     spaces = args.spaces or list(PROBLEMS)[: None if data_folder() else -2]  # two are recorded
-    counts, numbers = [1, args.workers], ([args.trials], [args.latency], range(args.seeds))
+    counts, numbers = [1, N_WORKERS], ([args.trials], [args.latency], range(args.seeds))
     key = ["method", "space", "workers", "trials", "latency", "seed"]
     wanted = product(args.methods, spaces, counts, *numbers)
-    show(keep_rows(args.path, key, wanted, run), args.workers)
+    show(keep_rows(Path("build/workers.csv"), key, wanted, run))
 
 
 if __name__ == "__main__":

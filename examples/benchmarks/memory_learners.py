@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -32,6 +32,7 @@ from ConfigSpace import (
     InCondition,
     Integer,
 )
+from ConfigSpace.hyperparameters import Hyperparameter
 from lightgbm import LGBMClassifier
 from scipy.stats import qmc
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -56,120 +57,23 @@ class Learner:
 
     Attributes:
         make: The classifier's class.
-        space: Makes the search space.
+        hyperparameters: Those of the search space.
         fixed: Arguments that are not searched.
+        conditions: Of a hyperparameter: the one that it depends on, and with which values.
         scaled: Whether its numeric features are standardised.
         arguments: Translates a configuration into arguments of ``make``.
     """
 
     make: Callable[..., Any]
-    space: Callable[[], ConfigurationSpace]
+    hyperparameters: Sequence[Hyperparameter[Any, Any]] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, tuple[str, list[Any]]] = field(default_factory=dict)
     scaled: bool = False
     arguments: Callable[[Values], Values] = dict
 
     def build(self, configuration: Values) -> Any:
         """The classifier of a configuration."""
         return self.make(**self.fixed, **self.arguments(configuration))
-
-
-# --- spaces -------------------------------------------------------------------------------
-
-
-def _lightgbm() -> ConfigurationSpace:
-    space = ConfigurationSpace(name="lightgbm")
-    space.add(
-        Integer("n_estimators", (10, 300), log=True, default=100),
-        Float("learning_rate", (0.005, 0.5), log=True, default=0.1),
-        Integer("num_leaves", (4, 128), log=True, default=31),
-        Integer("min_child_samples", (1, 100), log=True, default=20),
-        Float("colsample_bytree", (0.2, 1.0), default=1.0),
-        Float("subsample", (0.3, 1.0), default=1.0),
-        Float("reg_alpha", (1e-8, 10.0), log=True, default=1e-8),
-        Float("reg_lambda", (1e-8, 10.0), log=True, default=1e-8),
-    )
-    return space
-
-
-def _forest(name: str, bootstrap: bool) -> ConfigurationSpace:
-    space = ConfigurationSpace(name=name)
-    space.add(
-        Categorical("criterion", ["gini", "entropy"], default="gini"),
-        Float("max_features", (0.05, 1.0), default=0.25),
-        Integer("min_samples_leaf", (1, 20), log=True, default=1),
-        Integer("min_samples_split", (2, 20), log=True, default=2),
-        Categorical("class_weight", ["none", "balanced"], default="none"),
-        Categorical("bootstrap", [True, False], default=bootstrap),
-        Float("max_samples", (0.2, 1.0), default=1.0),
-    )
-    space.add(EqualsCondition(space["max_samples"], space["bootstrap"], True))
-    return space
-
-
-def _random_forest() -> ConfigurationSpace:
-    return _forest("random_forest", bootstrap=True)
-
-
-def _extra_trees() -> ConfigurationSpace:
-    return _forest("extra_trees", bootstrap=False)
-
-
-def _svm() -> ConfigurationSpace:
-    space = ConfigurationSpace(name="svm")
-    space.add(
-        Categorical("kernel", ["rbf", "poly", "sigmoid"], default="rbf"),
-        Float("C", (2.0**-5, 2.0**15), log=True, default=1.0),
-        Float("gamma", (2.0**-15, 2.0**3), log=True, default=2.0**-4),
-        Integer("degree", (2, 5), default=3),
-        Float("coef0", (-1.0, 1.0), default=0.0),
-        Categorical("class_weight", ["none", "balanced"], default="none"),
-    )
-    space.add(
-        EqualsCondition(space["degree"], space["kernel"], "poly"),
-        InCondition(space["coef0"], space["kernel"], ["poly", "sigmoid"]),
-    )
-    return space
-
-
-def _logistic_regression() -> ConfigurationSpace:
-    space = ConfigurationSpace(name="logistic_regression")
-    space.add(
-        Float("C", (2.0**-10, 2.0**10), log=True, default=1.0),
-        Categorical("solver", ["lbfgs", "saga"], default="lbfgs"),
-        Float("l1_ratio", (0.0, 1.0), default=0.0),
-        Float("tol", (1e-5, 1e-2), log=True, default=1e-4),
-        Categorical("class_weight", ["none", "balanced"], default="none"),
-        Categorical("fit_intercept", [True, False], default=True),
-    )
-    space.add(EqualsCondition(space["l1_ratio"], space["solver"], "saga"))  # lbfgs has no L1
-    return space
-
-
-def _mlp() -> ConfigurationSpace:
-    space = ConfigurationSpace(name="mlp")
-    space.add(
-        Integer("n_layers", (1, 3), default=1),
-        Integer("n_units", (8, 128), log=True, default=100),
-        Categorical("activation", ["relu", "tanh", "logistic"], default="relu"),
-        Float("alpha", (1e-7, 1e-1), log=True, default=1e-4),
-        Float("learning_rate_init", (1e-4, 1e-1), log=True, default=1e-3),
-        Integer("batch_size", (32, 256), log=True, default=200),
-        Categorical("early_stopping", [True, False], default=False),
-    )
-    return space
-
-
-def _knn() -> ConfigurationSpace:
-    space = ConfigurationSpace(name="knn")
-    space.add(
-        Integer("n_neighbors", (1, 50), log=True, default=5),
-        Categorical("weights", ["uniform", "distance"], default="uniform"),
-        Integer("p", (1, 2), default=2),
-    )
-    return space
-
-
-# --- learners -----------------------------------------------------------------------------
 
 
 def _without_none(configuration: Values) -> Values:
@@ -184,50 +88,112 @@ def _layers(configuration: Values) -> Values:
     return arguments
 
 
-_TREES = {"n_estimators": 50, "n_jobs": 1, "random_state": _SEED}
+_CLASS_WEIGHT = Categorical("class_weight", ["none", "balanced"], default="none")
+
+
+def _forest(make: Callable[..., Any], bootstrap: bool) -> Learner:
+    return Learner(
+        make,
+        (
+            Categorical("criterion", ["gini", "entropy"], default="gini"),
+            Float("max_features", (0.05, 1.0), default=0.25),
+            Integer("min_samples_leaf", (1, 20), log=True, default=1),
+            Integer("min_samples_split", (2, 20), log=True, default=2),
+            _CLASS_WEIGHT,
+            Categorical("bootstrap", [True, False], default=bootstrap),
+            Float("max_samples", (0.2, 1.0), default=1.0),
+        ),
+        {"n_estimators": 50, "n_jobs": 1, "random_state": _SEED},
+        {"max_samples": ("bootstrap", [True])},
+        arguments=_without_none,
+    )
+
 
 LEARNERS: dict[str, Learner] = {
     "lightgbm": Learner(
         LGBMClassifier,
-        _lightgbm,
+        (
+            Integer("n_estimators", (10, 300), log=True, default=100),
+            Float("learning_rate", (0.005, 0.5), log=True, default=0.1),
+            Integer("num_leaves", (4, 128), log=True, default=31),
+            Integer("min_child_samples", (1, 100), log=True, default=20),
+            Float("colsample_bytree", (0.2, 1.0), default=1.0),
+            Float("subsample", (0.3, 1.0), default=1.0),
+            Float("reg_alpha", (1e-8, 10.0), log=True, default=1e-8),
+            Float("reg_lambda", (1e-8, 10.0), log=True, default=1e-8),
+        ),
         {"subsample_freq": 1, "n_jobs": 1, "random_state": _SEED, "verbosity": -1},
     ),
-    "random_forest": Learner(
-        RandomForestClassifier, _random_forest, _TREES, arguments=_without_none
-    ),
-    "extra_trees": Learner(ExtraTreesClassifier, _extra_trees, _TREES, arguments=_without_none),
+    "random_forest": _forest(RandomForestClassifier, bootstrap=True),
+    "extra_trees": _forest(ExtraTreesClassifier, bootstrap=False),
     "svm": Learner(
         SVC,
-        _svm,
+        (
+            Categorical("kernel", ["rbf", "poly", "sigmoid"], default="rbf"),
+            Float("C", (2.0**-5, 2.0**15), log=True, default=1.0),
+            Float("gamma", (2.0**-15, 2.0**3), log=True, default=2.0**-4),
+            Integer("degree", (2, 5), default=3),
+            Float("coef0", (-1.0, 1.0), default=0.0),
+            _CLASS_WEIGHT,
+        ),
         {"max_iter": 20_000, "random_state": _SEED},
+        {"degree": ("kernel", ["poly"]), "coef0": ("kernel", ["poly", "sigmoid"])},
         scaled=True,
         arguments=_without_none,
     ),
     "logistic_regression": Learner(
         LogisticRegression,
-        _logistic_regression,
+        (
+            Float("C", (2.0**-10, 2.0**10), log=True, default=1.0),
+            Categorical("solver", ["lbfgs", "saga"], default="lbfgs"),
+            Float("l1_ratio", (0.0, 1.0), default=0.0),
+            Float("tol", (1e-5, 1e-2), log=True, default=1e-4),
+            _CLASS_WEIGHT,
+            Categorical("fit_intercept", [True, False], default=True),
+        ),
         {"max_iter": 100, "random_state": _SEED},
+        {"l1_ratio": ("solver", ["saga"])},  # lbfgs has no L1
         scaled=True,
         arguments=_without_none,
     ),
     "mlp": Learner(
         MLPClassifier,
-        _mlp,
+        (
+            Integer("n_layers", (1, 3), default=1),
+            Integer("n_units", (8, 128), log=True, default=100),
+            Categorical("activation", ["relu", "tanh", "logistic"], default="relu"),
+            Float("alpha", (1e-7, 1e-1), log=True, default=1e-4),
+            Float("learning_rate_init", (1e-4, 1e-1), log=True, default=1e-3),
+            Integer("batch_size", (32, 256), log=True, default=200),
+            Categorical("early_stopping", [True, False], default=False),
+        ),
         {"max_iter": 100, "random_state": _SEED},
         scaled=True,
         arguments=_layers,
     ),
-    "knn": Learner(KNeighborsClassifier, _knn, {"n_jobs": 1}, scaled=True),
+    "knn": Learner(
+        KNeighborsClassifier,
+        (
+            Integer("n_neighbors", (1, 50), log=True, default=5),
+            Categorical("weights", ["uniform", "distance"], default="uniform"),
+            Integer("p", (1, 2), default=2),
+        ),
+        {"n_jobs": 1},
+        scaled=True,
+    ),
 }
-
-
-# --- configurations -----------------------------------------------------------------------
 
 
 @cache
 def space(learner: str) -> ConfigurationSpace:
     """The search space of a learner; do not change it."""
-    return LEARNERS[learner].space()
+    found, own = ConfigurationSpace(name=learner), LEARNERS[learner]
+    found.add(own.hyperparameters)
+    for child, (parent, values) in own.conditions.items():
+        pair = found[child], found[parent]
+        single = len(values) == 1
+        found.add(EqualsCondition(*pair, values[0]) if single else InCondition(*pair, values))
+    return found
 
 
 @cache

@@ -67,14 +67,14 @@ def svm_grid() -> list[Table]:
 
 
 @cache
-def oboe(every: int = 1, offset: int = 0) -> list[Table]:
+def oboe(every: int = 1) -> list[Table]:
     """12 algorithms, 219 configurations with balanced error and seconds, by data set."""
     configs = read_csv("oboe/configs.csv").sort_values("config_id")
     space, values = _algorithms(configs)
     frame = read_csv("oboe/oboe.csv.gz")
     errors = frame.pivot(index="dataset_id", columns="config_id", values="balanced_error_rate")
     seconds = frame.pivot(index="dataset_id", columns="config_id", values="runtime_s")
-    chosen = errors.index[offset::every]
+    chosen = errors.index[::every]
     first = Table("oboe", space, values, errors.loc[chosen[0]].to_numpy())
     return [
         first.with_losses(f"oboe/{i}", errors.loc[i].to_numpy(), seconds=seconds.loc[i].to_numpy())
@@ -168,17 +168,15 @@ def svm_memory() -> tuple[list[Table], MetaDataset]:
     return tables, memory_of(tables, read_features("svm_grid/metafeatures.csv", "dataset"))
 
 
-def oboe_memory(*, described: bool, every: int = 3) -> tuple[list[Table], MetaDataset]:
+def oboe_memory(*, described: bool) -> tuple[list[Table], MetaDataset]:
     """12 algorithms on the data sets of every third table.
 
-    Args:
-        described: The tables with 46 meta-features, among themselves; else the others, with all
-            as memory and sizes only.
-        every: Take one table of so many.
+    ``described`` are the tables with 46 meta-features, among themselves; else the others, with all
+    as memory and sizes only.
     """
     features = read_features("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
     known = set(features.index)
-    tables = oboe(every)
+    tables = oboe(3)
     chosen = [t for t in tables if (t.name.split("/")[1] in known) == described]
     if described:
         return chosen, memory_of(chosen, features)
