@@ -31,7 +31,6 @@ sys.path.append(str(BENCHMARKS))  # they import each other by name, also in thei
 
 import build_memory  # noqa: E402
 import memory_data  # noqa: E402
-import memory_evaluation  # noqa: E402
 import memory_journal  # noqa: E402
 import memory_learners  # noqa: E402
 from memory_learners import LEARNERS  # noqa: E402
@@ -142,12 +141,12 @@ def test_every_configuration_constructs(learner: str) -> None:
 def test_learners_beat_guessing(mixed: tuple[pd.DataFrame, Any], learner: str) -> None:
     folds = memory_data.folds(*mixed, LEARNERS[learner].scaled)
     design = memory_learners.configurations(learner)[:6]
-    records = [memory_evaluation.measure(learner, values, folds, 20.0) for values in design]
+    records = [memory_learners.measure(learner, values, folds, 20.0) for values in design]
     assert [record["status"] for record in records] == ["complete"] * 6
     assert min(record["balanced_error"] for record in records) < 0.6  # guessing: 0.667
     assert all(s is None or s > 0.0 for s in (record["seconds"] for record in records))
-    again = memory_evaluation.measure(learner, design[1], folds, 20.0)
-    for metric in memory_evaluation.METRICS:
+    again = memory_learners.measure(learner, design[1], folds, 20.0)
+    for metric in memory_learners.METRICS:
         assert again[metric] == records[1][metric]
 
 
@@ -175,7 +174,7 @@ def measure_known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, An
         learner = memory_learners.Learner(partial(Known, **options))
         monkeypatch.setitem(LEARNERS, "known", learner)
         y = np.array([0, 1])
-        return memory_evaluation.measure("known", {}, [(y[:, None], y, y[:, None], y)], 600.0)
+        return memory_learners.measure("known", {}, [(y[:, None], y, y[:, None], y)], 600.0)
 
     return measure
 
@@ -222,7 +221,7 @@ def test_losses_are_those_of_a_cross_validated_pipeline(
     values = memory_learners.configurations(learner)[1]
     scaled = LEARNERS[learner].scaled
     model = make_pipeline(memory_data.preprocessor(X, scaled), LEARNERS[learner].build(values))
-    found = memory_evaluation.measure(learner, values, memory_data.folds(X, y, scaled), 20.0)
+    found = memory_learners.measure(learner, values, memory_data.folds(X, y, scaled), 20.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the category that is seen once; iterations that end
         scores = cross_validate(
@@ -235,7 +234,7 @@ def test_losses_are_those_of_a_cross_validated_pipeline(
         )
     names = ["test_accuracy", "test_balanced_accuracy", "test_roc_auc"]
     expected = [1.0 - scores[name].mean() for name in names]
-    assert [found[m] for m in memory_evaluation.METRICS] == pytest.approx(expected, abs=1e-6)
+    assert [found[m] for m in memory_learners.METRICS] == pytest.approx(expected, abs=1e-6)
 
 
 # --- losses -------------------------------------------------------------------------------
@@ -246,7 +245,7 @@ def test_losses_by_hand() -> None:
     scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.5, 0.5]])
     # one of four wrong; recalls 2/3 and 1 (a tie is the first class's: so 0); 2 of 3 pairs right
     predicted = scores.argmax(axis=1)
-    found = memory_evaluation.loss(y, predicted, scores)
+    found = memory_learners.loss(y, predicted, scores)
     assert found == pytest.approx((0.5, 1 - (2 / 3 + 0) / 2, 1 / 3))
 
 
@@ -254,8 +253,7 @@ def test_losses_by_hand() -> None:
 
 SLOW = """
 import numpy as np
-from memory_evaluation import LEARNERS, measure
-from memory_learners import Learner
+from memory_learners import LEARNERS, Learner, measure
 
 class Slow:
     def fit(self, X, y):
@@ -341,8 +339,8 @@ def test_records_and_status_are_of_what_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory_journal, "N_CONFIGURATIONS", 4)
-    timeout = memory_evaluation.unfinished("timeout", 20.0, "")
-    died = memory_evaluation.unfinished("failed", None, "worker died")
+    timeout = memory_learners.unfinished("timeout", 20.0, "")
+    died = memory_learners.unfinished("failed", None, "worker died")
     # a zero: journals of before, when it stood for "less than a tick"
     rows = (line(2) | died, line(1) | timeout, line(0), line(3, seconds=0.0), line(0, data="iris"))
     with memory_journal.writing(tmp_path) as file:
@@ -353,7 +351,7 @@ def test_records_and_status_are_of_what_is_finished(
     assert memory_journal.finished(done, ["knn", "svm"]) == []
     described = {"digits": {"NumberOfClasses": 10.0}}
     packed = list(memory_journal.records(done, "knn", described))
-    assert [r.tags["metric"] for r in packed] == list(memory_evaluation.METRICS)
+    assert [r.tags["metric"] for r in packed] == list(memory_learners.METRICS)
     for record in packed:
         assert record.name == "digits" and record.tags["family"] == "optdigits"
         assert record.meta_features == described["digits"]

@@ -27,8 +27,7 @@ from automl_plugins.adapters.smac import MetaInitialDesign
 from common import make_parser, silence
 from joblib import Parallel, delayed
 from memory_data import SOURCES, Fold, load, prepared
-from memory_evaluation import measure
-from memory_learners import LEARNERS, space
+from memory_learners import LEARNERS, measure, space
 from smac import HyperparameterOptimizationFacade, Scenario
 
 from automl_plugins.meta import Design, bundled, diverse, meta_features

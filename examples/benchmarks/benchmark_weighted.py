@@ -146,7 +146,7 @@ def space() -> ConfigurationSpace:
     out = ConfigurationSpace()
     choice = Categorical("model", list(MODELS))
     out.add(choice)
-    for name, (_, _, hyperparameters) in MODELS.items():
+    for name, (_, hyperparameters) in MODELS.items():
         branch = ConfigurationSpace()
         branch.add(hyperparameters)
         parent = {"parent": choice, "value": name}

@@ -31,9 +31,16 @@ from pathlib import Path
 from typing import Any
 
 from memory_data import N_FOLDS, SOURCES, load
-from memory_evaluation import MESSAGE_LENGTH, Record, evaluate, unfinished
 from memory_journal import Key, append, key_of, pack, read, status, writing
-from memory_learners import LEARNERS, N_CONFIGURATIONS, configurations
+from memory_learners import (
+    LEARNERS,
+    MESSAGE_LENGTH,
+    N_CONFIGURATIONS,
+    Record,
+    configurations,
+    evaluate,
+    unfinished,
+)
 from pebble import ProcessExpired, ProcessPool
 from tqdm.auto import tqdm
 

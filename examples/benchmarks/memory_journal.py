@@ -17,8 +17,15 @@ from typing import IO
 
 import numpy as np
 from memory_data import DATA_KEY, SOURCES, load
-from memory_evaluation import METRICS, Record
-from memory_learners import LEARNERS, N_CONFIGURATIONS, configurations, design_key, space
+from memory_learners import (
+    LEARNERS,
+    METRICS,
+    N_CONFIGURATIONS,
+    Record,
+    configurations,
+    design_key,
+    space,
+)
 from tqdm.auto import tqdm
 
 from automl_plugins.meta import TaskRecord, meta_features

@@ -123,16 +123,13 @@ _WEIGHT = Categorical("class_weight", ["none", "balanced"])
 _BAGS = Categorical("bootstrap", [True, False])
 _SUBSET = Categorical("max_features", ["sqrt", "log2", "all"])
 
-MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]] = {
-    # name: (estimator, size of the pool, hyperparameters)
+MODELS: dict[str, tuple[Callable[..., Any], list[Hyperparameter[Any, Any]]]] = {
     "RandomForest": (
         ensemble.RandomForestClassifier,
-        44,
         [_GINI, _BAGS, _WEIGHT, _TREES, _DEPTH, _LEAF, _SPLIT, Float("max_features", (0.05, 1.0))],
     ),
     "LogisticRegression": (
         LogisticRegression,
-        44,
         [
             Categorical("l1_ratio", [0, 1]),
             Categorical("solver", ["liblinear", "saga"]),
@@ -144,7 +141,6 @@ MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]
     ),
     "LightGBM": (
         LGBMClassifier,
-        190,
         [
             Categorical("extra_trees", [False, True]),
             _WEIGHT,
@@ -161,7 +157,6 @@ MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]
     ),
     "GradientBoosting": (
         ensemble.GradientBoostingClassifier,
-        108,
         [
             Categorical("loss", ["log_loss", "exponential"]),
             Categorical("init", ["none", "zero"]),
@@ -177,26 +172,19 @@ MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]
     ),
     "AdaBoost": (
         ensemble.AdaBoostClassifier,
-        44,
         [_TREES, Float("learning_rate", (0.01, 2.0), log=True)],
     ),
     "BernoulliNB": (
         naive_bayes.BernoulliNB,
-        44,
         [
             Categorical("fit_prior", [True, False]),
             Float("alpha", (1e-2, 1e2), log=True),
             Float("binarize", (0.0, 1.0)),
         ],
     ),
-    "GaussianNB": (
-        naive_bayes.GaussianNB,
-        44,
-        [Float("var_smoothing", (1e-9, 1.0), log=True)],
-    ),
+    "GaussianNB": (naive_bayes.GaussianNB, [Float("var_smoothing", (1e-9, 1.0), log=True)]),
     "ExtraTrees": (
         ensemble.ExtraTreesClassifier,
-        44,
         [
             *(_GINI, _BAGS, _WEIGHT, _SUBSET, _TREES, _DEPTH, _LEAF),
             Float("ccp_alpha", (1e-6, 1e-2), log=True),
@@ -204,7 +192,6 @@ MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]
     ),
     "KNeighbors": (
         KNeighborsClassifier,
-        44,
         [
             Integer("n_neighbors", (1, 20)),
             Categorical("weights", ["uniform", "distance"]),
@@ -213,7 +200,6 @@ MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]
     ),
     "LinearDiscriminant": (
         discriminant_analysis.LinearDiscriminantAnalysis,
-        44,
         [
             Categorical("solver", ["lsqr", "eigen"]),
             Categorical("priors", ["none", "equal"]),
@@ -223,10 +209,10 @@ MODELS: dict[str, tuple[Callable[..., Any], int, list[Hyperparameter[Any, Any]]]
     ),
     "QuadraticDiscriminant": (
         discriminant_analysis.QuadraticDiscriminantAnalysis,
-        44,
         [Float("reg_param", (1e-4, 1.0), log=True)],
     ),
 }
+_POOL_SIZES = {"LightGBM": 190, "GradientBoosting": 108}  # of the others 44
 
 _FIXED: dict[str, dict[str, Any]] = {
     "LightGBM": {"n_jobs": 1, "verbosity": -1, "subsample_freq": 1, "deterministic": True},
@@ -243,9 +229,9 @@ _VALUES: dict[tuple[str, Any], Any] = {
 
 def pool(model: str) -> list[dict[str, Any]]:
     """Configurations of a model, drawn uniformly; the same on every task."""
-    _, size, hyperparameters = MODELS[model]
     space = ConfigurationSpace(seed=STREAMS.integer("pool", zlib.crc32(model.encode())))
-    space.add(hyperparameters)
+    space.add(MODELS[model][1])
+    size = _POOL_SIZES.get(model, 44)
     return [dict(c) for c in space.sample_configuration(size)]
 
 

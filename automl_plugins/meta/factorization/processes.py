@@ -75,19 +75,29 @@ def covariance(kernel: Kernel, p: Parameters, others: FloatArray | None = None) 
     lengths = 1.0 if kernel == "linear" else np.exp(p.log_lengths)
     a = p.places / lengths
     b = a if others is None else others / lengths
-    return np.asarray(_compare(kernel, a, b, p.amplitude), dtype=np.float64)
+    return np.asarray(_compare(kernel, a, b, _halves(a), p.amplitude), dtype=np.float64)
 
 
-def _compare(kernel: Kernel, a: AnyFloats, b: AnyFloats, amplitude: float) -> AnyFloats:
-    """Kernel (n, m) of places (n, Q) and (m, Q), in units of the length scales."""
+def _compare(
+    kernel: Kernel, a: AnyFloats, b: AnyFloats, halves: AnyFloats, amplitude: float
+) -> AnyFloats:
+    """Kernel (n, m) of places a (n, Q), whose ``_halves`` are given, and b (m, Q).
+
+    Both are in units of the length scales.
+    """
     k: AnyFloats = a @ b.T
     if kernel == "se":
-        k -= 0.5 * np.einsum("ij,ij->i", a, a)[:, None]
-        k -= 0.5 * np.einsum("ij,ij->i", b, b)
+        k -= halves[:, None]
+        k -= _halves(b)
         np.minimum(k, 0.0, out=k)
         np.exp(k, out=k)
         k *= amplitude
     return k
+
+
+def _halves(a: AnyFloats) -> AnyFloats:
+    """Half the squared norms of places."""
+    return np.asarray(0.5 * np.einsum("ij,ij->i", a, a))
 
 
 def variance(kernel: Kernel, p: Parameters) -> FloatArray:
@@ -325,6 +335,7 @@ class Conditioned:
         self._kind: Any = np.float32 if n >= _SINGLE else np.float64
         places = parameters.places if kernel == "linear" else parameters.embedding
         self._places: AnyFloats = places.astype(self._kind)
+        self._halves = _halves(self._places)
         self._V = np.empty((0, n), dtype=self._kind)  # L^-1 K(rows, all)
         self._L = np.zeros((0, 0))
         self._explained = np.zeros(n)
@@ -342,7 +353,8 @@ class Conditioned:
             L = np.zeros((t + _GROWTH, t + _GROWTH))
             L[:t, :t] = self._L
             self._V, self._L = grown, L
-        k = _compare(self._kernel, self._places, self._places[[row]], self._amplitude)[:, 0]
+        place = self._places[[row]]
+        k = _compare(self._kernel, self._places, place, self._halves, self._amplitude)[:, 0]
         known = self._V[:t, row].copy()  # L^-1 K(rows, row)
         pivot = np.sqrt(max(self._prior[row] - known @ known, 0.0) + self._noise[row])
         self._L[t, :t] = known
