@@ -60,15 +60,6 @@ def ends(figure: Any, name: str) -> tuple[Any, Any]:
 # Curves
 
 
-@pytest.mark.parametrize("method", ["a", "b"])
-def test_regret_is_the_mean_over_tables_of_the_means_over_seeds(method: str) -> None:
-    figure = plot_regret(RUNS)
-    assert isinstance(figure, go.Figure)
-    assert list(line(figure, method).x) == [1, 2, 3]
-    np.testing.assert_allclose(line(figure, method).y, SEED_MEANS[method].mean(axis=0))
-    assert figure.layout.yaxis.type == "log" and figure.layout.xaxis.type == "linear"
-
-
 def test_seconds_are_steps_on_a_common_logarithmic_grid() -> None:
     runs = frame({("t", "a", 0): [0.8, 0.4, 0.2], ("t", "b", 0): [0.6, 0.3]})
     runs.loc[runs["method"] == "b", "seconds"] = [50.0, 10_000.0]

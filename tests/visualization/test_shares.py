@@ -26,7 +26,6 @@ from automl_plugins.visualization import (
     plot_regret,
     plot_source_weights,
 )
-from automl_plugins.visualization.shares import cumulative_shares
 
 go = pytest.importorskip("plotly.graph_objects")
 
@@ -96,17 +95,6 @@ def test_shares_of_arms_by_hand(
     assert figure.layout.title.subtitle.text == f"6 pulls, 2 arms{note}"
 
 
-def test_shares_against_a_loop() -> None:
-    rng = np.random.default_rng(0)
-    arm, cost = rng.integers(0, 5, 200), rng.random(200).round(1)
-    shares = cumulative_shares(arm, cost, 6)
-    for t in range(200):
-        for k in range(6):
-            total = sum(cost[: t + 1])
-            own = sum(c for a, c in zip(arm[: t + 1], cost[: t + 1], strict=True) if a == k)
-            np.testing.assert_allclose(shares[k, t], own / total if total else 0.0)
-
-
 def test_legend_is_ordered_by_the_final_share_and_colours_by_the_arms() -> None:
     names = tuple("abcdefghijklmnop")
     rng = np.random.default_rng(1)
@@ -170,28 +158,20 @@ def test_pointing_at_a_round_shows_its_decisions() -> None:
     assert all(len(part) < 120 for part in hover.hovertext.split("<br>"))
 
 
-def test_studies_and_trials_are_read_by_the_adapters() -> None:
-    from automl_plugins.adapters.hyperopt import boasf_fmin
-    from hyperopt import Trials, hp
-
-    space = hp.choice("model", [{"type": "a", "x": hp.uniform("x", 0, 1)}, {"type": "b"}])
-    trials = Trials()
-    boasf_fmin(
-        lambda point: point.get("x", 0.5),
-        space,
-        max_evals=6,
-        rounds=2,
-        trials=trials,
-        rstate=np.random.default_rng(0),
-        show_progressbar=False,
-    )
-    figure = plot_arm_allocation(trials, space=space)
-    assert set(arms(figure)) == {"a", "b"} and list(lines(figure)) == ["round 1", "round 2"]
+def test_a_study_is_read_by_its_adapter() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda t: len(t.suggest_categorical("model", ["a", "bb"])), n_trials=9)
     figure = plot_arm_allocation(study, arm="model")
     assert set(arms(figure)) == {"a", "bb"} and lines(figure) == {}
+    with pytest.raises(ValueError, match="with the help of earlier tasks"):
+        plot_source_weights(study)
+    shares = {"own": 0.25, "sources": {"first": 0.5, "second": 0.25}}
+    attributes = {"automl_plugins:sources": shares}
+    study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs=attributes))
+    figure = plot_source_weights(study)
+    assert areas(figure) == {"this search": [25.0], "first": [50.0], "second": [25.0]}
+    assert list(figure.data[0].x) == [9]
 
 
 UNTIMED = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
@@ -248,22 +228,6 @@ def test_the_others_are_drawn_together(n: int, rest: str, values: list[float]) -
     assert list(found)[-1] == rest and len(found) == n + 2
     assert found[rest] == values
     assert np.sum(list(found.values()), axis=0) == pytest.approx(100.0)
-
-
-def test_a_study_is_read_by_its_adapter() -> None:
-    shares = {"own": 0.25, "sources": {"first": 0.5, "second": 0.25}}
-    study = optuna.create_study()
-    for attrs in ({}, {"automl_plugins:sources": shares}):
-        study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs=attrs))
-    figure = plot_source_weights(study)
-    assert areas(figure) == {"this search": [25.0], "first": [50.0], "second": [25.0]}
-    assert list(figure.data[0].x) == [1]
-
-
-def test_many_sources_have_styles_of_their_own() -> None:
-    figure = plot_source_weights({0: {f"s{i}": 0.02 for i in range(40)}}, n_sources=25)
-    styles = [(trace.line.color, trace.line.dash) for trace in figure.data]
-    assert len(set(styles)) == len(styles) == 27
 
 
 # All plots
