@@ -60,8 +60,12 @@ def infer_space(
             scale; if a column is empty or infinite; if ``none`` is nowhere.
     """
     cells = cells_of(frame, none)
-    kinds = {name: _kind(frame[name], values) for name, values in cells.items()}
-    numerical = [name for name, kind in kinds.items() if kind == "number"]
+    known = {name: [v for v in values if v is not ABSENT] for name, values in cells.items()}
+    numerical = [
+        name
+        for name, values in known.items()
+        if frame[name].dtype.name != "category" and all(kind_of(v) == "number" for v in values)
+    ]
     if isinstance(log, str) and log != "auto":
         raise ValueError(f"log must be 'auto' or names of columns, got {log!r}: [{log!r}].")
     wanted = set() if isinstance(log, str) else set(log)
@@ -71,12 +75,11 @@ def infer_space(
             f"log and grid take numerical columns ({', '.join(sorted(numerical)) or 'none here'}),"
             f" got {', '.join(wrong)}."
         )
-    known = {name: [v for v in values if v is not ABSENT] for name, values in cells.items()}
     if isinstance(log, str):
         wanted = {n for n in numerical if n not in grid and _spans_decades(known[n])}
     space = ConfigurationSpace()
     for name, values in known.items():
-        space.add(_hyperparameter(name, values, kinds[name], name in wanted, name in grid))
+        space.add(_hyperparameter(name, values, name in numerical, name in wanted, name in grid))
     rules = infer_rules(
         {name: _codes(values, space[name]) for name, values in cells.items()},
         categories=[n for n in space if not isinstance(space[n], _NUMBERS)],
@@ -135,14 +138,6 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
     return cells
 
 
-def _kind(column: pd.Series[Any], cells: list[Any]) -> str:
-    """Whether a column is "number" or "category"."""
-    if column.dtype.name == "category":
-        return "category"
-    kinds = {kind_of(value) for value in cells if value is not ABSENT}
-    return "number" if kinds <= {"number"} else "category"
-
-
 def _spans_decades(values: Sequence[Any]) -> bool:
     distinct = np.unique(np.array(values, dtype=np.float64))
     if len(distinct) < 3 or distinct[0] <= 0 or distinct[-1] < 100 * distinct[0]:
@@ -160,12 +155,12 @@ def _middle(values: FloatArray) -> float:
 
 
 def _hyperparameter(
-    name: str, values: list[Any], kind: str, log: bool, grid: bool
+    name: str, values: list[Any], is_number: bool, log: bool, grid: bool
 ) -> Hyperparameter[Any, Any]:
     if not values:
         raise ValueError(f"Column {name!r} has no value in any row: leave it out.")
     whole = _whole(values)
-    is_number = kind == "number"  # else 1 and True are two
+    # Among categories 1 and True are two.
     distinct = list({v if is_number else (type(v), v): v for v in whole}.values())
     if len(distinct) == 1:
         return Constant(name, distinct[0])

@@ -7,11 +7,10 @@ import heapq
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -133,14 +133,13 @@ class Simulation:
             and self.started < self.budget.n_trials
             and self.clock < self.budget.seconds
         ):
-            with _stopwatch() as spent:
-                proposal = self.optimizer.ask()
+            proposal, spent = _timed(self.optimizer.ask)
             if proposal is None:
                 return
             answer = self.table.find(proposal.config)
-            started = self.clock + (spent[0] if self.budget.overhead else 0.0)
+            started = self.clock + (spent if self.budget.overhead else 0.0)
             moments = self._moments(proposal, answer.row, started)
-            running = _Running(proposal, answer, started, moments, spent[0])
+            running = _Running(proposal, answer, started, moments, spent)
             heapq.heappush(self._queue, (moments[0][0], self.started, running))
             self.started += 1
 
@@ -186,9 +185,8 @@ class Simulation:
             self._finish(running, status, math.nan if failed else loss)
             return
         assert isinstance(self.optimizer, Prunes)
-        with _stopwatch() as spent:
-            stop = self.optimizer.report(running.proposal, step, loss)
-        running.overhead += spent[0]
+        stop, spent = _timed(partial(self.optimizer.report, running.proposal, step, loss))
+        running.overhead += spent
         if stop:
             self._finish(running, Status.PRUNED, loss)
         else:
@@ -196,18 +194,16 @@ class Simulation:
 
     def _finish(self, running: _Running, status: Status, loss: float) -> None:
         outcome = Outcome(status, loss, running.started, self.clock)
-        with _stopwatch() as spent:
-            self.optimizer.tell(running.proposal, outcome)
-        overhead = running.overhead + spent[0]
+        _, spent = _timed(partial(self.optimizer.tell, running.proposal, outcome))
+        overhead = running.overhead + spent
         self.evaluations.append(Evaluation(running.proposal, outcome, running.answer, overhead))
 
 
-@contextmanager
-def _stopwatch() -> Iterator[list[float]]:
-    spent = [0.0]
+def _timed(call: Callable[[], T]) -> tuple[T, float]:
+    """What a call returns, and its real seconds."""
     start = time.perf_counter()
-    yield spent
-    spent[0] = time.perf_counter() - start
+    found = call()
+    return found, time.perf_counter() - start
 
 
 def regret(

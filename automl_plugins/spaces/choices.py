@@ -190,31 +190,27 @@ def one_of(
 # --- written down ----------------------------------------------------------------------------
 
 
-def _encode(hyperparameter: Any, _: Any) -> dict[str, Any]:
-    if isinstance(hyperparameter, ExactOrdinal):
-        return {"name": hyperparameter.name, "sequence": list(hyperparameter.sequence)}
+def _encode_categorical(hyperparameter: ExactCategorical, _: Any) -> dict[str, Any]:
     weights = None if hyperparameter.weights is None else list(hyperparameter.weights)
-    return {
-        "name": hyperparameter.name,
-        "choices": list(hyperparameter.choices),
-        "weights": weights,
-    }
+    choices = list(hyperparameter.choices)
+    return {"name": hyperparameter.name, "choices": choices, "weights": weights}
 
 
 def _decode_categorical(item: dict[str, Any], *_: Any) -> CategoricalHyperparameter:
     return categorical(item["name"], item["choices"], weights=item["weights"])
 
 
+def _encode_ordinal(hyperparameter: ExactOrdinal, _: Any) -> dict[str, Any]:
+    return {"name": hyperparameter.name, "sequence": list(hyperparameter.sequence)}
+
+
 def _decode_ordinal(item: dict[str, Any], *_: Any) -> OrdinalHyperparameter:
     return ordinal(item["name"], item["sequence"])
 
 
-def _encode_condition(condition: Any, _: Any) -> dict[str, Any]:
-    return {
-        "child": condition.child.name,
-        "parent": condition.parent.name,
-        "values": list(condition.values),
-    }
+def _encode_condition(condition: ExactIn, _: Any) -> dict[str, Any]:
+    child, parent, values = condition.child, condition.parent, condition.values
+    return {"child": child.name, "parent": parent.name, "values": list(values)}
 
 
 def _decode_condition(item: dict[str, Any], space: ConfigurationSpace, *_: Any) -> InCondition:
@@ -225,8 +221,8 @@ def _decode_condition(item: dict[str, Any], space: ConfigurationSpace, *_: Any) 
 ENCODERS: Final[Any] = {
     ExactIn: ("EXACT_IN", _encode_condition),
     **ranges.ENCODERS,
-    ExactCategorical: ("exact_categorical", _encode),
-    ExactOrdinal: ("exact_ordinal", _encode),
+    ExactCategorical: ("exact_categorical", _encode_categorical),
+    ExactOrdinal: ("exact_ordinal", _encode_ordinal),
 }
 DECODERS: Final[Any] = {
     "hyperparameters": {

@@ -24,15 +24,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import Float, Integer
 from ConfigSpace.hyperparameters import (
-    FloatHyperparameter,
     Hyperparameter,
-    IntegerHyperparameter,
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
@@ -430,7 +429,7 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
     return plain
 
 
-def _decode(item: dict[str, Any], is_integer: bool) -> Any:
+def _decode(item: dict[str, Any], *_: Any, is_integer: bool) -> Any:
     name, low, high = item["name"], item["lower"], item["upper"]
     if (known := item.get("steps")) is None:
         return (integer_range if is_integer else float_range)(name, low, high, log=item["log"])
@@ -440,21 +439,14 @@ def _decode(item: dict[str, Any], is_integer: bool) -> Any:
     return stepped_range(name, steps)
 
 
-def _decode_float(item: dict[str, Any], *_: Any) -> FloatHyperparameter:
-    found: FloatHyperparameter = _decode(item, False)
-    return found
-
-
-def _decode_integer(item: dict[str, Any], *_: Any) -> IntegerHyperparameter:
-    found: IntegerHyperparameter = _decode(item, True)
-    return found
-
-
 #: For ``ConfigurationSpace.to_serialized_dict`` and ``from_serialized_dict``, see ``choices``.
 ENCODERS: Final[Any] = {
     ExactFloat: ("exact_float", _encode),
     ExactInteger: ("exact_int", _encode),
 }
 DECODERS: Final[Any] = {
-    "hyperparameters": {"exact_float": _decode_float, "exact_int": _decode_integer}
+    "hyperparameters": {
+        "exact_float": partial(_decode, is_integer=False),
+        "exact_int": partial(_decode, is_integer=True),
+    }
 }

@@ -59,21 +59,15 @@ def nested() -> ConfigurationSpace:
     algorithm = Categorical("algorithm", ["svm", "forest", "knn"])
     kernel = Categorical("kernel", ["rbf", "poly", "linear"])
     c, degree = Float("C", (1e-3, 1e3), log=True), Integer("degree", (2, 5))
-    gamma = Float("gamma", (1e-4, 1.0), log=True)
     trees, depth = Integer("trees", (1, 500), log=True), Integer("depth", (1, 20))
-    leaves = Integer("leaves", (2, 9))
     k = Integer("k", (1, 30))
-    space.add(algorithm, kernel, c, degree, gamma, trees, depth, leaves, k)
+    space.add(algorithm, kernel, c, degree, trees, depth, k)
     space.add(
         EqualsCondition(kernel, algorithm, "svm"),
         EqualsCondition(c, algorithm, "svm"),
         EqualsCondition(degree, kernel, "poly"),
-        OrConjunction(EqualsCondition(gamma, kernel, "rbf"), EqualsCondition(gamma, degree, 3)),
         EqualsCondition(trees, algorithm, "forest"),
         EqualsCondition(depth, algorithm, "forest"),
-        AndConjunction(
-            GreaterThanCondition(leaves, depth, 5), LessThanCondition(leaves, trees, 99)
-        ),
         EqualsCondition(k, algorithm, "knn"),
     )
     space.add(
