@@ -304,18 +304,18 @@ def _drop_foreign_runs(
         {n: value_in(distributions[n], v) for n, v in given.items() if n in distributions}
         for given in record.configurations
     ]
-    kept = [i for i, values in enumerate(known) if all(v is not ABSENT for v in values.values())]
+    kept = {
+        i: values
+        for i, values in enumerate(known)
+        if all(v is not ABSENT for v in values.values())
+    }
     if left := len(record) - len(kept):
         warnings.warn(
             f"{left} run{'s' if left > 1 else ''} of {record.name!r} left out: a value does not"
             " lie in its distribution.",
             stacklevel=4,
         )
-    columns = {
-        column: getattr(record, column)[np.array(kept, dtype=np.int64)]
-        for column in ("losses", "seconds", "status", "budget", "times")
-    }
-    return replace(record, configurations=[known[i] for i in kept], **columns)
+    return record.rows(kept)
 
 
 # --- recording while a study continues ------------------------------------------------------

@@ -118,13 +118,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
     if odd := [i for i in range(len(record)) if i not in found]:
         found |= _align_odd(vectors, record, odd)
-    kept = np.array(sorted(found), dtype=np.int64)
-    columns = {
-        column: getattr(record, column)[kept]
-        for column in ("losses", "seconds", "status", "budget", "times")
-    }
-    configurations = [found[i] for i in kept.tolist()]
-    return replace(record, configurations=configurations, space=space, **columns)
+    return record.rows(found).described(space=space)
 
 
 def _align_odd(

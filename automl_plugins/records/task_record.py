@@ -135,6 +135,13 @@ class TaskRecord:
             space=self.space if space is None else space,
         )
 
+    def rows(self, kept: Mapping[int, Mapping[str, Any]]) -> TaskRecord:
+        """The runs at some indices, ascending, with the values that are given for each."""
+        indices = np.array(sorted(kept), dtype=np.int64)
+        names = ("losses", "seconds", "status", "budget", "times")
+        columns = {name: getattr(self, name)[indices] for name in names}
+        return replace(self, configurations=[kept[i] for i in indices.tolist()], **columns)
+
     @classmethod
     def of(
         cls,

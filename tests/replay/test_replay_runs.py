@@ -231,38 +231,28 @@ def test_a_run_of_no_rows_is_done_too(tmp_path: Path) -> None:
     assert_frame_equal(run([nothing, at_random], path=path), run(at_random))
 
 
-@pytest.mark.parametrize("garbage", ["one,random,0,1,0.5", 'one,"ra'])
-def test_a_torn_tail_of_the_rows_is_cut_off(garbage: str, tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    expected = run(at_random, TABLES[:2], path=path)
-    whole = path.read_bytes()
-    with path.open("a") as file:
-        file.write(garbage)
-    assert_frame_equal(run(at_random, TABLES[:2], path=path), expected)
-    assert path.read_bytes() == whole
-    assert_frame_equal(run(at_random, TABLES, path=path), run(at_random, TABLES))
-
-
-def test_a_torn_tail_of_the_journal_is_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "journal", "again"),
+    [
+        (lambda text: text + "one,random,0,1,0.5", str, 0),
+        (lambda text: text + 'one,"ra', str, 0),
+        (str, lambda text: text[:-5], 10),  # the last run was written, its line was cut
+        (lambda text: text[:70], lambda text: text.splitlines(keepends=True)[0], 20),
+    ],
+)
+def test_what_a_crash_left_is_cut_off_and_run_again(
+    rows: Any, journal: Any, again: int, tmp_path: Path
+) -> None:
     path, log = tmp_path / "runs.csv", tmp_path / "log"
-    method = counted(log)
-    expected = run(method, TABLES[:3], path=path)
-    journal = tmp_path / "runs.csv.journal"
-    text, whole = journal.read_text(), path.read_bytes()
-    journal.write_text(text[:-5])  # the last run was written, its line was cut
-    assert_frame_equal(run(method, TABLES[:3], path=path), expected)
-    assert n_calls(log) == 40
-    assert (journal.read_text(), path.read_bytes()) == (text, whole)
-
-
-def test_a_crash_within_the_first_run_starts_from_the_beginning(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    expected = run(at_random, TABLES[:1], path=path)
-    journal = tmp_path / "runs.csv.journal"
-    journal.write_text(journal.read_text().splitlines(keepends=True)[0])
-    path.write_bytes(path.read_bytes()[:70])
-    assert_frame_equal(run(at_random, TABLES[:1], path=path), expected)
-    assert_frame_equal(read_runs(path), expected)
+    method, files = counted(log), [path, tmp_path / "runs.csv.journal"]
+    expected = run(method, TABLES[:2], path=path)
+    whole = [file.read_text() for file in files]
+    for file, damaged in zip(files, (rows, journal), strict=True):
+        file.write_text(damaged(file.read_text()))
+    assert_frame_equal(run(method, TABLES[:2], path=path), expected)
+    assert n_calls(log) == 20 + again
+    assert [file.read_text() for file in files] == whole
+    assert_frame_equal(run(method, TABLES, path=path), run({"random": at_random}, TABLES))
 
 
 def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
