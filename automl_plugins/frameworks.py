@@ -10,7 +10,7 @@ import logging
 import os
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -280,10 +280,12 @@ def method_of(thing: Any) -> Method:
 
 
 def searches_of(thing: Any, **labels: Any) -> list[Search]:
-    """``curves(thing)`` of the adapter that knows it; TypeError if none does.
+    """A search itself, or ``curves(thing)`` of the adapter that knows it; TypeError if none does.
 
-    ``labels`` are table, method and seed.
+    ``labels`` are table, method and seed, where they replace those that are known.
     """
+    if isinstance(thing, Search):
+        return [replace(thing, **labels)]
     searches: list[Search] = _ask(
         thing,
         "curves",

@@ -16,7 +16,6 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.frameworks import searches_of
-from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import parameter_columns
 from automl_plugins.records.trial import Status
 from automl_plugins.replay.frames import cells_of, infer_space
@@ -212,14 +211,9 @@ class Table:
         """
         import pandas as pd
 
-        if isinstance(studies, Search) or not isinstance(studies, list | tuple):
-            studies = [studies]
+        studies = studies if isinstance(studies, list | tuple) else [studies]
         labels = {"table": "", "method": "", "seed": 0}
-        searches = [
-            search
-            for study in studies
-            for search in ([study] if isinstance(study, Search) else searches_of(study, **labels))
-        ]
+        searches = [search for study in studies for search in searches_of(study, **labels)]
         trials = [t for search in searches for t in search.trials]
         trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]
         complete = [t for t in trials if t.status == Status.COMPLETE]

@@ -310,10 +310,7 @@ def _label_searches(
         if has_labels and not (isinstance(name, tuple) and len(name) in (2, 3)):
             raise ValueError(f"A label is (task, method) or (task, method, seed), got {name!r}.")
         labels = dict(zip(("table", "method", "seed"), name, strict=False))
-        if isinstance(thing, Search):
-            found = [replace(thing, **labels)]
-        else:
-            found = searches_of(thing, **{"table": None, "method": None, "seed": None, **labels})
+        found = searches_of(thing, **labels)
         if len(labels) == 2:
             positions = range(len(searches), len(searches) + len(found))
             unseeded.setdefault(name, []).extend(positions)

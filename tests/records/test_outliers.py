@@ -36,7 +36,7 @@ losses_of_any_size = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(losses_of_any_size)
 def test_the_order_stays_and_sums_of_squares_are_finite(losses: list[float]) -> None:
     y = np.array(losses)
@@ -105,7 +105,7 @@ def history(losses: np.ndarray, seconds: np.ndarray | None = None) -> History:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(losses_of_any_size, st.data())
 def test_every_recipe_continues(name: str, losses: list[float], data: st.DataObject) -> None:
     losses = [*losses, *np.linspace(0.0, 1.0, 9)]

@@ -345,7 +345,7 @@ _COLUMNS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_table_holds_every_row_of_its_frame(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 8))

@@ -490,7 +490,7 @@ def cells_of(space: ConfigurationSpace, k: int) -> Partition:
     return partition(space, k, max_arms=12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(spaces(finite=True), st.integers(2, 4))
 def test_cells_of_finite_spaces_are_a_partition(space: ConfigurationSpace, k: int) -> None:
     cells = cells_of(space, k)
@@ -509,7 +509,7 @@ def test_cells_of_finite_spaces_are_a_partition(space: ConfigurationSpace, k: in
     assert seen == whole
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(spaces(finite=False), st.integers(2, 3), st.integers(0, 2**32 - 1))
 def test_cells_are_disjoint_and_cover(space: ConfigurationSpace, k: int, seed: int) -> None:
     cells = cells_of(space, k)

@@ -34,7 +34,7 @@ def beyond(low: float, n: int) -> float:
     return low
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(ends, ends | near, st.booleans(), units)
 def test_floats_survive_and_keep_their_order(
     low: float, high: float | int, log: bool, units: list[float]
@@ -61,7 +61,7 @@ def test_floats_survive_and_keep_their_order(
         assert values[-1] == pytest.approx(high, rel=1e-12, abs=span)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(-(2**62), 2**62) | st.sampled_from([0, 2**53 - 3, 10**18]), near, units)
 def test_few_integers_and_floats_are_all_reached(low: int, n: int, units: list[float]) -> None:
     few = VectorSpace(
