@@ -22,6 +22,7 @@ from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import TaskMemory, task_memory
 from automl_plugins.meta.tasks import describe_options
+from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
@@ -142,7 +143,7 @@ class ProposerAlgorithm(Algorithm[P]):
         """The options, but for ``seed``."""
         recipe = getattr(recipes, self.name, self.described)
         own = [p for p in signature(recipe).parameters.values() if p.kind != p.VAR_KEYWORD]
-        shared = signature(recipes.make_proposer).parameters
+        shared = signature(ProposerSettings).parameters
         if recipe is not self.described:  # whose shared options are behind ``**options``
             own += [shared[name] for name in Options.__annotations__]
         return own

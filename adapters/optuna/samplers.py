@@ -11,12 +11,12 @@ from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
 from automl_plugins._arguments import at_least, preset
+from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.recipes.without_memory import (
     CostArguments,
     GBQRArguments,
     SurrogateArguments,
-    make_proposer,
 )
 from automl_plugins.surrogates import Surrogate
 
@@ -56,7 +56,7 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
     It has the sampler's own arguments, those of the recipe and those of ``shared``, with the
     defaults that they have where they are defined.
     """
-    every = signature(make_proposer).parameters | signature(ProposerSampler).parameters
+    every = signature(ProposerSettings).parameters | signature(ProposerSampler).parameters
     every = every | {_STARTUP: every["n_startup"].replace(name=_STARTUP)}
 
     def decorated(sampler: S) -> S:

@@ -264,24 +264,14 @@ def ei_per_second(
 
 
 def make_proposer(
-    surrogate: Surrogate | SurrogateTemplate,
-    *,
-    target: Target,
-    max_rows: int | None = 500,
-    failed_trials: FailedTrials = "avoid",
-    n_startup: int | None = None,
-    n_candidates: int | None = None,
-    **settings: Any,
+    surrogate: Surrogate | SurrogateTemplate, *, target: Target, **settings: Any
 ) -> ModelBasedProposer:
     """A proposer with this surrogate; further arguments are those of ``ProposerSettings``.
 
     Raises:
         ValueError: For an option outside its range.
     """
-    settings |= {"n_startup": n_startup, "n_candidates": n_candidates}
-    return ModelBasedProposer(
-        ProposerSettings(surrogate, target, max_rows, failed_trials, **settings)
-    )
+    return ModelBasedProposer(ProposerSettings(surrogate, target, **settings))
 
 
 def preset_options(options: Options, **own: Unpack[Options]) -> Options:
