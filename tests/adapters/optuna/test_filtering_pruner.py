@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import optuna
@@ -18,8 +18,6 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-Direction = Literal["minimize", "maximize"]
-
 everybody = SuccessiveFilteringPruner(n_startup_trials=0, seed=0)
 
 
@@ -31,10 +29,6 @@ def ask(study: optuna.Study, values: dict[int, float]) -> list[bool]:
         trial.report(value, step)
         pruned.append(trial.should_prune())
     return pruned
-
-
-def studies(**options: Any) -> optuna.Study:
-    return optuna.create_study(pruner=everybody, **options)
 
 
 # --- the probability ------------------------------------------------------------------------
@@ -108,7 +102,7 @@ def test_the_share_that_advances_is_the_probability() -> None:
 
 
 def test_the_outcome_is_drawn_once_and_stored() -> None:
-    study = studies()
+    study = optuna.create_study(pruner=everybody)
     for value in (0.0, 1.0):
         ask(study, {1: value})
     trial = study.ask()
@@ -126,42 +120,34 @@ def test_the_outcome_is_drawn_once_and_stored() -> None:
 
 
 def test_nan_and_the_bad_infinity_are_pruned() -> None:
-    study = studies()
+    study = optuna.create_study(pruner=everybody)
     assert ask(study, {1: math.nan}) == [True]
     assert ask(study, {1: math.inf}) == [True]
     assert ask(study, {1: -math.inf}) == [False]
     assert ask(study, {1: 0.5}) == [False]  # none of them is a rival
-    high = studies(direction="maximize")
+    high = optuna.create_study(pruner=everybody, direction="maximize")
     assert ask(high, {1: math.inf}) == [False]
     assert ask(high, {1: -math.inf}) == [True]
 
 
 def test_maximising_is_minimising_the_negative() -> None:
-    rng = np.random.default_rng(0)
-    table = rng.random((40, 3))
-
-    def outcome(direction: Direction, sign: float) -> list[list[bool]]:
-        study = optuna.create_study(direction=direction, pruner=SuccessiveFilteringPruner(seed=5))
-        return [
-            ask(study, {step: sign * float(v) for step, v in zip((1, 3, 9), row, strict=True)})
-            for row in table
-        ]
-
-    assert outcome("minimize", 1.0) == outcome("maximize", -1.0)
+    table = np.random.default_rng(0).random((40, 3)).tolist()
+    low, high = (
+        optuna.create_study(direction=direction, pruner=SuccessiveFilteringPruner(seed=5))
+        for direction in ("minimize", "maximize")
+    )
+    for row in table:
+        values = dict(zip((1, 3, 9), row, strict=True))
+        assert ask(low, values) == ask(high, {step: -value for step, value in values.items()})
 
 
-def test_a_report_that_jumps_passes_all_rungs_on_its_way() -> None:
-    study = studies()
-    ask(study, {1: 0.1, 3: 0.1, 9: 0.1})
+def test_a_report_that_jumps_passes_all_rungs_on_its_way_and_others_are_no_rivals() -> None:
+    study = optuna.create_study(pruner=everybody)
+    ask(study, {1: 0.1})
+    assert ask(study, {1: 0.05, 3: 0.9}) == [False, False]  # alone at the second rung
     ask(study, {1: 0.9, 3: 0.9, 9: 0.9})
     assert ask(study, {9: 0.05}) == [False]
     assert sum("rung" in key for key in study.trials[-1].system_attrs) == 3
-
-
-def test_other_rungs_are_no_rivals() -> None:
-    study = studies()
-    ask(study, {1: 0.1})
-    assert ask(study, {1: 0.05, 3: 0.9}) == [False, False]  # alone at the second rung
 
 
 def learning(trial: optuna.Trial) -> float:
@@ -196,20 +182,17 @@ def test_a_search_is_the_same_in_a_file_and_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("name", "value"),
     [
-        {"min_resource": 0},
-        {"min_resource": "auto"},
-        {"min_resource": 1.5},
-        {"reduction_factor": 1},
-        {"reduction_factor": True},
-        {"n_startup_trials": -1},
-        {"seed": -1},
+        *(("min_resource", value) for value in (0, "auto", 1.5)),
+        *(("reduction_factor", value) for value in (1, True)),
+        ("n_startup_trials", -1),
+        ("seed", -1),
     ],
 )
-def test_bad_arguments(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(arguments))):
-        SuccessiveFilteringPruner(**arguments)
+def test_bad_arguments(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=name):
+        SuccessiveFilteringPruner(**{name: value})
 
 
 def test_a_drawn_seed_is_kept() -> None:
