@@ -6,10 +6,11 @@ import logging
 import pickle
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -237,12 +238,11 @@ def test_a_crash_while_trials_are_saved_loses_none(
 POINTS = [{"model": 1, "depth": 7}, {"model": 0, "C": 0.25, "depth": 3}]
 
 
-@pytest.mark.parametrize("given", [None, "empty", "some"])
-def test_points_are_evaluated_first(given: str | None) -> None:
-    trials = None if given is None else Trials()
-    if given == "some":
-        run(trials=trials, max_evals=4)
-    seen: list[Any] = []
+@pytest.mark.parametrize("before", [0, 4])
+def test_points_are_evaluated_first(before: int) -> None:
+    trials, seen = Trials(), list[Any]()
+    if before:
+        run(trials=trials, max_evals=before)
 
     def objective(config: dict[str, Any]) -> float:
         seen.append(config)
@@ -250,14 +250,14 @@ def test_points_are_evaluated_first(given: str | None) -> None:
 
     run(objective, trials=trials, points_to_evaluate=POINTS, max_evals=15)
     assert seen[:2] == [{"type": "rf", "depth": 7}, {"type": "svm", "C": 0.25}]
-    assert len(seen) == (11 if given == "some" else 15)
-    if trials is not None:
-        points = trials.trials[4 if given == "some" else 0 :][:2]
-        assert [values_of(d) for d in points] == [POINTS[0], {"model": 0, "C": 0.25}]
-        assert arm_report(trials, space()).records.arm[:2].tolist() == [1, 0] or given == "some"
-        # called again they are there already
-        run(objective, trials=trials, points_to_evaluate=POINTS, max_evals=16)
-        assert len(trials) == 16
+    assert len(seen) == 15 - before
+    assert configs(trials)[before:][:2] == [POINTS[0], {"model": 0, "C": 0.25}]
+    if not before:
+        assert arm_report(trials, space()).records.arm[:2].tolist() == [1, 0]
+    # Called again they are there already.
+    run(objective, trials=trials, points_to_evaluate=POINTS, max_evals=16)
+    assert len(trials) == 16
+    run(trials=None, points_to_evaluate=POINTS, max_evals=3)
 
 
 def test_trials_made_of_points_are_evaluated_first() -> None:
@@ -293,18 +293,16 @@ def test_points_that_are_none_of_the_space_are_refused(point: Any, message: str)
 # --- exceptions ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_an_exception_ends_the_search_unless_it_is_caught(n_workers: int) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        executor = pool if n_workers > 1 else None
-        trials = Trials()
-        with pytest.raises(ZeroDivisionError, match="on purpose"):
-            run(failing, trials=trials, executor=executor)
-        assert sum("error" in d["misc"] for d in trials._dynamic_trials) >= 1
-        assert JOB_STATE_RUNNING not in {d["state"] for d in trials._dynamic_trials}
-        trials = Trials()
-        run(failing, trials=trials, executor=executor, catch_eval_exceptions=True)
-        assert len(trials._dynamic_trials) == 15
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(2)])
+def test_an_exception_ends_the_search_unless_it_is_caught(executor: Any) -> None:
+    trials = Trials()
+    with pytest.raises(ZeroDivisionError, match="on purpose"):
+        run(failing, trials=trials, executor=executor)
+    assert sum("error" in d["misc"] for d in trials._dynamic_trials) >= 1
+    assert JOB_STATE_RUNNING not in {d["state"] for d in trials._dynamic_trials}
+    trials = Trials()
+    run(failing, trials=trials, executor=executor, catch_eval_exceptions=True)
+    assert len(trials._dynamic_trials) == 15
 
 
 @pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])
@@ -374,15 +372,11 @@ def test_progress_may_be_ones_own_and_ends_at_the_budget() -> None:
 # --- executors ----------------------------------------------------------------------------
 
 
-@contextmanager
-def loky() -> Iterator[Executor]:
+def loky() -> Executor:
     from joblib.externals.loky import get_reusable_executor
 
-    executor = get_reusable_executor(max_workers=1)  # slow to start
-    try:
-        yield executor
-    finally:
-        executor.shutdown()
+    executor: Executor = get_reusable_executor(max_workers=1)  # slow to start
+    return executor
 
 
 @contextmanager
@@ -422,30 +416,25 @@ def test_any_executor_evaluates(make: Any) -> None:
     assert len(arm_report(trials, space()).rounds) == 3
 
 
-def test_as_many_as_workers_are_evaluated_at_a_time() -> None:
-    def most_at_a_time(n: int, pool: int, **options: Any) -> int:
-        lock, now, most = threading.Lock(), 0, [0]
-        together = threading.Barrier(n)
+@pytest.mark.parametrize(("n", "pool", "options"), [(3, 8, {"n_workers": 3}), (4, 4, {})])
+def test_as_many_as_workers_are_evaluated_at_a_time(n: int, pool: int, options: Any) -> None:
+    # Without a number the pool is asked how many workers it has.
+    lock, together, trials = threading.Lock(), threading.Barrier(n), Trials()
+    running, most = [0], [0]
 
-        def objective(config: dict[str, Any]) -> float:
-            nonlocal now
-            with lock:
-                now += 1
-                most.append(now)
-            if len(most) <= n + 1:  # the first ones wait for each other
-                together.wait(timeout=600)
-            with lock:
-                now -= 1
-            return loss_of(config)
+    def objective(config: dict[str, Any]) -> float:
+        with lock:
+            running[0] += 1
+            most.append(running[0])
+        if len(most) <= n + 1:  # the first ones wait for each other
+            together.wait(timeout=600)
+        with lock:
+            running[0] -= 1
+        return loss_of(config)
 
-        trials = Trials()
-        with ThreadPoolExecutor(pool) as executor:
-            run(objective, trials=trials, executor=executor, max_evals=24, **options)
-        assert len(trials) == 24
-        return max(most)
-
-    assert most_at_a_time(3, 8, n_workers=3) == 3
-    assert most_at_a_time(4, 4) == 4  # the pool is asked how many workers it has
+    with ThreadPoolExecutor(pool) as executor:
+        run(objective, trials=trials, executor=executor, max_evals=24, **options)
+    assert len(trials) == 24 and max(most) == n
 
 
 @pytest.mark.parametrize("n_workers", [2, 5])
@@ -494,22 +483,20 @@ class Dying(Executor):
 def test_a_worker_that_dies_leaves_nothing_running(
     notices: bool, caught: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    trials = Trials()
+    def states() -> Counter[int]:
+        return Counter(document["state"] for document in trials._dynamic_trials)
 
+    trials = Trials()
     search = partial(run, trials=trials, n_workers=3, max_evals=20, catch_eval_exceptions=caught)
-    if caught:
+    dies = nullcontext() if caught else pytest.raises(BrokenProcessPool)
+    with dies:
         search(executor=Dying(6, notices=notices))
-        assert "A worker died" in caplog.text
-    else:
-        with pytest.raises(BrokenProcessPool):
-            search(executor=Dying(6, notices=notices))
-    states = [document["state"] for document in trials._dynamic_trials]
-    assert states.count(JOB_STATE_DONE) == 6 and JOB_STATE_RUNNING not in states
-    assert 1 <= states.count(JOB_STATE_ERROR) <= 3
+    assert ("A worker died" in caplog.text) == caught
+    assert states()[JOB_STATE_DONE] == 6 and not states()[JOB_STATE_RUNNING]
+    assert 1 <= states()[JOB_STATE_ERROR] <= 3
     with ThreadPoolExecutor(3) as executor:  # the same trials with a new executor
         search(executor=executor)
-    states = [document["state"] for document in trials._dynamic_trials]
-    assert len(states) == 20 and {JOB_STATE_DONE, JOB_STATE_ERROR} == set(states)
+    assert states().total() == 20 and {*states()} == {JOB_STATE_DONE, JOB_STATE_ERROR}
 
 
 class FirstFails(Executor):
