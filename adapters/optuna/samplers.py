@@ -117,26 +117,14 @@ class SurrogateSampler(ProposerSampler):
     Conditional parameters are modelled jointly: the union of all parameters seen is one space,
     its conditions are inferred from the trials. Failed, pruned and running trials count. A
     proposal depends on the seed, the trial's number and the stored trials alone, so a resumed
-    study goes on as if it had never stopped.
+    study continues as if it had never stopped.
 
     Args:
-        surrogate: ``"quantile_boosting"``, ``"random_forest"``, ``"extra_trees"``,
-            ``"gaussian_process"``, or an object with ``fit(X, y)`` and ``predict(X)``, the latter
-            returning (mean, std) or a bound of the loss.
-        acquisition: ``"ei"``, ``"bound"`` (lower confidence bound of the loss), or either with
-            ``"_per_second"``.
-        interleave: Make every ``interleave``-th proposal a space-filling one; None never does.
-        balance: Confine every ``balance``-th proposal to the branch of a conditional space that
-            has been served least for its size; None never does.
-        xi: Improvement below which EI gains nothing, in units of the transformed loss.
-        beta: Standard deviations between the predicted mean and the bound.
-        target: Transform of the losses: ``"log_regret"``, ``"normal_scores"`` (only their order
-            counts), ``"standardize"`` or ``"raw"``; see ``automl_plugins.proposers.models``.
-        cost_exponent: kappa in gain / seconds^kappa, in [0, 1]; used per second only.
-        cost_budget: Number of trials over which kappa falls to 0; None keeps it.
+        surrogate: See ``automl_plugins.recipes.surrogate``, also for ``acquisition``,
+            ``interleave``, ``balance``, ``xi``, ``beta``, ``target``, ``startup``,
+            ``cost_exponent`` and ``cost_budget``.
         n_startup_trials: Trials before the model is asked. None follows the space: at least 6,
             more with many branches or parameters.
-        startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
         n_candidates: Random candidates for each proposal, beside the local searches. A space of
             at most that many configurations is searched completely. None is 1 000, and 300 from
             256 trials on.
@@ -185,15 +173,11 @@ class GBQRSampler(ProposerSampler):
     change bought, is in the README.
 
     Args:
-        alpha: Quantile of the loss in (0, 1) that the models predict.
-        n_models: Bootstrap models.
-        doubt: Standard deviation far from all trials, in that of the losses; >= 0.
-        balance: Confine every ``balance``-th proposal to the branch of a conditional space that
-            has been served least for its size; None never does.
-        **options: ``seed``, ``n_startup_trials``, ``n_candidates``, ``max_rows``,
-            ``search_space``, ``ordinal``, ``independent_sampler``, ``warn_independent_sampling``,
-            ``failed_trials`` and ``cost``: see ``SurrogateSampler``. With ``cost`` the gain is
-            divided by the predicted seconds.
+        **options: ``alpha``, ``n_models``, ``doubt``, ``balance``: see
+            ``automl_plugins.recipes.gbqr``; ``seed``, ``n_startup_trials``, ``n_candidates``,
+            ``max_rows``, ``search_space``, ``ordinal``, ``independent_sampler``,
+            ``warn_independent_sampling``, ``failed_trials`` and ``cost``: see
+            ``SurrogateSampler``. With ``cost`` the gain is divided by the predicted seconds.
 
     Raises:
         ValueError: For an argument outside its range.

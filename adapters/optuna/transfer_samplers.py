@@ -253,15 +253,11 @@ class TSTSampler(TransferSampler):
             maximised; a storage, its address or its journal file, for all studies in it; or a
             memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
             tasks, or the name of a bundled one.
-        task: Name of the task of this search; its runs in the sources are left out.
-        meta_features: Meta-features of this task, for ``distance="meta_features"``.
-        X: The data of this task instead, of which meta-features are computed.
-        y: Its target.
-        distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
-        bandwidth: Distance from which a source has no vote; None for the measured default.
-        **options: ``seed``, ``n_startup_trials``, ``n_candidates``, ``max_rows``,
-            ``search_space``, ``ordinal``, ``independent_sampler``, ``warn_independent_sampling``
-            and ``failed_trials``: see ``SurrogateSampler``. The default are no start-up trials.
+        **options: ``task``, ``meta_features``, ``X``, ``y``, ``distance`` and ``bandwidth``: see
+            ``automl_plugins.recipes.tst``; ``seed``, ``n_startup_trials``, ``n_candidates``,
+            ``max_rows``, ``search_space``, ``ordinal``, ``independent_sampler``,
+            ``warn_independent_sampling`` and ``failed_trials``: see ``SurrogateSampler``. The
+            default are no start-up trials.
 
     Raises:
         TypeError: For sources that are none, or an unknown option.
@@ -284,11 +280,8 @@ class TSTSampler(TransferSampler):
     def paper(cls, sources: AnySources, **options: Unpack[TSTOptions]) -> Self:
         """The authors' choices; ``bandwidth=None`` is their 0.1 for ranks.
 
-        What differs: the sum of eq. 8 weighs the own process alike in numerator and denominator,
-        its kernel is that of the earlier tasks and not learnt anew, each process sees at most 300
-        rows, and in a space of more than ``n_candidates=1000`` configurations, where the authors
-        predict a whole grid, random ones and local searches are predicted. Reasons are in
-        ``TwoStageTransfer.paper`` and ``automl_plugins.recipes.tst``.
+        What still differs, and why, is in ``TwoStageTransfer.paper`` and
+        ``automl_plugins.recipes.tst``.
         """
         options["paper"] = True
         return cls(sources, **options)
@@ -304,14 +297,8 @@ class PMFSampler(TransferSampler):
 
     Args:
         sources: See ``TSTSampler``; they should share configurations.
-        task: See ``TSTSampler``, also for ``meta_features``, ``X`` and ``y``; without these the
-            start is the same for all.
-        model: Settings of the factorisation; None takes the default.
-        n_start: Configurations that are proposed before the model is asked.
-        xi: Improvement below which EI gains nothing.
-        start: ``"portfolio"``, configurations that together are best on the sources, or
-            ``"nearest"``, the best ones of the sources nearest by their meta-features.
-        **options: See ``TSTSampler``.
+        **options: ``task``, ``meta_features``, ``X``, ``y``, ``model``, ``n_start``, ``xi`` and
+            ``start``: see ``automl_plugins.recipes.pmf``; others: see ``TSTSampler``.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -344,12 +331,8 @@ class BlendedSampler(TransferSampler):
 
     Args:
         sources: See ``TSTSampler``.
-        task: See ``TSTSampler``, also for ``meta_features``, ``X`` and ``y``; without these the
-            meta-learner predicts for a mean task.
-        surrogate: What votes more and more, with ``fit(X, y)`` and ``predict(X)``; None takes
-            that of ``GBQRSampler``.
-        n_suggested: Trials before anything is voted on; 0 begins with the meta-learner.
-        **options: See ``TSTSampler``.
+        **options: ``task``, ``meta_features``, ``X``, ``y``, ``surrogate`` and ``n_suggested``:
+            see ``automl_plugins.recipes.blended``; others: see ``TSTSampler``.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
