@@ -102,13 +102,6 @@ def test_samplers_count_enqueued_trials_as_start_up(mode: Any, n: int, kind: Any
         assert set(origins[:left]) <= {"design"} and "model" in origins[left:]
 
 
-def test_a_maximised_study_and_the_best_first() -> None:
-    study = optuna.create_study(direction="maximize")
-    enqueue_initial_design(study, memory=MEMORY, meta_features=TASK, search_space=MODEL)
-    study.optimize(lambda trial: -objective(trial), n_trials=5)
-    assert params(study) == diverse(model_space(), MEMORY, TASK, 5).configurations
-
-
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "journal"])
 def test_enqueued_once_in_every_storage(kind: str, tmp_path: Path) -> None:
     study = optuna.create_study(storage=storage_in(tmp_path, kind))

@@ -19,11 +19,10 @@ from optuna.distributions import FloatDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from pandas.testing import assert_frame_equal
 from storages import storage_in
 
 from automl_plugins.records.trial import Status
-from automl_plugins.replay import Table, replay, search_frame
+from automl_plugins.replay import search_frame
 
 owns = ADAPTER.owns
 read_task = ADAPTER.read_task
@@ -151,37 +150,11 @@ def test_a_study_that_does_not_say_what_was_tuned_is_refused(
         curves(study_of([], name), **arguments)
 
 
-# --- there and back -------------------------------------------------------------------------
-
-
-def test_the_study_of_a_replay_reads_as_the_replay_itself() -> None:
-    trials = [trial_of(i, i + 1, float((i * 7) % 10), i / 10) for i in range(10)]
-    table = Table.from_studies(study_of(trials), name="t")
-    studies: list[Study] = []
-
-    class Keeping(RandomSampler):
-        def after_trial(self, study: Study, *_: Any) -> None:
-            studies[:] = [study]
-
-    frame = replay({"Keeping": Keeping}, table, budget=8, n_workers=2, seed=3, progress=False)
-    (search,) = curves(studies[0], table="t", method="Keeping", seed=3)
-    ours = search_frame([search])
-    assert_frame_equal(ours, frame[list(ours.columns)])
-
-
 # --- tasks -----------------------------------------------------------------------------------
 
 
 def objective(trial: optuna.Trial) -> float:
-    """Complete, pruned and failed ones; conditional."""
-    model = trial.suggest_categorical("model", ["svm", "forest"])
-    if model == "svm":
-        x = math.log10(trial.suggest_float("C", 1e-3, 1e3, log=True))
-    else:
-        x = trial.suggest_int("n", 1, 50) / 10
-    trial.report(x + 1, 1)
-    if trial.number % 5 == 3:
-        raise optuna.TrialPruned
+    x = trial.suggest_float("x", 0, 1)
     if trial.number % 5 == 4:
         raise RuntimeError("on purpose")
     return x
@@ -204,35 +177,22 @@ def test_several_objectives_or_studies_are_refused(tmp_path: Path) -> None:
         read_task(storage)
 
 
-@pytest.mark.parametrize("kind", ["list", "mapping", "storage", "url", "journal"])
-def test_studies_of_any_direction_are_a_data_set(kind: str, tmp_path: Path) -> None:
-    files = {"url": "study.db", "storage": "study.db", "journal": "study.log"}
-    storage = storage_in(tmp_path, {"url": "sqlite", "storage": "sqlite"}.get(kind, kind))
+def test_studies_of_any_direction_are_a_data_set(tmp_path: Path) -> None:
+    storage = storage_in(tmp_path, "sqlite")
     studies = [
         searched(5, study_name="a", storage=storage),
         searched(5, study_name="b", storage=storage, direction="maximize"),
     ]
-    path = str(tmp_path / files.get(kind, "none"))
-    url = path if kind == "journal" else f"sqlite:///{path}"
-    sources: dict[str, Any] = {
-        "list": studies,
-        "mapping": dict(zip("ab", studies, strict=True)),
-        "storage": storage,
-    }
-    source = sources.get(kind, url)
-    data = meta_dataset_from_studies(source, meta_features={"b": {"rows": 150.0}})
-    assert [task.name for task in data.tasks] == ["a", "b"]
-    if kind in files:
-        searches = curves(source, table="t", method="m")
-        losses = np.concatenate([[t.loss for t in search.trials] for search in searches])
-        np.testing.assert_array_equal(losses, data.losses)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    for source in (studies, dict(zip("ab", studies, strict=True)), storage, url):
+        data = meta_dataset_from_studies(source, meta_features={"b": {"rows": 150.0}})
+        assert [task.name for task in data.tasks] == ["a", "b"]
+        assert data.tasks[1].meta_features == {"rows": 150.0}
+        minimized, maximized = (data.losses[rows] for rows in data.rows)
+        np.testing.assert_array_equal(minimized[:3], -maximized[:3])  # the complete ones
+    losses = [t.loss for search in curves(url, table="t", method="m") for t in search.trials]
+    np.testing.assert_array_equal(losses, data.losses)
     assert owns(url) and not owns(str(tmp_path)) and not owns(str(tmp_path / "runs.csv"))
-    assert data.tasks[1].meta_features == {"rows": 150.0}
-    assert len(data) == 10
-    complete = data.status == Status.COMPLETE
-    np.testing.assert_array_equal(
-        data.losses[data.rows[0]][complete[:5]], -data.losses[data.rows[1]][complete[5:]]
-    )
 
 
 def test_a_data_set_of_nothing_or_of_something_else_is_refused() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import SECONDS, GBQRSampler, optimizer
+from automl_plugins.adapters.optuna import SECONDS, GBQRSampler, curves, optimizer
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
@@ -25,8 +25,9 @@ from ConfigSpace import (
 )
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState
+from pandas.testing import assert_frame_equal
 
-from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, replay
+from automl_plugins.replay import Outcome, Problem, Table, TrialStatus, replay, search_frame
 
 NAN = math.nan
 
@@ -56,18 +57,15 @@ def mixed_table(n: int = 200) -> Table:
 
 def by_hand(trial: optuna.Trial) -> dict[str, Any]:
     """The define-by-run objective that a user would write for ``mixed_space``."""
-    ask: dict[str, Any] = {
-        "kernel": lambda: trial.suggest_categorical("kernel", ["linear", "rbf"]),
-        "gamma": lambda: trial.suggest_float("gamma", 1e-3, 1, log=True),
-        "size": lambda: [16, 64, 256][trial.suggest_int("size", 0, 2)],
-        "n": lambda: trial.suggest_int("n", 1, 1000, log=True),
-        "x": lambda: trial.suggest_float("x", -1, 1),
-        "solver": lambda: "adam",
+    config = {
+        "kernel": trial.suggest_categorical("kernel", ["linear", "rbf"]),
+        "n": trial.suggest_int("n", 1, 1000, log=True),
+        "size": [16, 64, 256][trial.suggest_int("size", 0, 2)],
+        "solver": "adam",
+        "x": trial.suggest_float("x", -1, 1),
     }
-    config: dict[str, Any] = {}
-    for name in mixed_space().at:
-        if name != "gamma" or config["kernel"] == "rbf":
-            config[name] = ask[name]()
+    if config["kernel"] == "rbf":
+        config["gamma"] = trial.suggest_float("gamma", 1e-3, 1, log=True)
     return config
 
 
@@ -200,6 +198,14 @@ def test_durations_are_the_simulated_seconds() -> None:
     assert clock == pytest.approx(frame["seconds"].max())
     begin = [t.datetime_start for t in study.trials]
     assert begin == sorted(begin)
+
+
+def test_the_study_of_a_replay_reads_as_the_replay_itself() -> None:
+    table = line([(i * 7) % 10 for i in range(10)], seconds=[1.0] * 10)
+    study, frame = study_of(table, 8, n_workers=2, seed=3)
+    (search,) = curves(study, table="line", method=frame["method"][0], seed=3)
+    ours = search_frame([search])
+    assert_frame_equal(ours, frame[list(ours.columns)])
 
 
 # --- pruners --------------------------------------------------------------------------------

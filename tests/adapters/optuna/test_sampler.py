@@ -54,17 +54,6 @@ def test_conditional_parameters_are_proposed_jointly(
             assert type(value) is int or not isinstance(distribution, IntDistribution)
 
 
-def test_the_start_visits_every_branch_once_before_any_twice() -> None:
-    arms = [f"arm{i}" for i in range(10)]
-
-    def objective(trial: optuna.Trial) -> float:
-        arm = trial.suggest_categorical("arm", arms)
-        return trial.suggest_float(f"{arm}.x", 0, 1)
-
-    study = search(GBQRSampler(seed=0), objective, 10)
-    assert {values["arm"] for values in params(study)} == set(arms)
-
-
 def test_an_ordinal_of_two_choices_alone() -> None:
     sampler = GBQRSampler(seed=0, ordinal={"o": ["lo", "hi"]})
     study = search(sampler, lambda t: t.suggest_categorical("o", ["lo", "hi"]) == "lo", 3)
