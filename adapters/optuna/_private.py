@@ -114,11 +114,6 @@ def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
     return dict(stored) if isinstance(stored, Mapping) else {}
 
 
-def has_overhead(trial: FrozenTrial) -> bool:
-    """Whether a sampler of this package has left its time."""
-    return _OVERHEAD in trial.system_attrs
-
-
 def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) -> None:
     """Store what part each earlier task has in a proposal, as ``automl_plugins:sources``.
 

@@ -47,7 +47,7 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     elif arm is not None:
         origin = "inner"
     else:  # a sampler of this package has left its time with each trial that it served
-        origin = "independent" if _private.has_overhead(frozen) else "foreign"
+        origin = "independent" if _private.read_overhead(frozen) else "foreign"
     joint = facts.get("origin") in ("model", "design", "random")
     return Explanation.from_facts(
         frozen.number,

@@ -56,9 +56,6 @@ class Sources:
         """Names of the tasks that are the study itself."""
         return {task_name(study), self.marks.get(_mark(study), "")} & set(self.memory.names)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Sources:
-        return self  # nothing in it ever changes
-
 
 def read_sources(sources: AnySources, task: str | None = None) -> Sources:
     """Read what was given, the runs of ``task`` left out.
