@@ -87,6 +87,13 @@ def distinct(configurations: list[dict[str, Any]]) -> int:
     return len({json.dumps(values, sort_keys=True) for values in configurations})
 
 
+class Refusing(RandomSampler):
+    """Nothing may be left to it."""
+
+    def sample_independent(self, study: Any, trial: Any, name: Any, distribution: Any) -> Any:
+        raise AssertionError(f"{name} of trial {trial.number}")
+
+
 def fixing(values: dict[str, Any], sampler: BaseSampler) -> BaseSampler:
     """``PartialFixedSampler`` without its warning."""
     with warnings.catch_warnings():

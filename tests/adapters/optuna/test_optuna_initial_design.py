@@ -13,14 +13,14 @@ from automl_plugins.adapters.optuna.initial_design import INITIAL_DESIGN, enqueu
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, NormalFloatHyperparameter, OrdinalHyperparameter
 from known_runs import TASK, loss, model_space, records
-from objectives import distinct, params
+from objectives import Refusing, distinct, params
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
 )
-from optuna.samplers import RandomSampler, TPESampler
+from optuna.samplers import TPESampler
 from optuna.study import Study
 from optuna.trial import Trial, TrialState
 from storages import storage_in
@@ -53,13 +53,6 @@ def fixed(study: Study) -> list[dict[str, Any]]:
 
 
 # --- modes ----------------------------------------------------------------------------------
-
-
-class Refusing(RandomSampler):
-    """Nothing is left to it."""
-
-    def sample_independent(self, study: Any, trial: Any, name: Any, distribution: Any) -> Any:
-        raise AssertionError(f"{name} of trial {trial.number}")
 
 
 @pytest.mark.parametrize("space", [MODEL, model_space()], ids=["distributions", "ConfigSpace"])

@@ -16,6 +16,7 @@ from automl_plugins.adapters.optuna.space import UnionSpace
 from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
 from objectives import (
     TRANSFER,
+    Refusing,
     branches,
     distinct,
     earlier,
@@ -72,10 +73,6 @@ def test_the_first_trial_is_that_of_the_sources(make: type[TransferSampler]) -> 
 
 @EVERY
 def test_branches_are_known_before_they_are_asked_for(make: type[TransferSampler]) -> None:
-    class Refusing(optuna.samplers.RandomSampler):
-        def sample_independent(self, study: Any, trial: Any, name: Any, distribution: Any) -> Any:
-            raise AssertionError(f"{name} of trial {trial.number}")
-
     study = search(make(earlier(), seed=0, independent_sampler=Refusing()), branches, 10)
     assert len(union_of(study).vectors.space.conditions) == 2
     json.dumps(params(study))  # builtins only
