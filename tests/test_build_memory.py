@@ -100,21 +100,15 @@ def test_keel_is_asked_for_without_its_pins(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_configurations_are_distinct_legal_and_start_with_the_default(learner: str) -> None:
+def test_configurations_fill_the_space_and_construct(learner: str) -> None:
     space = memory_learners.space(learner)
     values = memory_learners.configurations(learner)
-    assert len(values) == 64
-    assert len({json.dumps(v, sort_keys=True) for v in values}) == 64
+    assert len({json.dumps(v, sort_keys=True) for v in values}) == len(values) == 64
     assert values[0] == dict(space.get_default_configuration())
-    for v in values:
-        Configuration(space, values=v).check_valid_configuration()  # raises
     assert json.loads(json.dumps(values)) == list(values)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_configurations_fill_the_space(learner: str) -> None:
-    space = memory_learners.space(learner)
-    design = [Configuration(space, values=v) for v in memory_learners.configurations(learner)]
+    design = [Configuration(space, values=v) for v in values]
+    for config in design:
+        config.check_valid_configuration()  # raises
     vectors = np.array([c.get_array() for c in design])
     for column, hp in enumerate(space.values()):
         active = vectors[~np.isnan(vectors[:, column]), column]
@@ -123,16 +117,13 @@ def test_configurations_fill_the_space(learner: str) -> None:
             assert shares.min() > 0.7 / len(hp.choices)
         elif hp.size > 10:
             assert np.histogram(active, bins=5, range=(0, 1))[0].min() >= 2, hp.name
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_every_configuration_constructs(learner: str) -> None:
-    for values in memory_learners.configurations(learner):
-        parameters = LEARNERS[learner].build(values).get_params()
-        expected = {name: None if value == "none" else value for name, value in values.items()}
+    for v in values:
+        parameters = LEARNERS[learner].build(v).get_params()
+        expected: dict[str, Any] = {
+            n: None if value == "none" else value for n, value in v.items()
+        }
         if learner == "mlp":
-            n_units, n_layers = expected.pop("n_units"), values["n_layers"]
-            del expected["n_layers"]
+            n_units, n_layers = expected.pop("n_units"), expected.pop("n_layers")
             expected["hidden_layer_sizes"] = (n_units,) * n_layers
         assert expected.items() <= parameters.items()
 
@@ -140,9 +131,9 @@ def test_every_configuration_constructs(learner: str) -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learners_beat_guessing(mixed: tuple[pd.DataFrame, Any], learner: str) -> None:
     folds = memory_data.folds(*mixed, LEARNERS[learner].scaled)
-    design = memory_learners.configurations(learner)[:6]
+    design = memory_learners.configurations(learner)[:4]
     records = [memory_learners.measure(learner, values, folds, 20.0) for values in design]
-    assert [record["status"] for record in records] == ["complete"] * 6
+    assert {record["status"] for record in records} == {"complete"}
     assert min(record["balanced_error"] for record in records) < 0.6  # guessing: 0.667
     assert all(s is None or s > 0.0 for s in (record["seconds"] for record in records))
     again = memory_learners.measure(learner, design[1], folds, 20.0)
@@ -311,19 +302,14 @@ def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
         memory_journal.append(file, line(3))
     assert {index for _, _, index in memory_journal.read(tmp_path)} == {0, 3}
     assert memory_journal.read(tmp_path / "nothing") == {}
-
-
-def test_every_cut_of_the_journal_keeps_the_whole_lines(tmp_path: Path) -> None:
-    with memory_journal.writing(tmp_path) as file:
-        for index in range(3):
-            memory_journal.append(file, line(index))
     path = tmp_path / "journal.jsonl"
+    path.write_text("".join(json.dumps(line(index)) + "\n" for index in range(3)))
     whole = path.read_bytes()
-    for cut in range(len(whole)):
+    for cut in range(0, len(whole), 7):
         path.write_bytes(whole[:cut])
-        found = memory_journal.read(tmp_path)
         # a line that lacks only its end of line is whole
-        assert len(found) == len([part for part in whole[: cut + 1].split(b"\n")[:-1] if part])
+        n_lines = whole[: cut + 1].count(b"\n")
+        assert len(memory_journal.read(tmp_path)) == n_lines
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:

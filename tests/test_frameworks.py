@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -98,14 +96,3 @@ def test_an_unknown_adapter_is_refused() -> None:
 def test_a_storage_address_is_read_by_optuna() -> None:
     assert frameworks.owner_of("sqlite:///x.db") is ours.ADAPTER
     assert frameworks.owner_of("no/such/thing") is None
-
-
-def test_the_core_imports_no_framework() -> None:
-    code = (
-        "import sys, automl_plugins.replay, automl_plugins.frameworks\n"
-        "print([m for m in ('optuna', 'smac', 'hyperopt', 'pandas') if m in sys.modules])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "[]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -187,21 +188,19 @@ def test_shares_are_of_earlier_tasks(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["tst", "blended", "pmf"])
 def test_the_task_itself_tells_nothing(name: str) -> None:
-    make = {"tst": recipes.tst, "blended": recipes.blended, "pmf": recipes.pmf}[name]
-    without = MEMORY.without("task 2")
-    history = observed()
-    same(
-        make(MEMORY, task="task 2").propose(SPACE, history, Streams(3), 12),  # type: ignore[operator]
-        make(without).propose(SPACE, history, Streams(3), 12),  # type: ignore[operator]
-    )
+    make = getattr(recipes, name)
+    made = [make(MEMORY, task="task 2"), make(MEMORY.without("task 2"))]
+    same(*(proposer.propose(SPACE, observed(), Streams(3), 12) for proposer in made))
 
 
 @pytest.mark.parametrize("name", list(PLAIN))
 def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
-    proposal = PLAIN[name](n_startup=2).propose(SPACE, EMPTY, Streams(0), 0)
+    proposer, timed = PLAIN[name](n_startup=2), name in ("gbqr_per_second", "ei_per_second")
+    proposal = proposer.propose(SPACE, EMPTY, Streams(0), 0)
     assert proposal.origin in ("design", "random") and proposal.shares is None
-    later = PLAIN[name](n_startup=2).propose(SPACE, observed(), Streams(0), 13)
+    later = proposer.propose(SPACE, observed(), Streams(0), 13)
     assert later.origin == "model" and later.shares is None
+    assert proposer.timed == timed == (later.seconds is not None)
 
 
 def model_based(proposer: Proposer) -> ModelBasedProposer:
@@ -221,22 +220,8 @@ def test_only_presets_of_a_source_stay_on_plateaus(name: str) -> None:
     assert proposer.settings.leave_plateaus == (name not in ("gbqr_thesis", "tst_paper"))
 
 
-@pytest.mark.parametrize("name", list(PLAIN))
-def test_who_wants_seconds(name: str) -> None:
-    timed = name in ("gbqr_per_second", "ei_per_second")
-    proposer = PLAIN[name](n_startup=2)
-    assert proposer.timed == timed
-    told = proposer.propose(SPACE, observed(), Streams(0), 13).seconds
-    assert (told is not None) == timed
-
-
 def test_options_reach_the_settings() -> None:
-    options: dict[str, Any] = {
-        "n_startup": 9,
-        "n_candidates": 77,
-        "max_rows": 33,
-        "failed_trials": "ignore",
-    }
+    options = {"n_startup": 9, "n_candidates": 77, "max_rows": 33, "failed_trials": "ignore"}
     for make in (PLAIN | TRANSFER).values():
         proposer = make(**options)
         parts = [model_based(proposer)]
@@ -256,6 +241,25 @@ def test_options_reach_the_settings() -> None:
         (lambda: recipes.tst(3), TypeError, "memory must be"),  # type: ignore[arg-type]
         (lambda: recipes.blended([]), ValueError, "no sources to learn from"),
         (lambda: recipes.pmf(None), TypeError, "memory must be"),  # type: ignore[arg-type]
+        (
+            lambda: recipes.ei_per_second(cost_exponent=2.0),
+            ValueError,
+            r"cost_exponent must lie in \[0, 1\], got 2",
+        ),
+        (
+            lambda: recipes.gbqr(per_second=True, cost_budget=0),
+            ValueError,
+            "cost_budget must be >= 1, got 0",
+        ),
+        (lambda: recipes.gbqr(balance=0), ValueError, "balance must be >= 1, got 0"),
+        *(
+            (
+                partial(PLAIN["gbqr"], **{option: "many"}),
+                TypeError,
+                f"{option} must be a number >= .*got 'many'",
+            )
+            for option in ("n_startup", "n_candidates", "max_rows", "balance")
+        ),
     ],
 )
 def test_what_is_refused_at_once(make: Any, error: type[Exception], message: str) -> None:
@@ -279,21 +283,6 @@ def test_options_outside_their_range_are_refused_at_once(
     memory = () if name in PLAIN else (MEMORY,)
     with pytest.raises(ValueError, match=message):
         getattr(recipes, name)(*memory, **{option: value})
-
-
-def test_costs_outside_their_range_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match=r"cost_exponent must lie in \[0, 1\], got 2"):
-        recipes.ei_per_second(cost_exponent=2.0)
-    with pytest.raises(ValueError, match="cost_budget must be >= 1, got 0"):
-        recipes.gbqr(per_second=True, cost_budget=0)
-    with pytest.raises(ValueError, match="balance must be >= 1, got 0"):
-        recipes.gbqr(balance=0)
-
-
-@pytest.mark.parametrize("option", ["n_startup", "n_candidates", "max_rows", "balance"])
-def test_an_option_that_is_no_number_is_refused_by_name(option: str) -> None:
-    with pytest.raises(TypeError, match=f"{option} must be a number >= .*got 'many'"):
-        recipes.gbqr(**{option: "many"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

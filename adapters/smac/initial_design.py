@@ -126,7 +126,12 @@ class MetaInitialDesign(AbstractInitialDesign):
             additional_configs=additional,
             seed=seed,
         )
-        self._about = {
+        self._meta = {
+            "name": type(self).__name__,
+            "n_configs": self._n_configs,
+            "additional_configs": _values(self._additional_configs),
+            "default_configs": _values(rest),
+            "seed": self._seed,
             "design": name_of(design),
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
@@ -148,14 +153,7 @@ class MetaInitialDesign(AbstractInitialDesign):
     @property
     def meta(self) -> dict[str, Any]:
         """What SMAC stores of the design; builtins only, for the name of a run is its hash."""
-        return {
-            "name": type(self).__name__,
-            "n_configs": self._n_configs,
-            "additional_configs": _values(self._additional_configs),
-            "default_configs": _values(self._configs[len(self.suggestions) :]),
-            "seed": self._seed,
-            **self._about,
-        }
+        return self._meta
 
     def select_configurations(self) -> list[Configuration]:
         """Suggestions, the rest of the default design, additional configurations; none twice."""

@@ -258,29 +258,12 @@ METHODS: dict[str, Method] = {
 # --- methods that choose arms -----------------------------------------------------------------
 
 
-def weighted_in_optuna(at: Situation) -> Values:
-    sampler = our_optuna.WeightedModelSampler("outer", seed=at.seed)
-    return in_optuna(sampler, at.parameters, at.runs)
+def arm_in_optuna(sampler: Callable[..., Any], at: Situation) -> Values:
+    return in_optuna(sampler("outer", seed=at.seed), at.parameters, at.runs)
 
 
-def bandit_in_optuna(at: Situation) -> Values:
-    sampler = our_optuna.BanditSampler("outer", seed=at.seed)
-    return in_optuna(sampler, at.parameters, at.runs)
-
-
-def boasf_in_optuna(at: Situation) -> Values:
-    sampler = our_optuna.BOASFSampler("outer", n_trials=90, cost="seconds", seed=at.seed)
-    return in_optuna(sampler, at.parameters, at.runs)
-
-
-def weighted_in_hyperopt(at: Situation) -> Values:
-    algo = our_hyperopt.weighted(label="outer", seed=at.seed)
-    return in_hyperopt(algo, at.parameters, at.runs)
-
-
-def bandit_in_hyperopt(at: Situation) -> Values:
-    algo = our_hyperopt.bandit(label="outer", seed=at.seed)
-    return in_hyperopt(algo, at.parameters, at.runs)
+def arm_in_hyperopt(algo: Callable[..., Any], at: Situation) -> Values:
+    return in_hyperopt(algo(label="outer", seed=at.seed), at.parameters, at.runs)
 
 
 def boasf_in_hyperopt(at: Situation) -> Values:
@@ -299,9 +282,20 @@ def boasf_in_hyperopt(at: Situation) -> Values:
 
 Ask = Callable[[Situation], Values]
 ARMS: dict[str, dict[str, Ask]] = {
-    "weighted": {"optuna": weighted_in_optuna, "hyperopt": weighted_in_hyperopt},
-    "bandit": {"optuna": bandit_in_optuna, "hyperopt": bandit_in_hyperopt},
-    "boasf": {"optuna": boasf_in_optuna, "hyperopt": boasf_in_hyperopt},
+    "weighted": {
+        "optuna": partial(arm_in_optuna, our_optuna.WeightedModelSampler),
+        "hyperopt": partial(arm_in_hyperopt, our_hyperopt.weighted),
+    },
+    "bandit": {
+        "optuna": partial(arm_in_optuna, our_optuna.BanditSampler),
+        "hyperopt": partial(arm_in_hyperopt, our_hyperopt.bandit),
+    },
+    "boasf": {
+        "optuna": partial(
+            arm_in_optuna, partial(our_optuna.BOASFSampler, n_trials=90, cost="seconds")
+        ),
+        "hyperopt": boasf_in_hyperopt,
+    },
 }
 ASKS: dict[str, dict[str, Ask]] = {
     **{

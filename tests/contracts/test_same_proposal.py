@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from automl_plugins.adapters import hyperopt as our_hyperopt
 from automl_plugins.adapters import optuna as our_optuna
 from ConfigSpace import Configuration, ConfigurationSpace
+from golden_proposals import METHODS, Method
 from searches import (
     Parameter,
     Run,
@@ -89,66 +89,35 @@ def in_core(proposer: Proposer, space: ConfigurationSpace, runs: list[Run]) -> V
 
 # --- the contract -------------------------------------------------------------------------------
 
-Make = Callable[[list[TaskRecord]], Any]
-METHODS: dict[str, tuple[Make, Make, Make]] = {
-    "gbqr": (
-        lambda memory: recipes.gbqr(),
-        lambda memory: our_optuna.GBQRSampler(seed=SEED),
-        lambda memory: our_hyperopt.gbqr(seed=SEED),
+ALWAYS = ("gbqr", "gbqr_per_second", "ei_per_second", "tst")
+ONCE: dict[str, Method] = {
+    **{
+        name: METHODS[name]
+        for name in (
+            "random_forest",
+            "extra_trees",
+            "gaussian_process",
+            "gbqr_thesis",
+            "tst_paper",
+        )
+    },
+    "gbqr_thesis_per_second": Method(
+        partial(recipes.gbqr_thesis, per_second=True),
+        partial(our_optuna.GBQRSampler.thesis, cost="seconds"),
+        partial(our_hyperopt.gbqr, thesis=True, per_second=True),
     ),
-    "gbqr_per_second": (
-        lambda memory: recipes.gbqr(per_second=True),
-        lambda memory: our_optuna.GBQRSampler(seed=SEED, cost="seconds"),
-        lambda memory: our_hyperopt.gbqr(seed=SEED, per_second=True),
-    ),
-    "ei_per_second": (
-        lambda memory: recipes.ei_per_second(),
-        lambda memory: our_optuna.EIPerSecondSampler(seed=SEED, cost="seconds"),
-        lambda memory: our_hyperopt.ei_per_second(seed=SEED),
-    ),
-    "tst": (
-        lambda memory: recipes.tst(memory),
-        lambda memory: our_optuna.TSTSampler(memory, seed=SEED),
-        lambda memory: our_hyperopt.tst(memory=memory, seed=SEED),
-    ),
-}
-SURROGATES: dict[str, tuple[Make, Make, Make]] = {
-    name: (
-        lambda memory, name=name: recipes.surrogate(name),  # type: ignore[misc]
-        lambda memory, name=name: our_optuna.SurrogateSampler(surrogate=name, seed=SEED),  # type: ignore[misc]
-        lambda memory, name=name: our_hyperopt.surrogate(surrogate=name, seed=SEED),  # type: ignore[misc]
-    )
-    for name in ("random_forest", "extra_trees", "gaussian_process")
-}
-PRESETS: dict[str, tuple[Make, Make, Make]] = {
-    "gbqr_thesis": (
-        lambda memory: recipes.gbqr_thesis(),
-        lambda memory: our_optuna.GBQRSampler.thesis(seed=SEED),
-        lambda memory: our_hyperopt.gbqr(seed=SEED, thesis=True),
-    ),
-    "gbqr_thesis_per_second": (
-        lambda memory: recipes.gbqr_thesis(per_second=True),
-        lambda memory: our_optuna.GBQRSampler.thesis(seed=SEED, cost="seconds"),
-        lambda memory: our_hyperopt.gbqr(seed=SEED, thesis=True, per_second=True),
-    ),
-    "tst_paper": (
-        lambda memory: recipes.tst(memory, paper=True),
-        lambda memory: our_optuna.TSTSampler.paper(memory, seed=SEED),
-        lambda memory: our_hyperopt.tst(memory=memory, seed=SEED, paper=True),
-    ),
-    "pmf_paper": (
-        lambda memory: recipes.pmf(memory, paper=True),
-        lambda memory: our_optuna.PMFSampler.paper(memory, seed=SEED),
-        lambda memory: our_hyperopt.pmf(memory=memory, seed=SEED, paper=True),
+    "pmf_paper": Method(
+        partial(recipes.pmf, paper=True),
+        our_optuna.PMFSampler.paper,
+        partial(our_hyperopt.pmf, paper=True),
+        transfers=True,
     ),
 }
-ALL = METHODS | SURROGATES | PRESETS
 
 
 @pytest.mark.parametrize(
     ("method", "case"),
-    [(method, case) for method in METHODS for case in range(4)]
-    + [(method, 0) for method in SURROGATES | PRESETS],
+    [*((method, case) for method in ALWAYS for case in range(4)), *((m, 0) for m in ONCE)],
 )
 def test_all_frameworks_propose_the_same(method: str, case: int, tmp_path: Path) -> None:
     rng = np.random.default_rng([case, 5])
@@ -180,13 +149,14 @@ def check(
     runs: list[Run],
     folder: Path,
 ) -> None:
-    proposer, sampler, algo = ALL[method]
-    space = as_configspace(parameters)
-    expected = in_core(proposer(memory), space, runs)
+    made, space = (METHODS | ONCE)[method], as_configspace(parameters)
+    earlier = [memory] if made.transfers else []
+    named = {"memory": memory} if made.transfers else {}
+    expected = in_core(made.core(*earlier), space, runs)
     found = {
-        "Optuna": in_optuna(sampler(memory), parameters, runs),
-        "SMAC": in_smac(proposer(memory), space, runs, folder, SEED),
-        "Hyperopt": in_hyperopt(algo(memory), parameters, runs),
+        "Optuna": in_optuna(made.optuna(*earlier, seed=SEED), parameters, runs),
+        "SMAC": in_smac(made.core(*earlier), space, runs, folder, SEED),
+        "Hyperopt": in_hyperopt(made.hyperopt(**named, seed=SEED), parameters, runs),
     }
     for framework, values in found.items():
         assert values.keys() == expected.keys(), framework

@@ -136,27 +136,6 @@ def circle() -> list[str]:
     return []
 
 
-def n_circles() -> int:
-    """Groups of files that import each other, directly or not."""
-    graph, seen, groups = arrows(), set(), 0
-
-    def reached(start: str) -> set[str]:
-        found, waiting = set(), [start]
-        while waiting:
-            for target in graph[waiting.pop()]:
-                if target not in found:
-                    found.add(target)
-                    waiting.append(target)
-        return found
-
-    below = {name: reached(name) for name in graph}
-    for name in graph:
-        if name in below[name] and name not in seen:
-            seen |= {other for other in below[name] if name in below[other]}
-            groups += 1
-    return groups
-
-
 def layers() -> dict[str, int]:
     """The layer of each room: one above the highest room that it imports."""
     rooms: dict[str, set[str]] = defaultdict(set)
@@ -286,7 +265,7 @@ def walks(folder: Path) -> dict[str, Callable[[], Any]]:
 def main() -> None:
     files = modules()
     n_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files.values())
-    print(f"{len(files)} files, {n_lines} lines, {n_circles()} circles")
+    print(f"{len(files)} files, {n_lines} lines, {'a circle' if circle() else 'no circles'}")
     if not circle():
         chain = longest_chain(f"{ADAPTERS}.optuna.samplers")
         print(f"{max(layers().values())} layers; {len(chain)} modules in the longest chain:")

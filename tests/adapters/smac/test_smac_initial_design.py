@@ -18,7 +18,6 @@ from known_runs import TASK, loss, model_space, records
 from smac import (
     AlgorithmConfigurationFacade,
     BlackBoxFacade,
-    HyperbandFacade,
     HyperparameterOptimizationFacade,
     MultiFidelityFacade,
     RandomFacade,
@@ -42,10 +41,6 @@ def target(config: Configuration, seed: int = 0) -> float:
 
 def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
     return loss(config) + 1.0 / budget
-
-
-def instance_target(config: Configuration, instance: str, seed: int = 0) -> float:
-    return loss(config, float(instance))
 
 
 @pytest.fixture
@@ -84,13 +79,7 @@ def test_modes_beside_the_usual_design(tmp_path: Path, memory: MetaDataset) -> N
     assert len(usual) == 10  # a quarter of 40 trials
     expected = told(diverse(own.configspace, memory, TASK, 4).configurations)
     for mode, rest in (("replace", []), ("part", usual[:6]), ("add", usual)):
-        design = MetaInitialDesign(
-            own,
-            memory,
-            meta_features=TASK,
-            n_configs=4,
-            mode=mode,
-        )
+        design = MetaInitialDesign(own, memory, meta_features=TASK, n_configs=4, mode=mode)
         assert told(design.select_configurations()) == expected + rest
         assert told(design.suggestions.configurations) == expected
         assert all(s.reason for s in design.suggestions)
@@ -113,11 +102,6 @@ def test_the_default_design_can_be_another(tmp_path: Path, memory: MetaDataset) 
     assert design.meta["default"] == "LatinHypercubeInitialDesign"
     only = MetaInitialDesign(own, memory, default=DefaultInitialDesign(own), mode="part")
     assert len(only.select_configurations()) == 1
-    with pytest.raises(TypeError, match="default must be an initial design of SMAC"):
-        MetaInitialDesign(own, memory, default=[])
-    with pytest.raises(ValueError, match="another search space"):
-        other = Scenario(ConfigurationSpace({"a": (0.0, 1.0)}), output_directory=tmp_path)
-        MetaInitialDesign(own, memory, default=SobolInitialDesign(other))
 
 
 def test_suggestions_are_not_cut_unless_told_to(tmp_path: Path, memory: MetaDataset) -> None:
@@ -126,17 +110,7 @@ def test_suggestions_are_not_cut_unless_told_to(tmp_path: Path, memory: MetaData
     cut = MetaInitialDesign(own, memory, n_configs=9, max_ratio=0.25)
     assert told(cut.select_configurations()) == told(cut.suggestions.configurations)[:3]
     assert cut.meta["n_configs"] == 3
-
-
-def test_more_than_there_are_trials(tmp_path: Path, memory: MetaDataset) -> None:
-    own = scenario(tmp_path, 8)
-    for options in ({"n_configs": 9}, {"n_configs": 7, "mode": "add"}):
-        with pytest.raises(ValueError, match="more than the 8 trials of the scenario"):
-            MetaInitialDesign(own, memory, **options)
-    with pytest.raises(ValueError, match="1 additional ones are more than the 8 trials"):
-        default = own.configspace.get_default_configuration()
-        MetaInitialDesign(own, memory, n_configs=8, additional_configs=[default])
-    assert len(KNNInitialDesign(own, memory).suggestions) == 8
+    assert len(KNNInitialDesign(scenario(tmp_path, 8), memory).suggestions) == 8
 
 
 # --- equal configurations, additional ones --------------------------------------------------
@@ -232,35 +206,47 @@ def test_data_and_notes(tmp_path: Path, memory: MetaDataset) -> None:
     assert design.meta["meta_features"]["NumberOfInstances"] == 420.0
     assert design.meta["notes"] == []
     assert "count alike" in MetaInitialDesign(own, memory).meta["notes"][0]
-    assert (
-        "20 suggestions were asked for, there are 10."
-        in (MetaInitialDesign(own, memory, n_configs=20).meta["notes"])
-    )
+    few = MetaInitialDesign(own, memory, n_configs=20).meta["notes"]
+    assert "20 suggestions were asked for, there are 10." in few
+
+
+DEFAULT = model_space().get_default_configuration()
 
 
 @pytest.mark.parametrize(
-    ("options", "error"),
+    ("options", "error", "message"),
     [
-        ({"mode": "only"}, "'replace'"),
-        ({"design": "best"}, "design must be one of"),
-        ({"X": np.zeros((9, 1))}, "X without y"),
-        ({"n_configs": 0}, "at least 1"),
-        ({"memory": "nothing"}, "no memory 'nothing'"),
+        ({"mode": "only"}, ValueError, "'replace'"),
+        ({"design": "best"}, ValueError, "design must be one of"),
+        ({"X": np.zeros((9, 1))}, ValueError, "X without y"),
+        ({"n_configs": 0}, ValueError, "at least 1"),
+        ({"memory": "nothing"}, ValueError, "no memory 'nothing'"),
+        ({"kind": KNNInitialDesign, "k": 2.5}, TypeError, "whole number"),
+        ({"default": []}, TypeError, "default must be an initial design of SMAC"),
+        ({"n_trials": 8, "n_configs": 9}, ValueError, "more than the 8 trials of the scenario"),
+        ({"n_trials": 8, "n_configs": 7, "mode": "add"}, ValueError, "more than the 8 trials"),
+        (
+            {"n_trials": 8, "n_configs": 8, "additional_configs": [DEFAULT]},
+            ValueError,
+            "1 additional ones are more than the 8 trials",
+        ),
     ],
 )
 def test_bad_input_at_construction(
-    tmp_path: Path, memory: MetaDataset, options: dict[str, Any], error: str
+    tmp_path: Path, memory: MetaDataset, options: dict[str, Any], error: Any, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=error):
-        MetaInitialDesign(scenario(tmp_path), **({"memory": memory} | options))
+    given = {"kind": MetaInitialDesign, "memory": memory, "n_trials": 40} | options
+    kind, n_trials = given.pop("kind"), given.pop("n_trials")
+    with pytest.raises(error, match=message):
+        kind(scenario(tmp_path, n_trials), **given)
 
 
-def test_nothing_shared(tmp_path: Path, memory: MetaDataset) -> None:
-    space = ConfigurationSpace({"alpha": (0.0, 1.0)})
+def test_another_space(tmp_path: Path, memory: MetaDataset) -> None:
+    other = Scenario(ConfigurationSpace({"a": (0.0, 1.0)}), output_directory=tmp_path)
     with pytest.raises(ValueError, match="share no hyperparameter"):
-        MetaInitialDesign(Scenario(space, output_directory=tmp_path), memory)
-    with pytest.raises(TypeError, match="whole number"):
-        KNNInitialDesign(scenario(tmp_path), memory, k=2.5)
+        MetaInitialDesign(other, memory)
+    with pytest.raises(ValueError, match="another search space"):
+        MetaInitialDesign(scenario(tmp_path), memory, default=SobolInitialDesign(other))
 
 
 # --- facades --------------------------------------------------------------------------------
@@ -279,7 +265,6 @@ def begun(facade: Any) -> list[dict[str, Any]]:
         (BlackBoxFacade, {}),
         (RandomFacade, {}),
         (AlgorithmConfigurationFacade, {}),
-        (HyperbandFacade, {"min_budget": 1, "max_budget": 9}),
         (MultiFidelityFacade, {"min_budget": 1, "max_budget": 9}),
     ],
 )
@@ -292,36 +277,11 @@ def test_every_facade_begins_with_it(
         design = MetaInitialDesign(
             own, memory, meta_features=TASK, n_configs=4, mode="replace", default=usual
         )
-        smac = facade(
-            own,
-            budget_target if options else target,
-            initial_design=design,
-            logging_level=False,
-            overwrite=True,
-        )
+        function = budget_target if options else target
+        smac = facade(own, function, initial_design=design, logging_level=False)
     assert begun(smac)[:4] == told(design.suggestions.configurations)
     stored = json.loads(next(tmp_path.rglob("scenario.json")).read_text())
     assert stored["_meta"]["initial_design"] == json.loads(json.dumps(design.meta))
-
-
-def test_instances_change_nothing(tmp_path: Path, memory: MetaDataset) -> None:
-    choice: dict[str, Any] = {"meta_features": TASK, "n_configs": 3, "mode": "replace"}
-    plain = MetaInitialDesign(scenario(tmp_path, 8), memory, **choice)
-    own = scenario(
-        tmp_path,
-        8,
-        instances=["1", "3"],
-        instance_features={"1": [1.0], "3": [3.0]},
-        deterministic=True,
-    )
-    design = MetaInitialDesign(own, memory, **choice)
-    assert design.select_configurations() == plain.select_configurations()
-    with quiet():
-        smac = HyperparameterOptimizationFacade(
-            own, instance_target, initial_design=design, logging_level=False, overwrite=True
-        )
-    first = told(design.select_configurations())
-    assert begun(smac)[: len(first)] == first
 
 
 def test_an_interrupted_run_is_continued(tmp_path: Path, memory: MetaDataset) -> None:

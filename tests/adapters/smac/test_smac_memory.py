@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from automl_plugins.adapters.smac import (
     meta_dataset_from_runhistory,
     optimizer,
 )
-from automl_plugins.adapters.smac._private import quiet, scenario_of
+from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Configuration, ConfigurationSpace
 from known_runs import FakeStore
 from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
@@ -23,6 +24,7 @@ from smac.callback import Callback
 from smac.runhistory import StatusType
 
 from automl_plugins.frameworks import Outcome, Problem
+from automl_plugins.meta import TaskRecord
 from automl_plugins.records.trial import Status
 
 owns = ADAPTER.owns
@@ -64,6 +66,9 @@ def optimize(
     return facade
 
 
+at_budgets = partial(optimize, kind=HyperbandFacade, fn=at_budget, min_budget=1, max_budget=9)
+
+
 # --- searches ---------------------------------------------------------------------------------
 
 
@@ -87,8 +92,7 @@ def test_a_run_history_is_read_in_order_of_its_results(history: RunHistory) -> N
     assert [t.seconds for t in search.trials] == [2.0, 5.0, 4.0, 7.0]
     failed, complete = Status.FAILED, Status.COMPLETE
     assert [t.status for t in search.trials] == [failed, complete, failed, failed]
-    assert [t.loss for t in search.trials if t.status == complete] == [0.0]
-    assert sum(math.isnan(t.loss) for t in search.trials) == 3
+    np.testing.assert_equal([t.loss for t in search.trials], [math.nan, 0.0, math.nan, math.nan])
     assert search.left_out == ("1 running trial left out.",)
     assert all(type(v) in (float, str) for t in search.trials for v in t.config.values())
 
@@ -107,31 +111,22 @@ def test_what_optimize_did_is_read_from_its_facade_and_its_folder(tmp_path: Path
     assert (labelled.table, labelled.method, labelled.seed) == ("", "", 0)
     (plain,) = curves(facade.runhistory, table="t", method="m", seed=3)
     assert plain.trials == search.trials
-
-
-def test_a_folder_of_runs_is_a_search_for_each(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        for seed in (0, 1):
-            optimize(tmp_path, name=name, seed=seed, n=2)
-    searches = curves(tmp_path)
-    assert [(s.table, s.seed) for s in searches] == [
-        ("one", 0),
-        ("one", 1),
-        ("two", 0),
-        ("two", 1),
-    ]
-    assert {s.method for s in curves(tmp_path, method="mine")} == {"mine"}
+    for source, name in ((facade, None), (str(tmp_path), None), (facade.runhistory, "problem")):
+        task = read_task(source, name=name)
+        assert (task.name, task.framework, len(task)) == ("problem", "smac", 10)
+        assert task.seed == (3 if name is None else None) and task.space == space()
+        assert task.configurations == [t.config for t in search.trials]
+        ends = [value.endtime for value in facade.runhistory.values()]
+        np.testing.assert_array_equal(task.times, ends)
 
 
 def test_budgets_are_steps_and_the_highest_is_none(tmp_path: Path) -> None:
-    budgets: dict[str, Any] = {"kind": HyperbandFacade, "fn": at_budget}
-    budgets |= {"min_budget": 1, "max_budget": 9}
-    facade = optimize(tmp_path, n=14, name="p", **budgets)
+    facade = at_budgets(tmp_path, n=14, name="p")
     (search,) = curves(facade)
     assert {t.step for t in search.trials} == {1.0, 3.0, None}
     (unknown,) = curves(facade.runhistory, table="t", method="m")
     assert [t.step for t in unknown.trials] == [t.step for t in search.trials]
-    short = optimize(tmp_path, n=5, name="q", **budgets)
+    short = at_budgets(tmp_path, n=5, name="q")
     assert {t.step for t in curves(short)[0].trials} == {1.0}
 
 
@@ -145,8 +140,7 @@ def test_a_replayed_search_comes_back() -> None:
     assert (read.table, read.method) == ("t", "smac.Random")
     assert [t.config for t in read.trials] == [second.config, first.config]
     assert [(t.seconds, t.finished) for t in read.trials] == [(1.5, 1.5), (4.0, 4.0)]
-    statuses = [t.status for t in read.trials]
-    assert statuses == [Status.COMPLETE, Status.FAILED]
+    assert [t.status for t in read.trials] == [Status.COMPLETE, Status.FAILED]
 
 
 def test_labels_must_be_known(history: RunHistory, tmp_path: Path) -> None:
@@ -180,64 +174,62 @@ def test_broken_files_are_errors(tmp_path: Path) -> None:
 # --- tasks ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["facade", "history", "folder"])
-def test_a_run_history_is_a_task(kind: str, tmp_path: Path) -> None:
-    facade = optimize(tmp_path, name="iris", seed=3)
-    source = {"facade": facade, "history": facade.runhistory, "folder": str(tmp_path)}[kind]
-    task = read_task(source, name="iris" if kind == "history" else None)
-    assert (task.name, task.framework, len(task)) == ("iris", "smac", 10)
-    assert task.seed == (None if kind == "history" else 3)
-    assert task.space == space()
-    for i, (key, value) in enumerate(facade.runhistory.items()):
-        config = facade.runhistory.get_config(key.config_id)
-        assert task.configurations[i] == dict(config) and task.times[i] == value.endtime
-
-
-def test_it_agrees_with_the_curves(tmp_path: Path) -> None:
-    arguments = {"min_budget": 1, "max_budget": 9, "name": "t"}
-    facade = optimize(tmp_path, kind=HyperbandFacade, fn=at_budget, n=20, **arguments)
-    task, (search,) = read_task(facade), curves(facade)
-    assert task.configurations == [t.config for t in search.trials]
-    np.testing.assert_array_equal(task.losses, [t.loss for t in search.trials])
-    np.testing.assert_array_equal(task.seconds, [t.seconds for t in search.trials])
-    budgets = [math.nan if t.step is None else t.step for t in search.trials]
-    np.testing.assert_array_equal(task.budget, budgets)
+def test_runs_in_full_are_the_data(tmp_path: Path) -> None:
+    facade = at_budgets(tmp_path, n=20, name="t")
+    task = read_task(facade)
     assert 0 < np.isnan(task.budget).sum() < 20
-    data = meta_dataset_from_runhistory(facade)
-    assert len(data) == np.isnan(task.budget).sum()  # those in full
+    assert len(meta_dataset_from_runhistory(facade)) == np.isnan(task.budget).sum()
+    again = read_task(ADAPTER.write_history(task), name="t")
+    for name in ("losses", "seconds", "budget", "status"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(task, name))
 
 
-def test_what_is_no_single_task_is_refused(tmp_path: Path) -> None:
-    wrong: Any = 3
-    with pytest.raises(ValueError, match="pass name="):
-        read_task(RunHistory())
+def test_a_repeated_configuration_is_written_with_another_seed() -> None:
+    rows = [{"x": 0.5, "m": "a"}, {"x": 0.25, "m": "b"}, {"x": 0.5, "m": "a"}]
+    record = TaskRecord("t", rows, np.array([1.0, math.nan, 3.0]), space=space())
+    history = ADAPTER.write_history(record)
+    assert [key.seed for key in history] == [0, 0, 1]
+    assert [value.cost for value in history.values()] == [1.0, 3.0, 3.0]
+    failed = ADAPTER.write_history(record, crash_cost=9.0)
+    assert [value.cost for value in failed.values()] == [1.0, 9.0, 3.0]
+
+
+def several(losses: Any = 1.0, instances: str = "a") -> RunHistory:
     history, config = RunHistory(), space().sample_configuration()
-    history.add(config, [1.0, 2.0], seed=0)
-    with pytest.raises(ValueError, match="several objectives"):
-        read_task(history, name="t")
-    history = RunHistory()
-    for instance in "ab":
-        history.add(config, 1.0, seed=0, instance=instance)
-    with pytest.raises(ValueError, match="2 instances"):
-        read_task(history, name="t")
-    for name in ("one", "two"):
-        optimize(tmp_path, name=name, n=3)
-    with pytest.raises(ValueError, match="holds 2 run histories"):
-        read_task(tmp_path)
-    with pytest.raises(TypeError, match="run histories, facades and folders"):
-        read_task(wrong)
+    for instance in instances:
+        history.add(config, losses, seed=0, instance=instance)
+    return history
 
 
-def test_folders_facades_and_histories_are_a_data_set(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "name", "error", "message"),
+    [
+        (RunHistory(), None, ValueError, "pass name="),
+        (several([1.0, 2.0]), "t", ValueError, "several objectives"),
+        (several(instances="ab"), "t", ValueError, "2 instances"),
+        (3, None, TypeError, "run histories, facades and folders"),
+    ],
+)
+def test_what_is_no_task_is_refused(source: Any, name: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        read_task(source, name=name)
+
+
+def test_folders_facades_and_histories_are_several_searches(tmp_path: Path) -> None:
     for name in ("one", "two"):
         for seed in (0, 1):
             facade = optimize(tmp_path, name=name, n=5, seed=seed)
+    found = [(s.table, s.seed) for s in curves(tmp_path)]
+    assert found == [("one", 0), ("one", 1), ("two", 0), ("two", 1)]
+    assert {s.method for s in curves(tmp_path, method="mine")} == {"mine"}
+    with pytest.raises(ValueError, match="holds 4 run histories"):
+        read_task(tmp_path)
     data = meta_dataset_from_runhistory(tmp_path, meta_features={"two": {"rows": 3.0}})
     assert [task.name for task in data.tasks] == ["one", "two"]  # seeds go together
     assert [rows.stop - rows.start for rows in data.rows] == [10, 10]
     assert data.tasks[1].meta_features == {"rows": 3.0}
-    several = meta_dataset_from_runhistory([tmp_path / "one", facade])
-    assert [rows.stop - rows.start for rows in several.rows] == [10, 5]
+    both = meta_dataset_from_runhistory([tmp_path / "one", facade])
+    assert [rows.stop - rows.start for rows in both.rows] == [10, 5]
     named = meta_dataset_from_runhistory({"mine": facade.runhistory}, space())
     assert [task.name for task in named.tasks] == ["mine"]
 
@@ -245,34 +237,9 @@ def test_folders_facades_and_histories_are_a_data_set(tmp_path: Path) -> None:
 # --- recording -------------------------------------------------------------------------------
 
 
-def test_the_scenario_of_a_callback() -> None:
-    """Fails loudly when SMAC moves it."""
-    import tempfile
-
-    seen = []
-
-    class Looks(Callback):
-        def on_tell_end(self, smbo: Any, info: Any, value: Any) -> None:
-            seen.append(scenario_of(smbo))
-
-    with tempfile.TemporaryDirectory() as folder:
-        facade = optimize(Path(folder), Looks(), n=2)
-    assert seen == [facade.scenario] * 2
-
-
 def test_budgets_are_recorded_and_the_highest_is_full(tmp_path: Path) -> None:
     store = FakeStore()
-    callback = RecordCallback(store)
-    facade = optimize(
-        tmp_path,
-        callback,
-        kind=HyperbandFacade,
-        fn=at_budget,
-        n=20,
-        min_budget=1,
-        max_budget=9,
-        name="t",
-    )
+    facade = at_budgets(tmp_path, RecordCallback(store), n=20, name="t")
     told = [record.budget[0] for record in store.single]
     np.testing.assert_array_equal(told, read_task(facade).budget)
     assert {record.name for record in store.single} == {"t"}
@@ -284,8 +251,7 @@ def test_one_configuration_at_two_budgets_is_two_trials() -> None:
         history.add(configuration, cost=1.0, seed=0, budget=budget, starttime=1.0, endtime=2.0)
     store = FakeStore()
     assert RecordCallback(store, task="t").add(history) == 2
-    keys = {key for _, _, key in store.runs}
-    assert len(keys) == 2
+    assert len({key for _, _, key in store.runs}) == 2
 
 
 def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
@@ -296,15 +262,14 @@ def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
 
 
 def test_scenarios_that_cannot_be_recorded_are_refused_before_they_start(tmp_path: Path) -> None:
-    callback = RecordCallback(FakeStore())
     with pytest.raises(ValueError, match="no name to call the task by: pass task="):
-        optimize(tmp_path / "a", callback, n=2)  # SMAC makes one up, another for each seed
-    several: dict[str, Any] = {
+        optimize(tmp_path / "a", RecordCallback(FakeStore()), n=2)  # SMAC makes one up
+    options: dict[str, Any] = {
         "instances": ["i", "j"],
         "instance_features": {"i": [0.0], "j": [1.0]},
     }
     with pytest.raises(ValueError, match="2 instances"):
-        optimize(tmp_path / "b", RecordCallback(FakeStore(), "t"), fn=of_instance, **several)
+        optimize(tmp_path / "b", RecordCallback(FakeStore(), "t"), fn=of_instance, **options)
 
 
 def of_instance(config: Configuration, instance: str, seed: int = 0) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import warnings
 from pathlib import Path
@@ -11,44 +12,62 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.smac import _private
 from ConfigSpace import ConfigurationSpace
-from smac import HyperbandFacade, RandomFacade, Scenario
+from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
+from smac.initial_design import DefaultInitialDesign
+from smac.intensifier import abstract_intensifier
+from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
+from smac.model.random_model import RandomModel
 from smac.runhistory import TrialValue
 
 
-def facade_on(folder: Path, kind: Any = RandomFacade, **arguments: Any) -> Any:
+def scenario(folder: Path, **arguments: Any) -> Scenario:
     space = ConfigurationSpace({"a": ["x", "y"]}, seed=0)
-    scenario = Scenario(
-        space, deterministic=True, n_trials=50, output_directory=folder, **arguments
-    )
+    return Scenario(space, deterministic=True, n_trials=50, output_directory=folder, **arguments)
+
+
+def facade(run: Scenario, kind: Any = RandomFacade, target: Any = None, **parts: Any) -> Any:
     with _private.quiet():
-        return kind(scenario, logging_level=False, overwrite=True)
+        return kind(run, target, logging_level=False, overwrite=True, **parts)
 
 
 def test_ask_raises_when_everything_was_tried_and_then_ends(tmp_path: Path) -> None:
-    facade = facade_on(tmp_path)
+    smac = facade(scenario(tmp_path))
     for cost in (1.0, 2.0):
-        facade.tell(facade.ask(), TrialValue(cost=cost), save=False)
-    with pytest.raises(ConfigurationSpaceExhaustedException):
-        facade.ask()
-    with pytest.raises(StopIteration):
-        facade.ask()
-    assert _private.next_trial(facade) is None
+        smac.tell(_private.next_trial(smac), TrialValue(cost=cost), save=False)
+    for error in (ConfigurationSpaceExhaustedException, StopIteration):
+        with pytest.raises(error):
+            smac.ask()
+    assert _private.next_trial(smac) is None
 
 
 def test_exhaustion_is_no_error_here(tmp_path: Path) -> None:
-    facade = facade_on(tmp_path)
+    smac = facade(scenario(tmp_path))
     for cost in (1.0, 2.0):
-        facade.tell(_private.next_trial(facade), TrialValue(cost=cost), save=False)
-    assert _private.next_trial(facade) is None
+        smac.tell(_private.next_trial(smac), TrialValue(cost=cost), save=False)
+    assert _private.next_trial(smac) is None
 
 
 def test_facades_know_their_budgets_and_their_name(tmp_path: Path) -> None:
-    plain = facade_on(tmp_path / "a")
-    several = facade_on(tmp_path / "b", HyperbandFacade, min_budget=1, max_budget=9)
+    plain = facade(scenario(tmp_path / "a"))
+    several = facade(scenario(tmp_path / "b", min_budget=1, max_budget=9), HyperbandFacade)
     assert not _private.uses_budgets(plain) and _private.uses_budgets(several)
     assert _private.facade_name(several.scenario.meta) == "HyperbandFacade"
     assert _private.facade_name({}) is None
+
+
+def test_callbacks_and_models_know_their_scenario_and_space(tmp_path: Path) -> None:
+    seen = []
+
+    class Looks(Callback):
+        def on_tell_end(self, smbo: Any, info: Any, value: Any) -> None:
+            seen.append(_private.scenario_of(smbo))
+
+    run = scenario(tmp_path)
+    smac = facade(run, callbacks=[Looks()])
+    smac.tell(smac.ask(), TrialValue(cost=1.0), save=False)
+    assert seen == [run]
+    assert _private.space_of(RandomModel(run.configspace)) is run.configspace
 
 
 def test_what_smac_provokes_and_logs_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
@@ -67,3 +86,29 @@ def test_what_smac_provokes_and_logs_is_hidden(caplog: pytest.LogCaptureFixture)
             warnings.warn("another", DeprecationWarning, stacklevel=1)
     logger.warning("shown")
     assert caplog.messages == ["shown"]
+
+
+def test_facades_tell_a_selector_what_it_needs(tmp_path: Path) -> None:
+    run = scenario(tmp_path)
+    selector, design = _private.Selector(run), DefaultInitialDesign(run)
+    with pytest.raises(RuntimeError, match="has not been given to a facade"):
+        _ = selector.runhistory
+    smac = facade(run, initial_design=design, config_selector=selector)
+    assert selector.runhistory is smac.runhistory and selector.scenario is run
+    assert selector.initial_configurations == design.select_configurations()
+    history = RunHistory()
+    selector._set_components(design, history, random_design=None, something_new=1)
+    assert selector.runhistory is history
+
+
+def test_selectors_are_given_their_parts_by_name() -> None:
+    parameters = inspect.signature(ConfigSelector._set_components).parameters
+    assert {"initial_design", "runhistory", "callbacks", "model"} <= parameters.keys()
+    for name in ("_call_callbacks_on_start", "_call_callbacks_on_end"):
+        assert callable(getattr(ConfigSelector, name))
+
+
+def test_intensifiers_end_with_their_selector() -> None:
+    """A selector that returns stops the search; one that raises would lose running trials."""
+    setter = vars(abstract_intensifier.AbstractIntensifier)["config_selector"].fset
+    assert "iter(config_selector)" in inspect.getsource(setter)

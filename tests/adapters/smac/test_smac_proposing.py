@@ -1,4 +1,4 @@
-"""Proposers of the core choose SMAC's configurations."""
+"""Proposers of the core choose SMAC's configurations; GBQR as a facade."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.smac import GBQRFacade, MetaInitialDesign, ProposerConfigSelector
-from automl_plugins.adapters.smac._private import quiet
+from automl_plugins.adapters.smac import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    GBQRFacade,
+    MetaInitialDesign,
+    ProposerConfigSelector,
+    QuantileBound,
+    SurrogateModel,
+    optimizer,
+)
+from automl_plugins.adapters.smac.replaying import SMACSearch
 from automl_plugins.adapters.smac.trials import Rows
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import Configuration, ConfigurationSpace
 from smac import (
     Callback,
     HyperbandFacade,
@@ -27,35 +38,53 @@ from smac import (
     RandomFacade,
     Scenario,
 )
+from smac.acquisition.function import EI
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import RandomInitialDesign
 from smac.intensifier.hyperband import Hyperband
-from smac.random_design import ModulusRandomDesign
+from smac.intensifier.intensifier import Intensifier
+from smac.intensifier.successive_halving import SuccessiveHalving
+from smac.main.config_selector import ConfigSelector
+from smac.model.random_model import RandomModel
+from smac.multi_objective import MeanAggregationStrategy
+from smac.random_design import ModulusRandomDesign, ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
+from smac.runhistory.encoder import RunHistoryEncoder, RunHistoryLogScaledEncoder
+from smac_runs import (
+    BUDGETS,
+    INSTANCES,
+    QUICK,
+    StopAfter,
+    budget_target,
+    facade,
+    few_candidates,
+    instance_target,
+    origins,
+    scenario,
+    search,
+    search_space,
+    selector_of,
+    target,
+    trajectory,
+)
 
+from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
-from automl_plugins.recipes import ei_per_second, gbqr
+from automl_plugins.recipes import ei_per_second, gbqr, gbqr_thesis
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates import RandomForest
 
-
-def space() -> ConfigurationSpace:
-    made = ConfigurationSpace(seed=0)
-    kind, c = Categorical("kind", ["linear", "rbf"]), Float("C", (1e-3, 1e3), log=True)
-    made.add(kind, c, Float("x", (0.0, 1.0)), EqualsCondition(c, kind, "rbf"))
-    return made
-
-
-def target(config: Configuration, seed: int = 0) -> float:
-    inner = math.log10(config["C"]) / 3 if config["kind"] == "rbf" else 0.5
-    return float((config["x"] - 0.3) ** 2 + inner**2)
-
-
-def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
-    return target(config) + 1.0 / budget
+COMPLETE, PRUNED, FAILED, RUNNING = Status
+QUICKLY = partial(GBQRFacade.get_config_selector, **QUICK)
+HYPERBAND: dict[str, Any] = {
+    **BUDGETS,
+    "function": budget_target,
+    "intensifier": partial(Hyperband),
+}
 
 
 class Watched:
@@ -75,55 +104,18 @@ class Watched:
             return Proposal(np.array(vector, dtype=np.float64), "model")
         return Proposal(space.sample(1, streams.generator("test", k))[0], "model", loss=1.0)
 
-
-def scenario(tmp_path: Path, made: ConfigurationSpace | None = None, **options: Any) -> Scenario:
-    options = {"n_trials": 12, "deterministic": True, "seed": 3} | options
-    return Scenario(made or space(), output_directory=tmp_path, **options)
-
-
-def facade(
-    tmp_path: Path,
-    proposer: Any,
-    *,
-    kind: type[AbstractFacade] = GBQRFacade,
-    function: Any = target,
-    parts: dict[str, Any] | None = None,
-    selecting: dict[str, Any] | None = None,
-    overwrite: bool = True,
-    made: ConfigurationSpace | None = None,
-    **options: Any,
-) -> AbstractFacade:
-    run = scenario(tmp_path, made, **options)
-    selector = ProposerConfigSelector(run, proposer, **(selecting or {}))
-    with quiet():
-        return kind(
-            run,
-            function,
-            config_selector=selector,
-            logging_level=False,
-            overwrite=overwrite,
-            **(parts or {}),
-        )
+    @property
+    def numbers(self) -> list[int]:
+        return [k for _, k in self.shown]
 
 
-def selector_of(smac: AbstractFacade) -> ProposerConfigSelector:
-    selector = smac.intensifier.config_selector
-    assert isinstance(selector, ProposerConfigSelector)
-    return selector
+def fragile(fails: Callable[[Configuration], bool]) -> Callable[..., float]:
+    def function(config: Configuration, seed: int = 0) -> float:
+        if fails(config):
+            raise RuntimeError("on purpose")
+        return target(config)
 
-
-def searched(smac: AbstractFacade) -> list[dict[str, Any]]:
-    """Configurations and costs in order, after the search."""
-    with quiet():
-        smac.optimize()
-    return trajectory(smac)
-
-
-def trajectory(smac: AbstractFacade) -> list[dict[str, Any]]:
-    return [
-        {**dict(smac.runhistory.get_config(key.config_id)), "cost": value.cost}
-        for key, value in smac.runhistory.items()
-    ]
+    return function
 
 
 # --- what the proposer is shown ---------------------------------------------------------------
@@ -132,92 +124,62 @@ def trajectory(smac: AbstractFacade) -> list[dict[str, Any]]:
 def test_every_configuration_is_a_row_and_k_counts_them(tmp_path: Path) -> None:
     proposer = Watched()
     smac = facade(tmp_path, proposer)
-    searched(smac)
-    assert [k for _, k in proposer.shown] == list(range(12))
-    assert [len(history) for history, _ in proposer.shown] == list(range(12))
-    costs = [value.cost for value in smac.runhistory.values()]
+    costs = [trial["cost"] for trial in search(smac)]
+    assert proposer.numbers == [len(history) for history, _ in proposer.shown] == list(range(12))
     np.testing.assert_array_equal(proposer.shown[-1][0].losses, costs[:11])
     assert (proposer.shown[-1][0].seconds > 0).all()
 
 
-def test_asked_trials_are_running_rows(tmp_path: Path) -> None:
+def test_asked_trials_are_running_rows_and_told_ones_are_known(tmp_path: Path) -> None:
     proposer = Watched()
     smac = facade(tmp_path, proposer)
+    smac.tell(TrialInfo(search_space().sample_configuration(), seed=0), TrialValue(0.25))
     asked = [smac.ask() for _ in range(3)]
-    assert [k for _, k in proposer.shown] == [0, 1, 2]
-    assert proposer.shown[2][0].status.tolist() == [Status.RUNNING] * 2
+    assert proposer.numbers == [1, 2, 3]
+    assert proposer.shown[0][0].losses.tolist() == [0.25]
+    assert math.isnan(proposer.shown[0][0].seconds[0])
+    assert proposer.shown[2][0].status.tolist() == [COMPLETE, RUNNING, RUNNING]
     smac.tell(asked[1], TrialValue(0.5, time=7.0), save=False)
     smac.ask()
     history = proposer.shown[-1][0]
-    assert history.status.tolist() == [Status.COMPLETE, Status.RUNNING, Status.RUNNING]
-    assert history.seconds[0] == 7.0 and history.losses[0] == 0.5
+    assert history.status.tolist() == [COMPLETE, COMPLETE, RUNNING, RUNNING]
+    assert history.seconds[1] == 7.0 and history.losses[1] == 0.5
 
 
 @pytest.mark.parametrize("kind", [HyperbandFacade, MultiFidelityFacade])
 def test_given_away_but_unrecorded_ones_are_running_rows(tmp_path: Path, kind: Any) -> None:
-    proposer = Watched()
-    smac = facade(
-        tmp_path,
-        proposer,
-        kind=kind,
-        function=budget_target,
-        min_budget=1,
-        max_budget=9,
-        parts={"initial_design": RandomInitialDesign(scenario(tmp_path), n_configs=0)},
-    )
-    smac.ask()  # Hyperband asks for its first bracket at once
-    assert [k for _, k in proposer.shown] == list(range(9))
+    proposer, none = Watched(), partial(RandomInitialDesign, n_configs=0)
+    given: dict[str, Any] = {"kind": kind, "function": budget_target, "initial_design": none}
+    facade(tmp_path, proposer, **given, **BUDGETS).ask()  # asks for its first bracket at once
+    assert proposer.numbers == list(range(9))
     for k, (history, _) in enumerate(proposer.shown):
-        assert history.status.tolist() == [Status.RUNNING] * k
+        assert history.status.tolist() == [RUNNING] * k
         assert len(np.unique(history.vectors, axis=0)) == k
         assert history.number.tolist() == list(range(k))
 
 
-def test_told_without_asking_is_known_too(tmp_path: Path) -> None:
-    proposer = Watched()
-    smac = facade(tmp_path, proposer)
-    config = space().sample_configuration()
-    smac.tell(TrialInfo(config, seed=0), TrialValue(0.25), save=False)
-    smac.ask()
-    history, k = proposer.shown[0]
-    assert k == 1 and history.losses.tolist() == [0.25] and math.isnan(history.seconds[0])
-
-
 def test_failures_are_failures_and_took_their_time(tmp_path: Path) -> None:
     proposer = Watched()
-
-    def fragile(config: Configuration, seed: int = 0) -> float:
-        if config["x"] > 0.5:
-            raise RuntimeError("too large")
-        return target(config)
-
-    smac = facade(tmp_path, proposer, function=fragile, seed=5)
-    searched(smac)
+    smac = facade(tmp_path, proposer, function=fragile(lambda c: c["x"] > 0.5), seed=5)
+    search(smac)
     history = proposer.shown[-1][0]
-    x = history.vectors[:, smac.scenario.configspace.index_of["x"]]
-    assert (history.status == Status.FAILED).tolist() == (x > 0.5).tolist()
-    assert 0 < (x > 0.5).sum() < len(x)
-    assert (history.seconds > 0).all()
-    assert np.isnan(history.losses[x > 0.5]).all()
+    large = history.vectors[:, smac.scenario.configspace.index_of["x"]] > 0.5
+    assert (history.status == FAILED).tolist() == large.tolist() and 0 < large.sum() < len(large)
+    assert (history.seconds > 0).all() and np.isnan(history.losses[large]).all()
 
 
 @pytest.mark.parametrize("crash_cost", [math.inf, 1e30])
 def test_crash_costs_do_not_poison_the_model(tmp_path: Path, crash_cost: float) -> None:
-    def fragile(config: Configuration, seed: int = 0) -> float:
-        if config["kind"] == "linear" and len(ran) > 1:
-            raise RuntimeError("no")
-        ran.append(1)
-        return target(config)
+    ran: list[Configuration] = []
 
-    ran: list[int] = []
-    smac = facade(
-        tmp_path,
-        gbqr(n_startup=6, n_models=2, balance=None),
-        function=fragile,
-        n_trials=14,
-        crash_cost=crash_cost,
-    )
-    searched(smac)
+    def fails(config: Configuration) -> bool:
+        ran.append(config)
+        return bool(config["kind"] == "linear" and len(ran) > 2)
+
+    proposer = gbqr(n_startup=6, n_models=2, balance=None)
+    function = fragile(fails)
+    smac = facade(tmp_path, proposer, function=function, n_trials=14, crash_cost=crash_cost)
+    search(smac)
     late = [v.status for v in list(smac.runhistory.values())[9:]]
     assert late.count(StatusType.SUCCESS) >= 4
     predicted = selector_of(smac).explain(smac.runhistory.get_configs()[-1]).value
@@ -243,36 +205,107 @@ def test_seconds_of_a_timeout_reach_the_running_time_model(tmp_path: Path) -> No
     assert n > 2
     last = selector_of(smac).explain(smac.runhistory.get_configs()[-1])
     assert last.origin == "model" and last.seconds is not None
-    proposer = selector_of(smac).proposer
-    vectors = VectorSpace(space())
+    vectors = VectorSpace(search_space())
     both = vectors.sample(100, np.random.default_rng(0))
-    slow = both[:, vectors.space.index_of["kind"]] == 1.0
-    fitted = proposer._cache[2]
+    is_slow = both[:, vectors.space.index_of["kind"]] == 1.0
+    fitted = selector_of(smac).proposer._cache[2]
     seconds = np.exp(fitted.log_seconds(vectors.features(both)))
-    assert seconds[slow].min() > 5 * seconds[~slow].max()
+    assert seconds[is_slow].min() > 5 * seconds[~is_slow].max()
+
+
+@pytest.mark.parametrize("info", [None, [1], "text"])
+def test_information_may_be_anything(tmp_path: Path, info: Any) -> None:
+    smac, config = facade(tmp_path, Watched()), search_space().sample_configuration()
+    for _ in range(2):
+        value = TrialValue(0.25, time=math.inf, additional_info=info)
+        smac.tell(TrialInfo(config, seed=0), value, save=False)
+    history = selector_of(smac).history()
+    assert history.losses.tolist() == [0.25] and math.isnan(history.seconds[0])
+
+
+# --- several seeds, instances, budgets ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("several", ["seeds", "instances"])
+def test_seeds_and_instances_are_averaged(tmp_path: Path, several: str) -> None:
+    def noisy(config: Configuration, seed: int) -> float:
+        return target(config) + 0.1 * (seed % 2)
+
+    given: dict[str, Any] = {"function": noisy, "deterministic": False}
+    if several == "instances":
+        given = {"function": instance_target, **INSTANCES}
+    smac = facade(tmp_path, n_trials=24, config_selector=QUICKLY, **given)
+    search(smac)
+    history, configs = selector_of(smac).history(), smac.runhistory.get_configs()
+    assert len(history) == len(configs) < 24
+    known = history.status == COMPLETE
+    truth = [
+        smac.runhistory.average_cost(configs[i])
+        if several == "seeds"
+        else 1.0 + target(configs[i])  # whoever met whichever
+        for i in history.number[known].tolist()
+    ]
+    np.testing.assert_allclose(history.losses[known], truth, atol=1e-9)
+    assert len({(key.seed, key.instance) for key in smac.runhistory}) > 1
+
+
+@pytest.mark.parametrize("kind", [Hyperband, SuccessiveHalving])
+def test_budgets(tmp_path: Path, kind: Any) -> None:
+    intensifier = partial(kind, incumbent_selection="highest_budget")
+    selector = partial(QUICKLY, min_trials=3)
+    given = {**HYPERBAND, "intensifier": intensifier, "n_trials": 32}
+    smac = facade(tmp_path, config_selector=selector, **given)
+    search(smac)
+    assert {key.budget for key in smac.runhistory} == {1.0, 3.0, 9.0}
+    history = selector_of(smac).history()
+    budgets = history.budget[history.status == COMPLETE]
+    assert len(budgets) >= 3 and len(set(budgets.tolist())) == 1
+    assert (history.budget[history.status == PRUNED] < budgets[0]).all()
+    assert "Proposer: model" in origins(smac)
 
 
 # --- what the search is -----------------------------------------------------------------------
 
 
-class StopAfter(Callback):
-    def __init__(self, n: int) -> None:
-        super().__init__()
-        self.n = n
+def test_ask_and_tell_is_optimize_and_options_are_those_of_the_recipe(tmp_path: Path) -> None:
+    found = search(facade(tmp_path / "a", config_selector=QUICKLY))
+    assert search(facade(tmp_path / "b", gbqr(**QUICK))) == found
+    smac = facade(tmp_path / "c", function=None, config_selector=QUICKLY)
+    for trial in found:
+        info = smac.ask()
+        assert {name: trial[name] for name in info.config} == dict(info.config)
+        smac.tell(info, TrialValue(target(info.config), time=0.1))
+    with pytest.raises(ValueError, match=r"alpha must lie in \(0, 1\)"):
+        GBQRFacade.get_config_selector(scenario(tmp_path), alpha=2.0)
 
-    def on_tell_end(self, smbo: Any, info: TrialInfo, value: TrialValue) -> bool:
-        return bool(smbo.runhistory.finished < self.n)
+
+def test_seconds_steer_it_if_told(tmp_path: Path) -> None:
+    """The best kind is 1 000 times as expensive: per second the other one is preferred."""
+
+    def expensive(per_second: bool) -> float:
+        selector = partial(QUICKLY, per_second=per_second, balance=None)
+        smac = facade(tmp_path / str(per_second), n_trials=60, config_selector=selector)
+        spent = 0
+        for _ in range(20):
+            info = smac.ask()
+            slow = info.config["kind"] == "rbf"
+            spent += slow
+            value = TrialValue(target(info.config), time=1000.0 if slow else 1.0)
+            smac.tell(info, value, save=False)
+        return spent / 20
+
+    assert expensive(True) < 0.8 * expensive(False)
 
 
-def test_a_run_that_is_continued_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
-    whole = searched(facade(tmp_path / "whole", gbqr(n_startup=4, n_models=1)))
-    first = facade(
-        tmp_path / "parts", gbqr(n_startup=4, n_models=1), parts={"callbacks": [StopAfter(7)]}
-    )
-    assert searched(first) == whole[:7]
-    second = facade(tmp_path / "parts", gbqr(n_startup=4, n_models=1), overwrite=False)
-    assert len(second.runhistory) == 7
-    assert searched(second) == whole
+def test_a_run_that_is_continued_continues_as_if_it_had_never_stopped(tmp_path: Path) -> None:
+    def made(folder: str, **given: Any) -> AbstractFacade:
+        return facade(tmp_path / folder, gbqr(**QUICK), **given)
+
+    whole = search(made("whole"))
+    first = made("parts", callbacks=[StopAfter(7)])
+    assert search(first) == whole[:7]
+    second = made("parts", overwrite=False)
+    assert len(second.runhistory) == 7 and search(second) == whole
     # Why the first ones were proposed is still known.
     early = second.runhistory.get_configs()[5]
     assert selector_of(second).explain(early) == selector_of(first).explain(early)
@@ -280,24 +313,13 @@ def test_a_run_that_is_continued_goes_on_as_if_it_had_never_stopped(tmp_path: Pa
 
 def test_hyperband_is_continued_within_a_bracket(tmp_path: Path) -> None:
     """Four of its nine configurations are known to its tracker only."""
-    options: dict[str, Any] = {"function": budget_target, **LIMITS}
 
-    def made(folder: str, *, overwrite: bool = True, callbacks: Any = ()) -> AbstractFacade:
-        parts = {"intensifier": Hyperband(scenario(tmp_path / folder, **LIMITS))}
-        return facade(
-            tmp_path / folder,
-            gbqr(n_startup=6, n_models=1),
-            overwrite=overwrite,
-            parts={**parts, "callbacks": list(callbacks)},
-            **options,
-        )
+    def made(folder: str, **given: Any) -> AbstractFacade:
+        return facade(tmp_path / folder, gbqr(**QUICK), **HYPERBAND, **given)
 
-    whole = searched(made("whole"))
-    assert searched(made("parts", callbacks=[StopAfter(5)])) == whole[:5]
-    assert searched(made("parts", overwrite=False)) == whole
-
-
-LIMITS: dict[str, Any] = {"min_budget": 1, "max_budget": 9, "n_trials": 20}
+    whole = search(made("whole"))
+    assert search(made("parts", callbacks=[StopAfter(5)])) == whole[:5]
+    assert search(made("parts", overwrite=False)) == whole
 
 
 def test_a_run_is_not_continued_by_another_proposer(tmp_path: Path) -> None:
@@ -307,53 +329,62 @@ def test_a_run_is_not_continued_by_another_proposer(tmp_path: Path) -> None:
     meta = selector_of(first).meta
     assert json.loads(json.dumps(meta)) == meta
     assert "0x" not in json.dumps(meta)  # no address, which is another one in the next process
+    assert pickle.loads(pickle.dumps(selector_of(first))).meta == meta
 
 
 def test_the_initial_design_comes_first(tmp_path: Path) -> None:
-    configs = space().sample_configuration(3)
-    design = RandomInitialDesign(
-        scenario(tmp_path), n_configs=0, additional_configs=[*configs, configs[0]]
-    )
-    proposer = Watched()
-    smac = facade(tmp_path, proposer, parts={"initial_design": design})
+    configs, proposer = search_space().sample_configuration(3), Watched()
+    more = partial(RandomInitialDesign, n_configs=0, additional_configs=[*configs, configs[0]])
+    smac = facade(tmp_path, proposer, initial_design=more)
     found = [smac.ask().config for _ in range(4)]
-    assert found[:3] == configs
-    assert len(proposer.shown) == 1 and proposer.shown[0][1] == 3
+    assert found[:3] == configs and proposer.numbers == [3]
     assert selector_of(smac).explain(found[0]).origin == "design"
-    assert selector_of(smac).explain(space().sample_configuration()).origin == "foreign"
+    assert selector_of(smac).explain(search_space().sample_configuration()).origin == "foreign"
+
+
+def test_what_earlier_tasks_suggested_is_told_apart_from_the_rest_of_the_design(
+    tmp_path: Path,
+) -> None:
+    rows = [{"kind": "linear", "x": 0.1}, {"kind": "linear", "x": 0.2}]
+    record = TaskRecord("t", rows, np.array([0.1, 0.2]), space=search_space())
+    memory = MetaDataset.from_records([record])
+    design = partial(MetaInitialDesign, memory=memory, n_configs=1)
+    smac = facade(tmp_path, Watched(), initial_design=design)
+    texts = [str(selector_of(smac).explain(smac.ask().config)) for _ in range(2)]
+    assert "suggested by earlier tasks (initial design)" in texts[0]
+    assert "fills the search space" in texts[1]
 
 
 def test_other_facades_keep_their_initial_design_and_lose_their_randomness(
     tmp_path: Path,
 ) -> None:
+    smac = facade(tmp_path, Watched(), kind=HyperparameterOptimizationFacade)
+    search(smac)
+    assert origins(smac) == ["Initial Design: Sobol"] * 3 + ["Proposer: model"] * 9
     proposer = Watched()
-    smac = facade(tmp_path, proposer, kind=HyperparameterOptimizationFacade)
-    searched(smac)
-    origins = [config.origin for config in smac.runhistory.get_configs()]
-    assert origins == ["Initial Design: Sobol"] * 3 + ["Proposer: model"] * 9
-    proposer = Watched()
-    searched(facade(tmp_path / "random", proposer, kind=RandomFacade))
+    search(facade(tmp_path / "random", proposer, kind=RandomFacade))
     assert len(proposer.shown) == 11  # after the default configuration
 
 
-def test_a_random_design_is_obeyed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_facade", [True, False])
+def test_a_random_design_is_obeyed(tmp_path: Path, by_facade: bool) -> None:
     proposer = Watched()
-    design = ModulusRandomDesign(modulus=3)
-    smac = facade(tmp_path, proposer, selecting={"random_design": design})
-    searched(smac)
-    assert [k for _, k in proposer.shown] == [1, 2, 4, 5, 7, 8, 10, 11]
-    origins = [config.origin for config in smac.runhistory.get_configs()]
-    assert origins[0] == origins[3] == "Proposer: random"
+    given: dict[str, Any] = {"random_design": ModulusRandomDesign(modulus=3)}
+    if not by_facade:
+        given = {"config_selector": partial(ProposerConfigSelector, proposer=proposer, **given)}
+    smac = facade(tmp_path, proposer if by_facade else None, **given)
+    search(smac)
+    assert proposer.numbers == [1, 2, 4, 5, 7, 8, 10, 11]
+    assert origins(smac)[0] == origins(smac)[3] == "Proposer: random"
 
 
 def test_equal_configurations_are_one(tmp_path: Path) -> None:
     """A proposer that repeats itself gets a new configuration, and there is one id for each."""
-    vector = space().sample_configuration().get_array()
+    vector = search_space().sample_configuration().get_array()
     smac = facade(tmp_path, Watched(lambda k: vector))
-    searched(smac)
+    search(smac)
     assert len(smac.runhistory.get_configs()) == 12
-    vectors = VectorSpace(space())
-    keys = vectors.keys(Rows(space()).vectors(smac.runhistory))
+    keys = VectorSpace(search_space()).keys(Rows(search_space()).vectors(smac.runhistory))
     assert len(np.unique(keys)) == 12
 
 
@@ -361,20 +392,13 @@ def test_an_exhausted_space_ends_the_search(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tiny = ConfigurationSpace({"x": (1, 3), "kind": ["linear", "poly"]}, seed=0)
-    smac = facade(tmp_path, gbqr(), function=target, made=tiny, n_trials=30)
+    smac = facade(tmp_path, gbqr(), space=tiny, n_trials=30)
     assert smac.optimize() in smac.runhistory.get_configs()
     assert len(smac.runhistory) == len({tuple(t.values()) for t in trajectory(smac)}) == 6
     assert "All configurations were tried: the search ends." in caplog.messages
     with pytest.raises(StopIteration):
         smac.ask()
-
-
-def test_a_space_too_small_for_a_bracket_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    tiny = ConfigurationSpace({"x": (1, 3)}, seed=0)
-    parts = {"intensifier": Hyperband(scenario(tmp_path, tiny, **LIMITS))}
-    smac = facade(tmp_path, gbqr(), function=budget_target, made=tiny, parts=parts, **LIMITS)
+    smac = facade(tmp_path / "b", gbqr(), space=ConfigurationSpace({"x": (1, 3)}), **HYPERBAND)
     with pytest.raises(StopIteration):
         smac.ask()
     assert "3 of them were never evaluated: the intensifier starts no bracket" in caplog.text
@@ -409,7 +433,7 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate(tmp_path: Path) -> N
 
 def test_proposals_are_explained_on_the_trials(tmp_path: Path) -> None:
     smac = facade(tmp_path, gbqr(n_startup=3, n_models=1), n_trials=6)
-    searched(smac)
+    search(smac)
     for config, value in zip(smac.runhistory.get_configs(), smac.runhistory.values(), strict=True):
         proposal = selector_of(smac).explain(config)
         assert value.additional_info["proposal"]["origin"] == proposal.origin
@@ -417,66 +441,33 @@ def test_proposals_are_explained_on_the_trials(tmp_path: Path) -> None:
     assert json.loads(Path(smac.scenario.output_directory / "runhistory.json").read_text())
 
 
-def test_a_target_may_have_information_of_its_own(tmp_path: Path) -> None:
-    def informed(config: Configuration, seed: int = 0) -> tuple[float, dict[str, Any]]:
-        return target(config), {"proposal": "mine", "other": 1}
-
-    smac = facade(tmp_path, Watched(), function=informed, n_trials=2)
-    searched(smac)
-    for value in smac.runhistory.values():
-        assert value.additional_info == {"proposal": "mine", "other": 1}
-
-
 @pytest.mark.parametrize("note", ["mine", {"mine": 1}, {"origin": "mine", "vector": 1}])
-def test_a_continued_run_is_not_stopped_by_such_information(tmp_path: Path, note: Any) -> None:
-    """Trials of the initial design were not proposed, so their notes are looked at."""
+def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> None:
+    """Trials of the initial design were not proposed, so a continued run looks at their notes."""
 
     def informed(config: Configuration, seed: int = 0) -> tuple[float, dict[str, Any]]:
-        return target(config) + 0.1 * (seed % 2), {"proposal": note}
+        return target(config) + 0.1 * (seed % 2), {"proposal": note, "other": 1}
 
-    def made(*, overwrite: bool, callbacks: Any = ()) -> AbstractFacade:
-        design = RandomInitialDesign(scenario(tmp_path), n_configs=3, max_ratio=1.0)
-        return facade(
-            tmp_path,
-            Watched(),
-            function=informed,
-            deterministic=False,
-            overwrite=overwrite,
-            parts={"initial_design": design, "callbacks": list(callbacks)},
-        )
+    def made(**given: Any) -> AbstractFacade:
+        design = partial(RandomInitialDesign, n_configs=3, max_ratio=1.0)
+        given |= {"function": informed, "initial_design": design, "deterministic": False}
+        return facade(tmp_path, Watched(), **given)
 
-    searched(made(overwrite=True, callbacks=[StopAfter(3)]))
+    search(made(callbacks=[StopAfter(3)]))
     second = made(overwrite=False)
-    assert len(searched(second)) == 12
+    assert len(search(second)) == 12
     assert selector_of(second).explain(second.runhistory.get_configs()[0]).value is None
-
-
-@pytest.mark.parametrize("info", [None, [1], "text"])
-def test_information_may_be_anything(tmp_path: Path, info: Any) -> None:
-    smac = facade(tmp_path, Watched())
-    config = space().sample_configuration()
-    for _ in range(2):
-        value = TrialValue(0.25, time=math.inf, additional_info=info)
-        smac.tell(TrialInfo(config, seed=0), value, save=False)
-    history = selector_of(smac).history()
-    assert history.losses.tolist() == [0.25] and math.isnan(history.seconds[0])
+    for value in second.runhistory.values():
+        assert value.additional_info == {"proposal": note, "other": 1}
 
 
 def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:
-    run, proposer = scenario(tmp_path, **LIMITS), Watched()
-    selector = ProposerConfigSelector(run, proposer)
+    proposer = Watched()
+    selector = ProposerConfigSelector(scenario(tmp_path, **BUDGETS), proposer)
     for _ in range(2):
         proposer.shown.clear()
-        smac = GBQRFacade(
-            run,
-            budget_target,
-            config_selector=selector,
-            intensifier=Hyperband(run),
-            logging_level=False,
-            overwrite=True,
-        )
-        smac.ask()
-        assert [k for _, k in proposer.shown] == list(range(9))
+        facade(tmp_path, config_selector=selector, **HYPERBAND).ask()
+        assert proposer.numbers == list(range(9))
 
 
 def test_callbacks_are_told_of_every_configuration(tmp_path: Path) -> None:
@@ -493,45 +484,10 @@ def test_callbacks_are_told_of_every_configuration(tmp_path: Path) -> None:
             self.ended.append(config)
 
     counting = Counting()
-    smac = facade(tmp_path, Watched(), n_trials=5, parts={"callbacks": [counting]})
-    searched(smac)
+    smac = facade(tmp_path, Watched(), n_trials=5, callbacks=[counting])
+    search(smac)
     assert counting.begun == 5 and counting.ended == smac.runhistory.get_configs()
 
-
-def test_selectors_are_pickled(tmp_path: Path) -> None:
-    selector = ProposerConfigSelector(scenario(tmp_path), gbqr())
-    assert pickle.loads(pickle.dumps(selector)).meta == selector.meta
-
-
-# --- bad input --------------------------------------------------------------------------------
-
-
-def test_several_objectives_are_refused_at_construction(tmp_path: Path) -> None:
-    several = scenario(tmp_path, objectives=["cost", "time"])
-    with pytest.raises(ValueError, match="minimise one objective, the scenario has 2"):
-        ProposerConfigSelector(several, gbqr())
-
-
-@pytest.mark.parametrize("proposer", [gbqr, "gbqr", None, GBQRFacade])
-def test_what_is_no_proposer_is_refused(tmp_path: Path, proposer: Any) -> None:
-    with pytest.raises(TypeError, match=r"recipes\.gbqr\(\)"):
-        ProposerConfigSelector(scenario(tmp_path), proposer)
-
-
-def test_arguments_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="min_trials must be None or >= 1, got 0"):
-        ProposerConfigSelector(scenario(tmp_path), gbqr(), min_trials=0)
-    with pytest.raises(TypeError, match="random_design must be one of SMAC's"):
-        ProposerConfigSelector(
-            scenario(tmp_path),
-            gbqr(),
-            random_design=0.5,
-        )
-    with pytest.raises(RuntimeError, match="has not been given to a facade"):
-        ProposerConfigSelector(scenario(tmp_path), gbqr()).history()
-
-
-# --- workers ----------------------------------------------------------------------------------
 
 PARALLEL = """
 import sys
@@ -575,14 +531,180 @@ def test_two_workers_of_dask(tmp_path: Path) -> None:
     assert int(trials) == int(configs) >= 9 and float(best) < 0.5
 
 
-def test_what_earlier_tasks_suggested_is_told_apart_from_the_rest_of_the_design(
-    tmp_path: Path,
+# --- parts of the facade -----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Please use `dict:DeprecationWarning")  # SMAC's meta
+def test_additional_and_default_configurations(tmp_path: Path) -> None:
+    more, default = search_space().sample_configuration(2), search_space()
+    design = partial(GBQRFacade.get_initial_design, additional_configs=more)
+    given: dict[str, Any] = {"initial_design": design, "config_selector": QUICKLY}
+    smac = facade(tmp_path, use_default_config=True, **given)
+    found = [smac.ask().config for _ in range(3)]
+    assert found == [*more, default.get_default_configuration()]
+    assert len(more) == 2  # SMAC appends the default to the list it is given
+
+
+def test_an_intensifier_is_used(tmp_path: Path) -> None:
+    smac = facade(tmp_path, intensifier=partial(Intensifier, max_config_calls=1))
+    assert smac.intensifier.meta["max_config_calls"] == 1
+
+
+@partial
+def forest(run: Scenario) -> SurrogateModel:
+    return SurrogateModel(run.configspace, RandomForest(), seed=run.seed)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"model": forest},
+        {"acquisition_function": EIPerSecond()},
+        {"acquisition_function": QuantileBound()},
+        {"runhistory_encoder": partial(CostAndSecondsEncoder)},
+        {"runhistory_encoder": partial(RunHistoryEncoder)},
+        {"acquisition_maximizer": few_candidates},
+    ],
+    ids=["model", "EIPerSecond", "QuantileBound", "seconds", "encoder", "maximizer"],
+)
+def test_parts_of_the_model_hand_over_to_smac(tmp_path: Path, part: dict[str, Any]) -> None:
+    smac = facade(tmp_path, n_trials=8, **({"acquisition_maximizer": few_candidates} | part))
+    assert len(search(smac)) == 8
+    assert type(smac.intensifier.config_selector) is ConfigSelector
+    assert smac.intensifier.config_selector.meta["retrain_after"] == 1
+    assert "Initial Design: Sobol" in origins(smac) and "Proposer: design" not in origins(smac)
+    meta = smac.scenario.meta
+    assert meta["model"]["name"] == "SurrogateModel"
+    seconds = meta["runhistory_encoder"]["name"] == "CostAndSecondsEncoder"
+    assert seconds == (meta["acquisition_function"]["name"] == "EIPerSecond")
+
+
+def test_another_proposer_or_smacs_selector(tmp_path: Path) -> None:
+    smac = facade(tmp_path / "a", gbqr_thesis(), n_trials=5)
+    search(smac)
+    assert origins(smac)[:4] == ["Proposer: random"] * 3 + ["Proposer: model"]
+    own = partial(ConfigSelector, retrain_after=4)
+    smac = facade(tmp_path / "b", config_selector=own, acquisition_maximizer=few_candidates)
+    assert len(search(smac)) == 12 and type(smac.intensifier.config_selector) is ConfigSelector
+
+
+# --- in a replay -------------------------------------------------------------------------------
+
+
+def test_the_facade_is_replayed_with_its_seconds() -> None:
+    method = optimizer(GBQRFacade, config_selector=partial(QUICKLY, per_second=True))
+    assert method.name == "smac.GBQR"
+    running = method.start(Problem(search_space(), seed=1, n_trials=9))
+    assert isinstance(running, SMACSearch)
+    for k in range(8):
+        proposal = running.ask()
+        assert proposal is not None
+        status = TrialStatus.FAILED if k == 5 else TrialStatus.COMPLETE
+        cost = math.nan if k == 5 else target(proposal.config)
+        end = 10.0 * k + (9.0 if proposal.config["kind"] == "rbf" else 1.0)
+        running.tell(proposal, Outcome(status, cost, 10.0 * k, end))
+    selector = selector_of(running.facade)
+    history = selector.history()
+    rbf = history.vectors[:, selector.space.space.index_of["kind"]] == 1.0
+    np.testing.assert_array_equal(history.seconds, np.where(rbf, 9.0, 1.0))
+    assert history.status.tolist().count(FAILED) == 1
+    last = selector.explain(running.facade.runhistory.get_configs()[-1])
+    assert last.seconds is not None and 0.5 < last.seconds < 20.0
+
+
+def test_failures_of_a_replay_wait_for_the_first_success() -> None:
+    running = optimizer(GBQRFacade).start(Problem(search_space(), seed=1, n_trials=9))
+    for k in range(3):
+        proposal = running.ask()
+        assert proposal is not None
+        running.tell(proposal, Outcome(TrialStatus.FAILED, math.nan, k, k + 1.0))
+    statuses = [value.status for value in running.facade.runhistory.values()]
+    assert statuses == [StatusType.RUNNING] * 3  # SMAC's models need a cost
+
+
+# --- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        *(
+            ({"proposer": proposer}, TypeError, r"recipes\.gbqr\(\)")
+            for proposer in (gbqr, "gbqr", None, GBQRFacade)
+        ),
+        ({"min_trials": 0}, ValueError, "min_trials must be None or >= 1, got 0"),
+        ({"random_design": 0.5}, TypeError, "random_design must be one of SMAC's"),
+        ({"objectives": ["a", "b"]}, ValueError, "minimise one objective, the scenario has 2"),
+    ],
+)
+def test_selectors_check_their_arguments(
+    tmp_path: Path, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    made = scenario(tmp_path)
-    rows = [{"kind": "linear", "x": 0.1}, {"kind": "linear", "x": 0.2}]
-    record = TaskRecord("t", rows, np.array([0.1, 0.2]), space=space())
-    design = MetaInitialDesign(made, MetaDataset.from_records([record]), n_configs=1)
-    smac = facade(tmp_path, Watched(), parts={"initial_design": design})
-    texts = [str(selector_of(smac).explain(smac.ask().config)) for _ in range(2)]
-    assert "suggested by earlier tasks (initial design)" in texts[0]
-    assert "fills the search space" in texts[1]
+    run = scenario(tmp_path, objectives=options.pop("objectives", ["cost"]))
+    with pytest.raises(error, match=message):
+        ProposerConfigSelector(run, **({"proposer": gbqr()} | options))
+
+
+def other_selector(run: Scenario) -> ProposerConfigSelector:
+    space = ConfigurationSpace({"z": (0, 1)})
+    return ProposerConfigSelector(Scenario(space, output_directory=run.output_directory), gbqr())
+
+
+SECONDS = partial(CostAndSecondsEncoder)
+DESIGNED = partial(
+    ProposerConfigSelector, proposer=gbqr(), random_design=ProbabilityRandomDesign(0.5)
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"objectives": ["cost", "time"]}, "minimises one objective"),
+        (
+            {"multi_objective_algorithm": partial(MeanAggregationStrategy)},
+            "minimises one objective",
+        ),
+        (
+            {"config_selector": QUICKLY, "acquisition_function": EI()},
+            "acquisition_function would never be asked",
+        ),
+        (
+            {"config_selector": QUICKLY, "model": forest, "acquisition_maximizer": few_candidates},
+            "acquisition_maximizer and model would never be asked",
+        ),
+        (
+            {
+                "acquisition_function": EIPerSecond(),
+                "runhistory_encoder": partial(RunHistoryLogScaledEncoder),
+            },
+            "needs seconds, which RunHistoryLogScaledEncoder does not encode",
+        ),
+        (
+            {"acquisition_function": EIPerSecond(), "runhistory_encoder": partial(CostEncoder)},
+            "needs seconds, which CostEncoder does not encode",
+        ),
+        (
+            {"acquisition_function": EI(), "runhistory_encoder": SECONDS},
+            "encodes seconds, which EI does not know",
+        ),
+        (
+            {"acquisition_function": EIPerSecond(), "model": RandomModel(search_space())},
+            "RandomModel does not predict seconds",
+        ),
+        ({"config_selector": partial(other_selector)}, "made for another search space"),
+        (
+            {"config_selector": DESIGNED, "random_design": ModulusRandomDesign(2)},
+            "random_design was given twice",
+        ),
+    ],
+)
+def test_combinations_that_make_no_sense(
+    tmp_path: Path, parts: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        facade(tmp_path, **parts)
+
+
+def test_there_is_no_multi_objective_algorithm(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="minimises one objective"):
+        GBQRFacade.get_multi_objective_algorithm(scenario(tmp_path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from functools import partial
 from pathlib import Path
@@ -18,10 +17,11 @@ from automl_plugins.adapters.smac import (
     QuantileBound,
     SurrogateModel,
 )
-from automl_plugins.adapters.smac._private import quiet
+from automl_plugins.adapters.smac.model_parts import describe
 from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from scipy.stats import norm
+from sklearn.neighbors import KNeighborsRegressor
 from smac import (
     AlgorithmConfigurationFacade,
     HyperparameterOptimizationFacade,
@@ -30,7 +30,6 @@ from smac import (
     Scenario,
 )
 from smac.acquisition.function import EI, LCB, PI
-from smac.acquisition.maximizer import LocalAndSortedRandomSearch
 from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.runhistory import StatusType
 from smac.runhistory.encoder import (
@@ -38,6 +37,9 @@ from smac.runhistory.encoder import (
     RunHistoryLogScaledEncoder,
     RunHistoryScaledEncoder,
 )
+from smac_runs import BUDGETS, INSTANCES, budget_target, facade, few_candidates, instance_target
+from smac_runs import scenario as any_scenario
+from smac_runs import search as run_search
 
 from automl_plugins.proposers.models import transform
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -50,16 +52,6 @@ from automl_plugins.surrogates import (
 )
 
 NAN = math.nan
-FEW = partial(
-    lambda run: LocalAndSortedRandomSearch(
-        run.configspace,
-        challengers=20,
-        max_steps=1,
-        n_steps_plateau_walk=1,
-        local_search_iterations=1,
-        seed=run.seed,
-    )
-)
 
 
 def space() -> ConfigurationSpace:
@@ -71,18 +63,20 @@ def space() -> ConfigurationSpace:
 
 SPACE = space()
 VECTORS = VectorSpace(SPACE)
+CONFIGS = SPACE.sample_configuration(5)
+KIND = SPACE.index_of["kind"]
 X = VECTORS.sample(30, np.random.default_rng(0))
-COST = (X[:, SPACE.index_of["x"]] - 0.3) ** 2 + (X[:, SPACE.index_of["kind"]] == 2)
+COST = (X[:, SPACE.index_of["x"]] - 0.3) ** 2 + (X[:, KIND] == 2)
+SECONDS = np.where(X[:, KIND] == 1, 100.0, 1.0)
 NEW = VECTORS.sample(200, np.random.default_rng(1))
 
 
-def target(config: Configuration, seed: int = 0) -> float:
-    return float((config["x"] - 0.3) ** 2 + 0.2 * (config["kind"] == "poly"))
-
-
 def scenario(tmp_path: Path, **options: Any) -> Scenario:
-    options = {"n_trials": 12, "deterministic": True, "seed": 3} | options
-    return Scenario(space(), output_directory=tmp_path, **options)
+    return any_scenario(tmp_path, space(), **options)
+
+
+def forest(**options: Any) -> SurrogateModel:
+    return SurrogateModel(SPACE, RandomForest(), **({"seed": 1} | options))
 
 
 # --- the model --------------------------------------------------------------------------------
@@ -106,7 +100,7 @@ def test_any_surrogate_is_a_model(surrogate: Any) -> None:
     mean, variance = model.predict_marginalized(NEW)
     assert mean.shape == variance.shape == (200, 1)
     assert mean.flags.writeable and (variance > 0).all()
-    poly = NEW[:, SPACE.index_of["kind"]] == 2
+    poly = NEW[:, KIND] == 2
     assert mean[poly].mean() > mean[~poly].mean() + 0.3
     again = SurrogateModel(SPACE, surrogate, seed=1).train(X, COST[:, None])
     np.testing.assert_array_equal(again.predict(NEW)[0], mean)
@@ -115,8 +109,7 @@ def test_any_surrogate_is_a_model(surrogate: Any) -> None:
 
 def test_the_model_is_the_surrogate_on_the_cores_features() -> None:
     model = SurrogateModel(SPACE, GaussianProcess(), seed=1).train(X, COST[:, None])
-    direct = GaussianProcess(random_state=None)
-    direct.fit(VECTORS.features(X), COST)
+    direct = GaussianProcess(random_state=None).fit(VECTORS.features(X), COST)
     mean, std = direct.predict(VECTORS.features(NEW))
     found, deviation = model.predict(NEW, "std")
     assert deviation is not None
@@ -125,7 +118,7 @@ def test_the_model_is_the_surrogate_on_the_cores_features() -> None:
 
 
 def test_covariance_types() -> None:
-    model = SurrogateModel(SPACE, RandomForest()).train(X, COST[:, None])
+    model = forest().train(X, COST[:, None])
     std, variance = model.predict(NEW, "std")[1], model.predict(NEW)[1]
     assert std is not None and variance is not None
     np.testing.assert_allclose(std**2, variance)
@@ -135,12 +128,10 @@ def test_covariance_types() -> None:
 
 
 def test_a_second_column_is_modelled_as_ln_seconds() -> None:
-    seconds = np.where(X[:, SPACE.index_of["kind"]] == 1, 100.0, 1.0)
-    model = SurrogateModel(SPACE, RandomForest())
-    model.train(X, np.column_stack([COST, np.log(seconds)]))
+    model = forest().train(X, np.column_stack([COST, np.log(SECONDS)]))
     mean, variance = model.predict_marginalized(NEW)
     assert mean.shape == variance.shape == (200, 2)
-    slow = NEW[:, SPACE.index_of["kind"]] == 1
+    slow = NEW[:, KIND] == 1
     assert np.exp(mean[slow, 1]).min() > 20 and np.exp(mean[~slow, 1]).max() < 5
     model.train(X, COST[:, None])
     assert model.predict(NEW)[0].shape == (200, 1)
@@ -151,7 +142,7 @@ def test_a_second_column_is_modelled_as_ln_seconds() -> None:
 def test_costs_that_are_not_finite_count_as_the_worst(caplog: pytest.LogCaptureFixture) -> None:
     spoilt, worst = COST.copy(), COST.copy()
     spoilt[[3, 8]], worst[[3, 8]] = [math.inf, NAN], np.delete(COST, [3, 8]).max()
-    model = SurrogateModel(SPACE, RandomForest(), seed=1)
+    model = forest()
     found = model.train(X, spoilt[:, None]).predict(NEW)[0]
     np.testing.assert_array_equal(found, model.train(X, worst[:, None]).predict(NEW)[0])
     assert not caplog.messages
@@ -161,8 +152,7 @@ def test_costs_that_are_not_finite_count_as_the_worst(caplog: pytest.LogCaptureF
 
 
 def test_instances_are_averaged() -> None:
-    features: dict[str, list[int | float]] = {"a": [0.0], "b": [1.0], "c": [2.0]}
-    model = SurrogateModel(SPACE, RandomForest(), instance_features=features, seed=1)
+    model = forest(instance_features=INSTANCES["instance_features"])
     rows = np.hstack([np.repeat(X, 3, axis=0), np.tile([[0.0], [1.0], [2.0]], (30, 1))])
     model.train(rows, (np.repeat(COST, 3) + rows[:, -1])[:, None])
     mean, variance = model.predict_marginalized(NEW)
@@ -187,8 +177,7 @@ def test_an_untrained_model_says_so() -> None:
 
 def recorded(tmp_path: Path, kind: type[CostEncoder], **options: Any) -> CostEncoder:
     """Two successes, a crash, a timeout, a running trial."""
-    run = scenario(tmp_path)
-    history = RunHistory()
+    encoder, history = kind(scenario(tmp_path), **options), RunHistory()
     trials: list[dict[str, Any]] = [
         {"cost": 3.0, "time": 2.0},
         {"cost": math.inf, "status": StatusType.CRASHED, "starttime": 1.0, "endtime": 9.0},
@@ -198,19 +187,15 @@ def recorded(tmp_path: Path, kind: type[CostEncoder], **options: Any) -> CostEnc
     ]
     for config, facts in zip(CONFIGS, trials, strict=True):
         history.add(config, seed=0, **facts)
-    encoder = kind(run, **options)
     encoder.runhistory = history
     return encoder
-
-
-CONFIGS = SPACE.sample_configuration(5)
 
 
 @pytest.mark.parametrize("target", ["log_regret", "normal_scores", "standardize", "raw"])
 def test_failures_are_as_bad_as_the_worst_success(tmp_path: Path, target: Any) -> None:
     rows, Y = recorded(tmp_path, CostEncoder, target=target).transform()
-    order = [0, 1, 2, 3]  # timeouts come last
-    np.testing.assert_array_equal(rows, [canonical(CONFIGS[i]) for i in order])
+    # timeouts come last
+    np.testing.assert_array_equal(rows, [canonical(config) for config in CONFIGS[:4]])
     expected = transform(np.array([3.0, 3.0, 1.0, 3.0]), target).values
     np.testing.assert_allclose(Y, expected[:, None])
 
@@ -253,36 +238,32 @@ class Fixed(SurrogateModel):  # type: ignore[misc,unused-ignore]
         return self.answer
 
 
-CANDIDATES = CONFIGS[:2]
-
-
 def scores(function: Any, mean: Any, variance: Any, **facts: Any) -> list[float]:
     function.update(Fixed(mean, variance), **({"eta": 1.0} | facts))
-    found = function(CANDIDATES)
+    found = function(CONFIGS[:2])
     assert found.shape == (2, 1)
     return [float(value) for value in found[:, 0]]
 
 
-def test_expected_improvement_is_divided_by_seconds() -> None:
-    mean, variance = [[0.5, math.log(2.0)], [0.5, math.log(20.0)]], [[0.04, 0.0], [0.04, 0.0]]
-    z = 0.5 / 0.2
-    gain = 0.2 * (z * norm.cdf(z) + norm.pdf(z))
-    expected = np.log([gain / 2.0, gain / 20.0])
-    np.testing.assert_allclose(scores(EIPerSecond(), mean, variance), expected)
-    half = scores(EIPerSecond(cost_exponent=0.5), mean, variance)
-    np.testing.assert_allclose(half, np.log([gain / math.sqrt(2.0), gain / math.sqrt(20.0)]))
-    np.testing.assert_allclose(
-        scores(EIPerSecond(cost_budget=10), mean, variance, num_data=5), half
-    )
-    free = scores(EIPerSecond(cost_budget=10), mean, variance, num_data=50)
-    np.testing.assert_allclose(free, [math.log(gain)] * 2)
+GAIN = 0.2 * (2.5 * norm.cdf(2.5) + norm.pdf(2.5))  # mean 0.5 below 1 by 2.5 deviations of 0.2
 
 
-def test_seconds_below_one_are_divided_by_too() -> None:
-    """SMAC's own EIPS divides by a logarithm, which is negative there."""
-    mean = [[0.5, math.log(0.1)], [0.5, math.log(0.01)]]
-    slow, fast = scores(EIPerSecond(), mean, [[0.04, 0.0]] * 2)
-    assert fast - slow == pytest.approx(math.log(10.0))
+@pytest.mark.parametrize(
+    ("options", "num_data", "exponent"),
+    [
+        ({}, 0, 1.0),
+        ({"cost_exponent": 0.5}, 0, 0.5),
+        ({"cost_budget": 10}, 5, 0.5),
+        ({"cost_budget": 10}, 50, 0.0),
+    ],
+)
+def test_expected_improvement_is_divided_by_seconds(
+    options: Any, num_data: int, exponent: float
+) -> None:
+    """Below one second too: SMAC's own EIPS divides by a logarithm, which is negative there."""
+    mean, variance = [[0.5, math.log(0.1)], [0.5, math.log(20.0)]], [[0.04, 0.0], [0.04, 0.0]]
+    found = scores(EIPerSecond(**options), mean, variance, num_data=num_data)
+    np.testing.assert_allclose(found, np.log([GAIN / 0.1**exponent, GAIN / 20.0**exponent]))
 
 
 def test_what_cannot_improve_is_comparable() -> None:
@@ -290,27 +271,24 @@ def test_what_cannot_improve_is_comparable() -> None:
     assert worse[0] > worse[1] and np.isfinite(worse).all()
 
 
-def test_one_output_is_refused_with_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"runhistory_encoder=CostAndSecondsEncoder"):
-        scores(EIPerSecond(), [[0.5], [0.5]], [[0.1], [0.1]])
-    with pytest.raises(ValueError, match="The best cost is unknown"):
-        EIPerSecond()(CANDIDATES)
-    with pytest.raises(ValueError, match="has no model"):
-        QuantileBound()(CANDIDATES)
-
-
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("use", "message"),
     [
         (lambda: EIPerSecond(xi=-1.0), "xi must be finite and >= 0"),
         (lambda: EIPerSecond(cost_exponent=1.5), r"cost_exponent must lie in \[0, 1\]"),
         (lambda: EIPerSecond(cost_budget=0), "cost_budget must be None or >= 1"),
         (lambda: QuantileBound(beta=math.inf), "beta must be finite and >= 0"),
+        (
+            lambda: scores(EIPerSecond(), [[0.5], [0.5]], [[0.1], [0.1]]),
+            r"runhistory_encoder=CostAndSecondsEncoder",
+        ),
+        (lambda: EIPerSecond()(CONFIGS), "The best cost is unknown"),
+        (lambda: QuantileBound()(CONFIGS), "has no model"),
     ],
 )
-def test_functions_check_their_arguments(make: Any, message: str) -> None:
+def test_functions_refuse_what_they_cannot_use(use: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make()
+        use()
 
 
 def test_the_bound_is_mean_less_deviations() -> None:
@@ -319,29 +297,24 @@ def test_the_bound_is_mean_less_deviations() -> None:
 
 def test_the_bound_per_second_is_gbqr_median() -> None:
     """Thesis eq. 5.2: below the median of a random batch nothing is gained."""
-    seconds = np.where(X[:, SPACE.index_of["kind"]] == 1, 100.0, 1.0)
-    model = SurrogateModel(SPACE, RandomForest(), seed=1)
-    model.train(X, np.column_stack([COST, np.log(seconds)]))
+    model = forest().train(X, np.column_stack([COST, np.log(SECONDS)]))
     function = QuantileBound(beta=0.0)
     function.update(model, eta=0.0)
     configs = SPACE.sample_configuration(300)
-    rows = np.array([canonical(c) for c in configs])
     found = function(configs)[:, 0]
-    mean, variance = model.predict_marginalized(rows)
+    mean, variance = model.predict_marginalized(np.array([canonical(c) for c in configs]))
     spent = np.exp(mean[:, 1] + variance[:, 1] / 2)
     assert ((found == 0).mean() > 0.3) and (found >= 0).all()
-    gain = found > 0
-    medians = (-mean[:, 0] - found * spent)[gain]  # solved for the median
+    medians = (-mean[:, 0] - found * spent)[found > 0]  # solved for the median
     np.testing.assert_allclose(medians, medians[0], atol=1e-9)
 
 
 def test_the_median_bound_is_that_of_the_newest_model() -> None:
     used, fresh = QuantileBound(beta=0.0), QuantileBound(beta=0.0)
     for level in (0.0, -100.0):
-        model = SurrogateModel(SPACE, RandomForest(), seed=1)
-        model.train(X, np.column_stack([COST + level, np.zeros(len(X))]))
+        model = forest().train(X, np.column_stack([COST + level, np.zeros(len(X))]))
         used.update(model, eta=0.0)
-        used(CANDIDATES)
+        used(CONFIGS[:2])
     fresh.update(model, eta=0.0)
     np.testing.assert_array_equal(used(CONFIGS), fresh(CONFIGS))
 
@@ -352,28 +325,27 @@ def test_functions_describe_themselves(function: Any) -> None:
     assert isinstance(function.name, str)
 
 
+class Cached:
+    def __init__(self) -> None:
+        self.alpha, self._cache, self.fitted_ = np.float64(0.5), [1], [2]
+        self.deep: Any = self
+
+
+def test_descriptions_are_short_and_repeat() -> None:
+    found = describe({"n": [math.inf, None, True], "data": np.zeros((3, 2)), "kind": Cached})
+    expected = {"n": ["inf", None, True], "data": {"shape": [3, 2]}}
+    assert found == expected | {"kind": {"name": "type", "class": "Cached"}}
+    assert describe([0.0] * 30) == describe(dict.fromkeys(range(30))) == {"entries": 30}
+    assert describe(KNeighborsRegressor(3))["n_neighbors"] == 3
+    own = describe(Cached(), depth=2)
+    assert own == {"name": "Cached", "alpha": 0.5, "deep": {"name": "Cached"}}
+
+
 # --- in SMAC's own facades --------------------------------------------------------------------
 
 
-def search(tmp_path: Path, kind: Any, parts: dict[str, Any], **options: Any) -> Any:
-    function = options.pop("function", target)
-    run = scenario(tmp_path, **options)
-    parts = {k: part(run) if isinstance(part, partial) else part for k, part in parts.items()}
-    parts.setdefault("config_selector", kind.get_config_selector(run, retrain_after=2))
-    parts.setdefault("acquisition_maximizer", FEW(run))
-    with quiet():
-        smac = kind(run, function, logging_level=False, overwrite=True, **parts)
-        smac.optimize()
-    return smac
-
-
-def model(scenario: Scenario, surrogate: Any = None) -> SurrogateModel:
-    return SurrogateModel(
-        scenario.configspace,
-        RandomForest() if surrogate is None else surrogate,
-        instance_features=scenario.instance_features,
-        seed=scenario.seed,
-    )
+def target(config: Configuration, seed: int = 0) -> float:
+    return float((config["x"] - 0.3) ** 2 + 0.2 * (config["kind"] == "poly"))
 
 
 def fragile(config: Configuration, seed: int = 0) -> float:
@@ -382,91 +354,65 @@ def fragile(config: Configuration, seed: int = 0) -> float:
     return target(config)
 
 
+def search(tmp_path: Path, kind: Any, **given: Any) -> Any:
+    parts = {
+        "model": partial(model),
+        "config_selector": partial(kind.get_config_selector, retrain_after=2),
+        "acquisition_maximizer": few_candidates,
+    }
+    smac = facade(tmp_path, kind=kind, **(parts | given))
+    run_search(smac)
+    return smac
+
+
+def model(run: Scenario) -> SurrogateModel:
+    features = run.instance_features
+    return SurrogateModel(
+        run.configspace, RandomForest(), instance_features=features, seed=run.seed
+    )
+
+
+def model_of_two(run: Scenario) -> MultiObjectiveModel:
+    return MultiObjectiveModel([model(run), model(run)], objectives=["cost", "time"])
+
+
 @pytest.mark.parametrize(
-    ("function", "encoder"),
+    ("function", "encoder", "given"),
     [
-        (EI(), RunHistoryEncoder),
-        (EI(log=True), RunHistoryLogScaledEncoder),
-        (LCB(), RunHistoryScaledEncoder),
-        (PI(), CostEncoder),
-        (QuantileBound(), CostEncoder),
-        (QuantileBound(), CostAndSecondsEncoder),
-        (EIPerSecond(), CostAndSecondsEncoder),
+        (EI(), RunHistoryEncoder, {}),
+        (EI(log=True), RunHistoryLogScaledEncoder, {}),
+        (LCB(), RunHistoryScaledEncoder, {}),
+        (PI(), CostEncoder, {}),
+        (QuantileBound(), CostEncoder, {}),
+        (QuantileBound(), CostAndSecondsEncoder, {}),
+        (EIPerSecond(), CostAndSecondsEncoder, {}),
+        (EIPerSecond(), CostAndSecondsEncoder, {"function": fragile, "n_trials": 20}),
+        (EIPerSecond(), CostAndSecondsEncoder, {"model": partial(model_of_two)}),
     ],
     ids=lambda part: getattr(part, "__name__", type(part).__name__),
 )
-def test_parts_go_together(tmp_path: Path, function: Any, encoder: Any) -> None:
-    parts = {
-        "model": partial(model),
-        "acquisition_function": function,
-        "runhistory_encoder": partial(encoder),
-    }
-    smac = search(tmp_path, HyperparameterOptimizationFacade, parts)
-    assert len(smac.runhistory) == 12
+def test_parts_go_together(tmp_path: Path, function: Any, encoder: Any, given: Any) -> None:
+    parts = {"acquisition_function": function, "runhistory_encoder": partial(encoder)}
+    given = {"function": target, "space": space()} | parts | given
+    smac = search(tmp_path, HyperparameterOptimizationFacade, **given)
+    assert len(smac.runhistory) == given.get("n_trials", 12)
     assert smac.runhistory.get_cost(smac.intensifier.get_incumbent()) < 0.2
 
 
-def test_ei_per_second_runs_out_of_the_box_with_crashes(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    parts = {
-        "model": partial(model),
-        "acquisition_function": EIPerSecond(),
-        "runhistory_encoder": partial(CostAndSecondsEncoder),
-    }
-    with caplog.at_level(logging.ERROR):
-        smac = search(
-            tmp_path, HyperparameterOptimizationFacade, parts, function=fragile, n_trials=20
-        )
-    assert {v.status for v in smac.runhistory.values()} >= {StatusType.SUCCESS}
-    assert len(smac.runhistory) == 20
-
-
-def test_smacs_model_of_two_outputs_serves_too(tmp_path: Path) -> None:
-    def two(run: Scenario) -> MultiObjectiveModel:
-        return MultiObjectiveModel([model(run), model(run)], objectives=["cost", "time"])
-
-    parts = {
-        "model": partial(two),
-        "acquisition_function": EIPerSecond(),
-        "runhistory_encoder": partial(CostAndSecondsEncoder),
-    }
-    assert len(search(tmp_path, HyperparameterOptimizationFacade, parts).runhistory) == 12
-
-
-def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
-    return target(config) + 1.0 / budget
-
-
 def test_several_fidelities(tmp_path: Path) -> None:
-    parts = {"model": partial(model), "runhistory_encoder": partial(CostEncoder)}
-    smac = search(
-        tmp_path,
-        MultiFidelityFacade,
-        parts,
-        function=budget_target,
-        n_trials=30,
-        min_budget=1,
-        max_budget=9,
-    )
+    encoder, given = partial(CostEncoder), BUDGETS | {"n_trials": 30, "function": budget_target}
+    smac = search(tmp_path, MultiFidelityFacade, runhistory_encoder=encoder, **given)
     assert {key.budget for key in smac.runhistory} == {1.0, 3.0, 9.0}
 
 
 def test_several_instances(tmp_path: Path) -> None:
-    def on_instance(config: Configuration, instance: str, seed: int = 0) -> float:
-        return target(config) + float(instance)
-
     smac = search(
         tmp_path,
         AlgorithmConfigurationFacade,
-        {
-            "model": partial(model),
-            "runhistory_encoder": partial(CostAndSecondsEncoder),
-            "acquisition_function": EIPerSecond(),
-        },
-        function=on_instance,
-        instances=["0", "1"],
-        instance_features={"0": [0.0], "1": [1.0]},
+        function=instance_target,
+        runhistory_encoder=partial(CostAndSecondsEncoder),
+        acquisition_function=EIPerSecond(),
+        **INSTANCES,
         n_trials=16,
     )
-    assert {key.instance for key in smac.runhistory} == {"0", "1"}
+    assert len({key.instance for key in smac.runhistory}) > 1

@@ -9,37 +9,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.smac.trials import (
-    Rows,
-    adjusted_means,
-    canonical,
-    loss_budget,
-)
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
+from automl_plugins.adapters.smac.trials import Rows, adjusted_means, canonical, loss_budget
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, InCondition
 from hypothesis import given
 from hypothesis import strategies as st
-from smac import RunHistory
+from smac import RunHistory, Scenario
 from smac.runhistory import StatusType, TrialInfo
+from smac_runs import search_space
 
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.values import as_configuration
 
 NAN = math.nan
-
-
-def space() -> ConfigurationSpace:
-    made = ConfigurationSpace(seed=0)
-    kind, c = Categorical("kind", ["linear", "rbf"]), Float("C", (1e-5, 1e3), log=True)
-    made.add(kind, c, Float("x", (0.1, 0.7)), EqualsCondition(c, kind, "rbf"))
-    return made
-
-
-SPACE = space()
+COMPLETE, PRUNED, FAILED, RUNNING = Status
+SPACE = search_space()
 CONFIGS = SPACE.sample_configuration(6)
+Facts = tuple[int, dict[str, Any]]
 
 
-def run_history(*trials: tuple[int, dict[str, Any]]) -> RunHistory:
+def run_history(*trials: Facts) -> RunHistory:
     """Trials by the number of their configuration, in the order in which they were asked."""
     history = RunHistory()
     for number, facts in trials:
@@ -48,7 +38,7 @@ def run_history(*trials: tuple[int, dict[str, Any]]) -> RunHistory:
     return history
 
 
-def read(*trials: tuple[int, dict[str, Any]], min_trials: int = 1) -> History:
+def read(*trials: Facts, min_trials: int = 1) -> History:
     history: History = Rows(SPACE, min_trials).read(run_history(*trials))
     return history
 
@@ -56,40 +46,23 @@ def read(*trials: tuple[int, dict[str, Any]], min_trials: int = 1) -> History:
 # --- one trial each ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cost", [math.inf, 1e9, 2_147_483_647.0])
-@pytest.mark.parametrize("status", [StatusType.CRASHED, StatusType.TIMEOUT, StatusType.MEMORYOUT])
-def test_the_crash_cost_is_no_loss(cost: float, status: StatusType) -> None:
-    history = read((0, {"cost": 0.5}), (1, {"cost": cost, "status": status}))
-    assert history.status.tolist() == [Status.COMPLETE, Status.FAILED]
-    np.testing.assert_equal(history.losses, [0.5, NAN])
-
-
 def test_running_trials_come_last_and_waiting_ones_after_them() -> None:
     history = run_history((2, {}), (0, {"cost": 3.0}))
     history.add_running_trial(TrialInfo(CONFIGS[1], seed=0))
     found = Rows(SPACE).read(history, [CONFIGS[4]])
-    assert found.status.tolist() == [0, 0, Status.RUNNING, Status.RUNNING]
+    assert found.status.tolist() == [COMPLETE, COMPLETE, RUNNING, RUNNING]
     assert found.number.tolist() == [0, 1, 2, 3]
-    for row, config in zip(found.vectors, [CONFIGS[i] for i in (2, 0, 1, 4)], strict=True):
-        np.testing.assert_allclose(row, config.get_array(), atol=1e-12)
+    expected = [CONFIGS[i].get_array() for i in (2, 0, 1, 4)]
+    np.testing.assert_allclose(found.vectors, expected, atol=1e-12)
     np.testing.assert_equal(found.losses, [1.0, 3.0, NAN, NAN])
 
 
-def test_rows_are_in_the_order_in_which_they_finished() -> None:
-    history = read(
-        (0, {"endtime": 9.0, "cost": 0.0}),
-        (1, {"endtime": 2.0, "cost": 1.0}),
-        (2, {"endtime": 5.0, "cost": 2.0}),
-    )
-    assert history.losses.tolist() == [1.0, 2.0, 0.0]
-    assert history.number.tolist() == [1, 2, 0]
-
-
-def test_a_second_seed_does_not_move_a_row() -> None:
-    trials = [(0, {"endtime": 1.0}), (1, {"endtime": 2.0})]
-    again = (0, {"endtime": 3.0, "seed": 7, "cost": 5.0})
-    assert read(*trials, again).number.tolist() == read(*trials).number.tolist() == [0, 1]
-    assert read(*trials, again).losses.tolist() == [3.0, 1.0]
+def test_rows_are_in_the_order_in_which_they_finished_first() -> None:
+    trials = [(i, {"endtime": end, "cost": i}) for i, end in enumerate((9.0, 2.0, 5.0))]
+    assert read(*trials).losses.tolist() == [1.0, 2.0, 0.0]
+    assert read(*trials).number.tolist() == [1, 2, 0]
+    again = read(*trials, (1, {"endtime": 30.0, "seed": 7, "cost": 6.0}))
+    assert again.number.tolist() == [1, 2, 0] and again.losses.tolist() == [3.5, 2.0, 0.0]
 
 
 def test_an_empty_run_history_is_an_empty_history() -> None:
@@ -100,14 +73,17 @@ def test_an_empty_run_history_is_an_empty_history() -> None:
 # --- seeds and instances ----------------------------------------------------------------------
 
 
-def test_seeds_are_averaged() -> None:
+def test_seeds_are_averaged_and_one_failure_fails_the_configuration() -> None:
     history = read(
         (0, {"cost": 1.0, "seed": 1, "time": 4.0}),
         (0, {"cost": 3.0, "seed": 2, "time": 2.0}),
         (1, {"cost": 1.5, "seed": 1}),
+        (2, {"seed": 1}),
+        (2, {"seed": 2, "status": StatusType.CRASHED}),
     )
-    assert history.losses.tolist() == [2.0, 1.5]
-    np.testing.assert_equal(history.seconds, [3.0, NAN])
+    np.testing.assert_equal(history.losses, [2.0, 1.5, NAN])
+    np.testing.assert_equal(history.seconds, [3.0, NAN, NAN])
+    assert history.status.tolist() == [COMPLETE, COMPLETE, FAILED]
 
 
 def test_the_largest_numbers_do_not_overflow() -> None:
@@ -119,47 +95,30 @@ def test_the_largest_numbers_do_not_overflow() -> None:
                 trials.add(CONFIGS[2], cost=huge, seed=seed, instance=instance)
     history = Rows(SPACE).read(trials)
     assert np.isfinite(history.losses).all() and history.losses.argmax() == 2
-    assert (history.status == Status.COMPLETE).all()
-
-
-def test_one_failed_seed_fails_the_configuration() -> None:
-    history = read((0, {"seed": 1}), (0, {"seed": 2, "status": StatusType.CRASHED}))
-    assert history.status.tolist() == [Status.FAILED]
+    assert (history.status == COMPLETE).all()
 
 
 def test_easy_instances_make_no_good_configuration() -> None:
     """Instance b is easier by 10: row 1 is as good as row 0, not better by 5."""
-    history = read(
-        (0, {"cost": 12.0, "instance": "a"}),
-        (0, {"cost": 2.0, "instance": "b"}),
-        (1, {"cost": 2.0, "instance": "b"}),
-    )
+    costs = ((0, 12.0, "a"), (0, 2.0, "b"), (1, 2.0, "b"))
+    history = read(*((i, {"cost": cost, "instance": name}) for i, cost, name in costs))
     np.testing.assert_allclose(history.losses, [7.0, 7.0])
-
-
-def test_balanced_instances_are_plainly_averaged() -> None:
-    costs = np.random.default_rng(0).random((5, 4))
-    rows, instances = np.indices(costs.shape)
-    means = adjusted_means(costs.ravel(), rows.ravel(), instances.ravel(), 5)
-    np.testing.assert_allclose(means, costs.mean(axis=1), rtol=1e-12)
 
 
 def test_adjusted_means_solve_the_least_squares_problem() -> None:
     rng = np.random.default_rng(1)
     rows, instances = map(np.ravel, np.indices((8, 4)))
+    costs = rng.normal(size=8)[rows] + 3.0 * rng.normal(size=4)[instances] + rng.random(32)
+    plain = adjusted_means(costs, rows, instances, 8)
+    np.testing.assert_allclose(plain, costs.reshape(8, 4).mean(axis=1))  # all on all instances
     kept = rng.random(32) < 0.7
-    rows, instances = rows[kept], instances[kept]
-    costs = rng.normal(size=8)[rows] + 3.0 * rng.normal(size=4)[instances]
+    rows, instances, costs = rows[kept], instances[kept], costs[kept]
     design = np.hstack([np.eye(8)[rows], np.eye(4)[instances]])
     design = np.vstack([design, np.append(np.zeros(8), np.ones(4))])  # sum b = 0
     best = np.linalg.lstsq(design, np.append(costs, 0.0), rcond=None)[0][:8]
-    means = adjusted_means(costs, rows, instances, 8)
-    np.testing.assert_allclose(means, best, atol=1e-9)
-
-
-def test_a_row_without_trials_has_no_mean() -> None:
-    means = adjusted_means(np.array([2.0]), np.array([1]), np.array([0]), 3)
-    np.testing.assert_equal(means, [NAN, 2.0, NAN])
+    np.testing.assert_allclose(adjusted_means(costs, rows, instances, 8), best, atol=1e-9)
+    unknown = adjusted_means(np.array([2.0]), np.array([1]), np.array([0]), 3)
+    np.testing.assert_equal(unknown, [NAN, 2.0, NAN])  # rows without trials
 
 
 # --- budgets ----------------------------------------------------------------------------------
@@ -170,48 +129,47 @@ def at(budget: float, cost: float = 1.0, **facts: Any) -> dict[str, Any]:
 
 
 def test_the_highest_budget_with_enough_configurations_is_the_loss() -> None:
-    trials = [
-        *((i, at(1.0, i)) for i in range(4)),
-        (0, at(3.0, 10.0)),
-        (1, at(3.0, 20.0)),
-        (0, at(9.0, 100.0)),
-    ]
+    trials = [*((i, at(1.0, i)) for i in range(4)), (0, at(3.0, 10.0)), (1, at(3.0, 20.0))]
+    trials.append((0, at(9.0, 100.0)))
     history = read(*trials, min_trials=2)
-    assert history.status.tolist() == [0, 0, Status.PRUNED, Status.PRUNED]
+    assert history.status.tolist() == [COMPLETE, COMPLETE, PRUNED, PRUNED]
     assert history.losses.tolist() == [10.0, 20.0, 2.0, 3.0]
     assert history.budget.tolist() == [3.0, 3.0, 1.0, 1.0]
     history = read(*trials, min_trials=1)
     assert history.losses.tolist() == [100.0, 20.0, 2.0, 3.0]
-    assert history.status.tolist() == [0, Status.PRUNED, Status.PRUNED, Status.PRUNED]
+    assert history.status.tolist() == [COMPLETE, PRUNED, PRUNED, PRUNED]
 
 
-def test_who_is_known_at_a_higher_budget_only_counts_there() -> None:
+def test_one_known_at_a_higher_budget_only_counts_there() -> None:
     history = read((0, at(1.0)), (1, at(1.0)), (2, at(9.0, 5.0)), min_trials=2)
     assert history.losses.tolist() == [1.0, 1.0, 5.0]
-    assert history.status.tolist() == [Status.COMPLETE] * 3
+    assert history.status.tolist() == [COMPLETE] * 3
 
 
 def test_a_failure_at_the_counted_budget_is_one() -> None:
     crash = at(3.0, math.inf, status=StatusType.CRASHED)
     history = read((0, at(1.0)), (0, crash), (1, at(1.0)), (1, at(3.0, 2.0)))
-    assert history.status.tolist() == [Status.FAILED, Status.COMPLETE]
+    assert history.status.tolist() == [FAILED, COMPLETE]
 
 
-def test_too_few_at_every_budget_takes_the_fullest() -> None:
-    def trial(budget: float | None, status: Status = Status.COMPLETE) -> list[Trial]:
-        return [Trial({}, status, 1.0, step=budget)]
+@pytest.mark.parametrize(
+    ("trials", "enough", "expected"),
+    [
+        ([(1.0, COMPLETE), (1.0, COMPLETE), (3.0, COMPLETE)], 5, 1.0),  # too few: the fullest
+        ([(1.0, COMPLETE), (3.0, COMPLETE)], 5, 3.0),
+        ([(9.0, FAILED), (9.0, FAILED), (1.0, COMPLETE)], 1, 1.0),
+        ([(9.0, FAILED)], 1, 9.0),
+        ([], 1, None),
+        ([(None, COMPLETE), (None, COMPLETE)], 1, None),
+        ([(None, COMPLETE), (3.0, COMPLETE)], 1, math.inf),
+    ],
+)
+def test_the_budget_of_the_losses(trials: Any, enough: int, expected: float | None) -> None:
+    configs = [[Trial({}, status, 1.0, step=budget)] for budget, status in trials]
+    assert loss_budget(configs, enough) == expected
 
-    assert loss_budget([trial(1.0), trial(1.0), trial(3.0)], 5) == 1.0
-    assert loss_budget([trial(1.0), trial(3.0)], 5) == 3.0
-    crashed = trial(9.0, Status.FAILED)
-    assert loss_budget([crashed, crashed, trial(1.0)], 1) == 1.0
-    assert loss_budget([crashed], 1) == 9.0
-    assert loss_budget([], 1) is None
-    assert loss_budget([trial(None), trial(None)], 1) is None
-    assert loss_budget([trial(None), trial(3.0)], 1) == math.inf
 
-
-# --- vectors ----------------------------------------------------------------------------------
+# --- vectors and values -----------------------------------------------------------------------
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2), st.sampled_from([0.0, 1.0]))
@@ -232,7 +190,7 @@ def test_a_stored_run_history_reads_the_same(tmp_path: Path) -> None:
     history = run_history(*((i, {"cost": i / 7, "time": 1.0 + i}) for i in range(6)))
     history.save(tmp_path / "runhistory.json")
     loaded = RunHistory()
-    loaded.load(tmp_path / "runhistory.json", space())
+    loaded.load(tmp_path / "runhistory.json", search_space())
     before, after = Rows(SPACE).read(history), Rows(SPACE).read(loaded)
     for name in ("vectors", "losses", "seconds", "number", "status"):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
@@ -243,3 +201,27 @@ def test_vectors_are_kept_until_an_id_is_given_to_another_configuration() -> Non
     rows.read(run_history((0, {})))
     found = rows.read(run_history((1, {})))
     np.testing.assert_array_equal(found.vectors[0], canonical(CONFIGS[1]))
+
+
+def test_choices_are_searched_and_read_as_they_are(tmp_path: Path) -> None:
+    lists: dict[str, list[Any]] = {
+        "bools": [True, False],
+        "numbers and a bool": [1.5, True],  # an array of floats for ConfigSpace
+        "integers and floats": [1, 2.5],
+        "text of values": ["True", True, "None", None],
+        "tuples": [(64, 32), (64,)],
+    }
+    space = ConfigurationSpace(seed=0)
+    space.add([Categorical(name, choices) for name, choices in lists.items()])
+    space.add(Float("y", (0.0, 1.0)))
+    space.add(InCondition(space["y"], space["numbers and a bool"], [True]))
+    run = Scenario(
+        space, name="t", n_trials=14, deterministic=True, output_directory=tmp_path, seed=1
+    )
+    smac = GBQRFacade(run, lambda config, seed=0: len(str(dict(config))), logging_level=False)
+    smac.optimize()
+    found = ADAPTER.read_task(smac).configurations
+    assert len(found) == 14
+    for name, choices in lists.items():
+        assert {repr(v[name]) for v in found} == {repr(choice) for choice in choices}, name
+    assert all(("y" in values) == (values["numbers and a bool"] is True) for values in found)

@@ -1,0 +1,114 @@
+"""A small conditional search in SMAC that several tests run."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector
+from automl_plugins.adapters.smac._private import quiet
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from smac import Callback, Scenario
+from smac.acquisition.maximizer import LocalAndSortedRandomSearch
+from smac.facade.abstract_facade import AbstractFacade
+
+QUICK: dict[str, Any] = {"n_startup": 4, "n_candidates": 100, "n_models": 1}
+BUDGETS: dict[str, Any] = {"min_budget": 1, "max_budget": 9, "n_trials": 20}
+INSTANCES: dict[str, Any] = {
+    "instances": ["0", "1", "2"],
+    "instance_features": {"0": [0.0], "1": [1.0], "2": [2.0]},
+}
+
+
+@partial
+def few_candidates(run: Scenario) -> LocalAndSortedRandomSearch:
+    """A maximizer that takes little time."""
+    return LocalAndSortedRandomSearch(
+        run.configspace,
+        challengers=20,
+        max_steps=1,
+        n_steps_plateau_walk=1,
+        local_search_iterations=1,
+        seed=run.seed,
+    )
+
+
+def search_space() -> ConfigurationSpace:
+    space = ConfigurationSpace(seed=0)
+    kind, c = Categorical("kind", ["linear", "rbf"]), Float("C", (1e-3, 1e3), log=True)
+    space.add(kind, c, Float("x", (0.0, 1.0)), EqualsCondition(c, kind, "rbf"))
+    return space
+
+
+def target(config: Configuration, seed: int = 0) -> float:
+    inner = math.log10(config["C"]) / 3 if config["kind"] == "rbf" else 0.5
+    return float((config["x"] - 0.3) ** 2 + inner**2)
+
+
+def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
+    return target(config) + 1.0 / budget
+
+
+def instance_target(config: Configuration, instance: str, seed: int = 0) -> float:
+    return target(config) + float(instance)
+
+
+def scenario(folder: Path, space: ConfigurationSpace | None = None, **options: Any) -> Scenario:
+    options = {"n_trials": 12, "deterministic": True, "seed": 3} | options
+    return Scenario(space or search_space(), output_directory=folder, **options)
+
+
+def facade(
+    folder: Path,
+    proposer: Any = None,
+    *,
+    kind: type[AbstractFacade] = GBQRFacade,
+    function: Any = target,
+    space: ConfigurationSpace | None = None,
+    overwrite: bool = True,
+    **given: Any,
+) -> AbstractFacade:
+    """A facade of parts and options of the scenario by name; partials are called with that."""
+    options = {k: v for k, v in given.items() if k in Scenario.__dataclass_fields__}
+    run = scenario(folder, space, **options)
+    parts = {k: v for k, v in given.items() if k not in options}
+    if proposer is not None:
+        parts["config_selector"] = partial(ProposerConfigSelector, proposer=proposer)
+    parts = {k: v(run) if isinstance(v, partial) else v for k, v in parts.items()}
+    with quiet():
+        return kind(run, function, logging_level=False, overwrite=overwrite, **parts)
+
+
+def selector_of(smac: AbstractFacade) -> ProposerConfigSelector:
+    selector = smac.intensifier.config_selector
+    assert isinstance(selector, ProposerConfigSelector)
+    return selector
+
+
+def search(smac: AbstractFacade) -> list[dict[str, Any]]:
+    """Configurations and costs in order, after the search."""
+    with quiet():
+        smac.optimize()
+    return trajectory(smac)
+
+
+def trajectory(smac: AbstractFacade) -> list[dict[str, Any]]:
+    return [
+        {**dict(smac.runhistory.get_config(key.config_id)), "cost": value.cost}
+        for key, value in smac.runhistory.items()
+    ]
+
+
+def origins(smac: AbstractFacade) -> list[str | None]:
+    return [config.origin for config in smac.runhistory.get_configs()]
+
+
+class StopAfter(Callback):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.n = n
+
+    def on_tell_end(self, smbo: Any, info: Any, value: Any) -> bool:
+        return bool(smbo.runhistory.finished < self.n)
