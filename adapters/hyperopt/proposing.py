@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial, update_wrapper
 from inspect import Parameter, Signature, signature
 from typing import Any, Generic, ParamSpec, overload
@@ -123,6 +124,16 @@ class Algorithm(ABC, Generic[P]):
 # --- proposers of the core -------------------------------------------------------------------
 
 
+@dataclass(eq=False)
+class _Search:
+    """A proposer on one search space. Its options are kept, for their identities are its key."""
+
+    proposer: Proposer
+    reader: TrialReader
+    options: Mapping[str, Any]
+    warned: bool = False
+
+
 class ProposerAlgorithm(Algorithm[P]):
     """The suggest function of a recipe.
 
@@ -135,9 +146,7 @@ class ProposerAlgorithm(Algorithm[P]):
 
     def __init__(self, recipe: Callable[P, Proposer]) -> None:
         super().__init__(recipe)
-        self._searches: WeakKeyDictionary[Domain, dict[Any, tuple[Search, Any]]] = (
-            WeakKeyDictionary()
-        )
+        self._searches: WeakKeyDictionary[Domain, dict[Any, _Search]] = WeakKeyDictionary()
 
     def parameters(self) -> Sequence[Parameter]:
         """The options, but for ``seed``."""
@@ -169,13 +178,31 @@ class ProposerAlgorithm(Algorithm[P]):
         known = self._searches.setdefault(domain, {})
         if key not in known:
             reader = TrialReader(translate(domain.expr))
-            proposer = self._proposer(options, reader.known, own)
-            known[key] = Search(self.name, proposer, reader), options  # keeps identities unique
-        search = known[key][0]
+            known[key] = _Search(self._proposer(options, reader.known, own), reader, options)
+        search = known[key]
+        documents = all_documents(trials)
         new: list[Document] = []
         for tid in new_ids:
-            new.append(search.suggest(tid, domain, trials, new, streams))
+            history = search.reader.read(trials, [*documents, *new], timed=search.proposer.timed)
+            proposal = self._propose(search, history, streams, tid)
+            values = search.reader.known.labels_of(proposal.vector)
+            note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
+            new.append(new_document(trials, domain, tid, values))
+            new[-1]["misc"][NOTE] = {PROPOSAL: note}
         return new
+
+    def _propose(self, search: _Search, history: History, streams: Streams, tid: int) -> Proposal:
+        space = search.reader.vectors
+        if space.d:
+            try:
+                return ask(search.proposer, space, history, streams, tid)
+            except SurrogateFailure as failure:
+                if not search.warned:
+                    search.warned = True
+                    logger.warning(
+                        f"{self.name}: {failure} Trial {tid} is drawn at random instead."
+                    )
+        return Proposal(space.sample(1, streams.generator("fallback", tid))[0], "random")
 
     def _proposer(
         self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
@@ -198,70 +225,24 @@ def _identity(value: Any) -> tuple[str, Any]:
     return "object", str(id(value))
 
 
-class Search:
-    """A proposer on one search space.
-
-    Args:
-        name: Name of the algorithm.
-        proposer: What proposes.
-        reader: Reads trials of the space.
-    """
-
-    def __init__(self, name: str, proposer: Proposer, reader: TrialReader) -> None:
-        self.name, self.proposer, self.reader = name, proposer, reader
-        self._warned = False
-
-    def suggest(
-        self,
-        tid: int,
-        domain: Domain,
-        trials: Trials,
-        new: Sequence[Document],
-        streams: Streams,
-    ) -> Document:
-        """A document; ``new`` ones that are not inserted yet count as running."""
-        documents = [*all_documents(trials), *new]
-        history = self.reader.read(trials, documents, timed=self.proposer.timed)
-        proposal = self._propose(history, streams, tid)
-        values = self.reader.known.labels_of(proposal.vector)
-        document = new_document(trials, domain, tid, values)
-        note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
-        document["misc"][NOTE] = {PROPOSAL: note}
-        return document
-
-    def _propose(self, history: History, streams: Streams, tid: int) -> Proposal:
-        space = self.reader.vectors
-        if space.d:
-            try:
-                return ask(self.proposer, space, history, streams, tid)
-            except SurrogateFailure as failure:
-                if not self._warned:
-                    self._warned = True
-                    logger.warning(
-                        f"{self.name}: {failure} Trial {tid} is drawn at random instead."
-                    )
-        return Proposal(space.sample(1, streams.generator("fallback", tid))[0], "random")
-
-
 # --- memories --------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class TrialsMemory:
     """Trials of earlier searches as an ``AlignedMemory`` of the core.
 
-    Args:
+    Attributes:
         trials: The trials by name of their task.
         known: The search space that they are of; None as long as it is not known.
         task: Name of the task that is searched.
     """
 
-    store = None
-
-    def __init__(
-        self, trials: Mapping[str, Trials], known: PyllSpace | None, task: str | None
-    ) -> None:
-        self._trials, self._known, self._task = trials, known, task
-        self._memory: TaskMemory | None = None
+    trials: Mapping[str, Trials]
+    known: PyllSpace | None
+    task: str | None
+    store: None = field(default=None, init=False)
+    _memory: TaskMemory | None = field(default=None, init=False)
 
     def on(self, space: VectorSpace) -> MetaDataset:
         """The earlier tasks in the vectors of ``space``, read at the first call.
@@ -270,19 +251,19 @@ class TrialsMemory:
             MemoryMismatch: If no other trials have finished, or they are of another space.
         """
         if self._memory is None:
-            self._memory = TaskMemory(self._read(), task=self._task)
+            self._memory = TaskMemory(self._read(), task=self.task)
         return self._memory.on(space)
 
     def _read(self) -> MetaDataset:
-        used = {n: trials for n, trials in self._trials.items() if finished_documents(trials)}
-        if not set(used) - {self._task}:
+        used = {n: trials for n, trials in self.trials.items() if finished_documents(trials)}
+        if not set(used) - {self.task}:
             raise MemoryMismatch(
                 f"memory has no finished trials of another task, only"
-                f" {', '.join(self._trials) or 'nothing'}: run other searches first, or use an"
+                f" {', '.join(self.trials) or 'nothing'}: run other searches first, or use an"
                 " algorithm without a memory."
             )
         try:
-            return meta_dataset_from_trials(used, self._known)
+            return meta_dataset_from_trials(used, self.known)
         except ValueError as error:
             raise MemoryMismatch(
                 f"memory has trials of another search space. {error} Or pass memory="

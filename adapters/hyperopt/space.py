@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import statistics
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -411,7 +411,18 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
     """
     params: dict[str, Any] = {}
     places: dict[str, _Places] = {}
-    for node, under in _walk(expr):
+    stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
+    seen = set()
+    while stack:
+        node, under = stack.pop()
+        if (node, under) in seen:
+            continue
+        seen.add((node, under))
+        below = [(child, under) for child in node.inputs()]
+        if (switched := switched_by(node)) is not None:
+            below = [(node.pos_args[0], under)]
+            below += [(option, (switched, i)) for i, option in enumerate(node.pos_args[1:])]
+        stack.extend(reversed(below))
         if node.name != "hyperopt_param":
             continue
         label = label_of(node)
@@ -425,25 +436,6 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
         else:
             known.setdefault(under[0], set()).add(under[1])
     return params, places
-
-
-def _walk(expr: Any) -> Iterator[tuple[Any, tuple[str, int] | None]]:
-    """Nodes, parents first, each with the nearest option that it is under, once for each."""
-    stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]
-    seen = set()
-    while stack:
-        node, under = stack.pop()
-        if (node, under) in seen:
-            continue
-        seen.add((node, under))
-        yield node, under
-        label = switched_by(node)
-        if label is None:
-            below = [(child, under) for child in node.inputs()]
-        else:
-            below = [(node.pos_args[0], under)]
-            below += [(option, (label, i)) for i, option in enumerate(node.pos_args[1:])]
-        stack.extend(reversed(below))
 
 
 def _simplify(
