@@ -27,6 +27,7 @@ from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
+from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
@@ -185,7 +186,8 @@ class ProposerAlgorithm(Algorithm[P]):
         for tid in new_ids:
             history = search.reader.read(trials, [*documents, *new], timed=search.proposer.timed)
             proposal = self._propose(search, history, streams, tid)
-            values = search.reader.known.labels_of(proposal.vector)
+            (found,) = to_values(search.reader.known.space, proposal.vector[None])
+            values = search.reader.known.labels(found)
             note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
             new.append(new_document(trials, domain, tid, values))
             new[-1]["misc"][NOTE] = {PROPOSAL: note}

@@ -142,46 +142,33 @@ class PyllSpace:
         Raises:
             ValueError: For a value that is no option of a choice.
         """
-        return self._active(
-            {label: self._drawn(label, values[label]) for label in self.space if label in values}
-        )
-
-    def labels_of(self, vector: FloatArray) -> dict[str, Any]:
-        """What a trial with the values of a vector (d,) would have drawn, by label."""
-        drawn: dict[str, Any] = {}
-        for label, entry in zip(self.space.at, vector.tolist(), strict=True):
-            if label in self.options and not math.isnan(entry):
-                drawn[label] = round(entry)
-            elif not math.isnan(entry):
-                drawn[label] = self._number(label, self.space[label].to_value(entry))
-        return self._active(drawn)
-
-    def _active(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
-        """What is drawn where it is needed, parents first."""
+        drawn = {
+            label: self._drawn(label, values[label]) for label in self.space if label in values
+        }
         needs = {label_of(node) for node in needed(self.expr, drawn)}
         return {
             label: drawn[label] for label in self.space.at if label in drawn and label in needs
         }
 
     def _drawn(self, label: str, value: Any) -> Any:
-        if label not in self.options:
-            if math.isnan(number := to_number(value)):
-                raise ValueError(f"{label}={value!r} is no number, as {self.space[label]} has.")
-            return self._number(label, value if isinstance(value, int) else number)
-        index = find(self.options[label], value)
-        if index is None:
-            raise ValueError(
-                f"{value!r} is no option of {label!r}; its options are called"
-                f" {', '.join(map(repr, self.options[label]))}."
-            )
-        return index
-
-    def _number(self, label: str, value: Any) -> Any:
+        if label in self.options:
+            index = find(self.options[label], value)
+            if index is None:
+                raise ValueError(
+                    f"{value!r} is no option of {label!r}; its options are called"
+                    f" {', '.join(map(repr, self.options[label]))}."
+                )
+            return index
+        if math.isnan(number := to_number(value)):
+            raise ValueError(f"{label}={value!r} is no number, as {self.space[label]} has.")
+        number = value if isinstance(value, int) else number
         if self.domain.params[label].name == "randint":
-            return int(value)
+            return int(number)
         if q := self.step(label):
-            return float(round(value / q) * q)  # more than 1000 multiples are a range in ``space``
-        return float(value)
+            return float(
+                round(number / q) * q
+            )  # more than 1000 multiples are a range in ``space``
+        return float(number)
 
     def step(self, label: str) -> float | None:
         """The ``q`` of a hyperparameter; None where it has none."""
