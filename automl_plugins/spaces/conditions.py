@@ -126,12 +126,6 @@ def _holds(condition: ConditionLike, values: Mapping[str, Any]) -> bool:
     return condition.parent.name in values and bool(condition.satisfied_by_value(dict(values)))
 
 
-def child_of(condition: ConditionLike) -> str:
-    """Name of the hyperparameter that a condition switches."""
-    child = condition.child
-    return child if isinstance(child, str) else str(child.name)
-
-
 def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
     """Mask (n,) of the rows of ``columns`` (d, n) whose parents are active and fulfil it."""
     if isinstance(condition, Conjunction):

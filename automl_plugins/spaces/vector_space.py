@@ -19,7 +19,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import ConditionLike
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -28,7 +27,7 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.spaces.conditions import child_of, satisfied, sound
+from automl_plugins.spaces.conditions import satisfied, sound
 from automl_plugins.spaces.ranges import scale_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -60,10 +59,11 @@ class VectorSpace:
         self.n_values = np.array([c.n_values for c in self._columns])
         self.scales = np.array([c.scale for c in self._columns])
         # ``space.at`` is sorted by depth, so the conditions of a column's parents come first.
-        conditions = [
-            (space.index_of[child_of(condition)], condition) for condition in space.conditions
+        self._conditions = [
+            (column, condition)
+            for column, name in enumerate(self.names)
+            for condition in space.parent_conditions_of[name]
         ]
-        self._conditions: list[tuple[int, ConditionLike]] = sorted(conditions, key=lambda c: c[0])
         self._forbidden = [sound(clause) for clause in space.forbidden_clauses]
         for clause in self._forbidden:
             clause.set_vector_idx(space.index_of)
@@ -228,13 +228,11 @@ class VectorSpace:
 
     def _enumerate(self, limit: int) -> FloatArray | None:
         rows = np.full((1, self.d), np.nan)
-        conditions = dict[int, list[ConditionLike]]()
-        for child, condition in self._conditions:
-            conditions.setdefault(child, []).append(condition)
         for column in range(self.d):
             mask = np.ones(len(rows), dtype=bool)
-            for condition in conditions.get(column, []):
-                mask &= satisfied(condition, rows.T)
+            for child, condition in self._conditions:
+                if child == column:
+                    mask &= satisfied(condition, rows.T)
             if not mask.any():
                 continue
             size = self.n_values[column]

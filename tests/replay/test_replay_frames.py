@@ -492,49 +492,24 @@ def test_none_of_a_search_is_a_value_and_what_was_not_asked_for_is_not() -> None
 # --- the README's way -----------------------------------------------------------------------
 
 
-def runs_file(folder: Path) -> Path:
-    rng = np.random.default_rng(1)
-    n = 40
-    frame = pd.DataFrame(
-        {
-            "dataset": np.repeat(["a", "b"], n // 2),
-            "lr": 10.0 ** rng.uniform(-4, 0, n),
-            "dropout": rng.random(n),
-            "class_weight": rng.choice(["None", "balanced"], n),
-            "depth": [*rng.integers(2, 30, n - 1), NAN],
-            "loss": rng.random(n),
-            "seconds": rng.random(n),
-        }
-    )
-    frame.to_csv(folder / "runs.csv", index=False)
-    return folder / "runs.csv"
-
-
 def test_the_command_line_does_the_same_and_knows_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs_file(tmp_path)
-    (tmp_path / "replay.toml").write_text(
-        """\
-budget = 4
-path = "replay.csv"
-
-[tables.mine]
-file = "runs.csv"
-group = "dataset"
-loss = "loss"
-seconds = "seconds"
-none = "None"
-
-[methods.random]
-adapter = "optuna"
-optimizer = "RandomSampler"
-
-[methods.TPE]
-adapter = "optuna"
-optimizer = "TPESampler"
-"""
-    )
+    rng = np.random.default_rng(1)
+    columns: dict[str, Any] = {
+        "dataset": np.repeat(["a", "b"], 10),
+        "lr": 10.0 ** rng.uniform(-4, 0, 20),
+        "class_weight": rng.choice(["None", "balanced"], 20),
+        "loss": rng.random(20),
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "runs.csv", index=False)
+    lines = [
+        *('budget = 4\npath = "replay.csv"', "[tables.mine]", 'file = "runs.csv"'),
+        *('group = "dataset"', 'loss = "loss"', 'none = "None"'),
+        *('[methods.random]\nadapter = "optuna"', 'optimizer = "RandomSampler"'),
+        *('[methods.TPE]\nadapter = "optuna"', 'optimizer = "TPESampler"'),
+    ]
+    (tmp_path / "replay.toml").write_text("\n".join(lines))
     assert main(["replay", str(tmp_path / "replay.toml")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Table mine/a: lr is taken to be on a log scale" in printed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from effort import count_calls
 
 from automl_plugins.records.search import Search, search_frame
 from automl_plugins.records.trial import Status, Trial
-from automl_plugins.statistics import Comparison, compare, runs
+from automl_plugins.statistics import Comparison, compare
 
 NAN = math.nan
 
@@ -388,7 +388,8 @@ def test_searches_without_seeds_are_numbered() -> None:
     numbered = compare([*SEARCHES, search("t0", "A", [9.0, 9.0], seed=1)])
     assert_same(comparison, numbered)
     assert noted(comparison, "Without seeds, so numbered in the order given: A on t0 (2).")
-    assert not noted(compare(SEARCHES, label=lambda s: (s.table, s.method)), "Without seeds")
+    mine = compare(SEARCHES, label=lambda s: (s.table, f"my {s.method}", 3))
+    assert mine.methods == ("my A", "my B") and not noted(mine, "Without seeds")
 
 
 def test_what_readers_left_out_is_noted_once() -> None:
@@ -420,33 +421,6 @@ def test_illegal_labels() -> None:
         compare({("t0",): SEARCHES[0]})
     with pytest.raises(ValueError, match="a mapping has names already"):
         compare({("t0", "A"): SEARCHES[0]}, label=lambda s: ("t0", "A"))
-
-
-@dataclass
-class Study:
-    """What only an adapter can read."""
-
-    name: str
-    losses: Sequence[float]
-
-
-def searches_of(
-    thing: Any, table: str | None = None, method: str | None = None, seed: int | None = None
-) -> list[Search]:
-    own_table, own_method = thing.name.split("/")
-    return [search(table or own_table, method or own_method, thing.losses, seed or 0)]
-
-
-STUDIES = [Study(f"{s.table}/{s.method}", [t.loss for t in s.trials]) for s in SEARCHES]
-
-
-def test_studies_get_the_labels_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "searches_of", searches_of)
-    comparison = compare(STUDIES, label=lambda study: (study.name[:2], f"my {study.name[3:]}", 3))
-    assert comparison.methods == ("my A", "my B")
-    assert list(comparison.budgets[0].scores.index) == ["t0", "t1"]
-    repeated = compare([*STUDIES, *STUDIES], label=lambda s: tuple(s.name.split("/")))
-    assert noted(repeated, "Without seeds", "A on t0 (2), B on t0 (2), A on t1 (2)")
 
 
 def test_an_unknown_object_is_refused() -> None:
