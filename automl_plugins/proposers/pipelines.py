@@ -70,15 +70,13 @@ class PipelineProposer:
     Where hardly any configuration was evaluated on two data sets, losses are estimated from
     neighbouring configurations first, see ``designs.performance``.
 
+    The other arguments are those of ``recipes.pmf``.
+
     Args:
-        memory: The earlier tasks.
         fallback: What proposes when no configuration of the memory is left, or fits values that
             are already decided.
         model: Settings of the factorisation, or one fitted on ``matrix`` of this memory and space;
             None takes the default.
-        meta_features: Those of the new task.
-        n_start: Configurations that are proposed before the model is asked.
-        xi: Improvement, in the range of the losses, below which EI gains nothing.
         start: ``"portfolio"``, or ``"nearest"`` as in the paper: the best configuration of each of
             the data sets that are nearest by the L1 distance of their standardised meta-features,
             none twice. Without meta-features those of the best mean rank.

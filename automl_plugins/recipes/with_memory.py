@@ -190,7 +190,7 @@ def pmf(
         y: See ``tst``.
         model: Settings of the factorisation, or one fitted on this memory; None takes the default.
         n_start: Configurations that are proposed before the model is asked.
-        xi: Improvement below which EI gains nothing.
+        xi: Improvement, in the range of the losses, below which EI gains nothing.
         start: ``"portfolio"`` or ``"nearest"``, see ``PipelineProposer``; None is the portfolio,
             the nearest for the paper.
         paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, which
@@ -205,8 +205,6 @@ def pmf(
         MemoryMismatch: For a memory without another task.
         ValueError: For an argument outside its range.
     """
-    from automl_plugins.meta.factorization import MatrixFactorization
-
     if paper and model is None:
         model = MatrixFactorization.paper()
     known, plain = task_memory(memory, task=task), gbqr(**options)
