@@ -13,14 +13,13 @@ goes on where it stopped.
 
 from __future__ import annotations
 
-import argparse
 import json
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna
-from common import Quiet, make_parser
+from common import Quiet, run_command
 from hyperopt import rand, tpe
 from recorded_tables import oboe
 
@@ -80,21 +79,21 @@ def tables(every: int) -> list[Table]:
     return found
 
 
-def run(options: argparse.Namespace) -> None:
-    """Add the searches that are missing."""
-    chosen = tables(options.every)
-    wanted = [name.strip() for name in options.methods.split(",") if name.strip()]
+def run(methods: str = "", every: int = 3, seeds: int = 3, n_jobs: int = 1) -> None:
+    """Add the searches that are missing, of some methods (separated by commas) or all."""
+    chosen = tables(every)
+    wanted = [name.strip() for name in methods.split(",") if name.strip()]
 
-    def search(methods: dict[str, Method], budget: float, file: str) -> None:
-        picked = {n: Quiet(m) for n, m in methods.items() if not wanted or n in wanted}
+    def search(every_method: dict[str, Method], budget: float, file: str) -> None:
+        picked = {n: Quiet(m) for n, m in every_method.items() if not wanted or n in wanted}
         if picked:
             replay(
                 picked,
                 chosen,
                 budget=budget,
                 unit="seconds",
-                seed=range(options.seeds),
-                n_jobs=options.n_jobs,
+                seed=range(seeds),
+                n_jobs=n_jobs,
                 max_trials=2000,
                 path=FOLDER / file,
             )
@@ -127,11 +126,11 @@ def searches(path: Path) -> pd.MultiIndex:
     return pd.MultiIndex.from_tuples(keys, names=["table", "method", "seed"])
 
 
-def report(options: argparse.Namespace) -> None:
+def report(every: int = 3) -> None:
     """Print a table for each budget."""
     for budget in BUDGETS:
         means = final(budget)
-        wanted = [t.name for t in oboe(options.every)]
+        wanted = [t.name for t in oboe(every)]
         means = means.loc[[name for name in wanted if name in means.index]]
         complete = means.dropna(axis=1)
         if missing := [m for m in means if m not in complete]:
@@ -151,15 +150,5 @@ def report(options: argparse.Namespace) -> None:
         print(table.to_markdown(floatfmt=("", ".2f", ".2f", "", ".2g")))
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "run", "report")
-    parser.add_argument("--methods", default="", help="comma-separated; all")
-    parser.add_argument("--every", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    options = parser.parse_args()
-    {"run": run, "report": report}[options.command](options)
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, run, report)

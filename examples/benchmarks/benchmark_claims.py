@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 from automl_plugins.adapters.optuna import SECONDS, EIPerSecondSampler, GBQRSampler, optimizer
-from common import by_search, make_parser, mean_regrets, silence
+from common import by_search, mean_regrets, run_command
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from recorded_tables import oboe
@@ -66,7 +66,12 @@ def milliseconds(
     return 1e3 * (time.perf_counter() - start) / cycles
 
 
-def overhead(spaces: list[str], at: list[int], cycles: int, repeats: int) -> None:
+def overhead(
+    spaces: Sequence[str] = tuple(SPACES),
+    at: Sequence[int] = (100, 200, 1_000, 10_000),
+    cycles: int = 50,
+    repeats: int = 3,
+) -> None:
     """Table of milliseconds for a trial; samplers take turns, the ratio is of medians."""
     samplers: dict[str, Callable[[], BaseSampler]] = {
         "TPESampler": lambda: TPESampler(seed=0),
@@ -98,8 +103,13 @@ def failing(trial: optuna.Trial, how: str) -> float:
     return (x - 0.62) ** 2 + (y - 0.3) ** 2
 
 
-def failures(seeds: int, n_trials: int) -> None:
-    """Share of the second half of the trials that crash, and the best loss."""
+def failures(seeds: int = 5, quick: bool = False) -> None:
+    """Share of the second half of the trials that crash, and the best loss.
+
+    ``quick``: one seed, few trials.
+    """
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # failing trials are errors in its log
+    seeds, n_trials = (1, 16) if quick else (seeds, 100)
     late = n_trials // 2
     span = f"crashes {late}-{n_trials - 1}"
     print(f"{'sampler':20s} {'fails by':>9s} {span:>14s} {'best loss':>10s}")
@@ -130,7 +140,7 @@ COST_SAMPLERS: dict[str, Method] = {
 }
 
 
-def cost(every: int, seeds: int, n_jobs: int) -> None:
+def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
     """Simulated time to TPE's final best on oboe, as a ratio to TPE's own time."""
     frame = replay(
         COST_SAMPLERS, oboe(every), budget=100, seed=range(seeds), n_jobs=n_jobs, path=COST_RUNS
@@ -156,26 +166,5 @@ def cost(every: int, seeds: int, n_jobs: int) -> None:
     print(f"percent regret\n{mean_regrets(frame, (30, 50, 100)).to_string()}")
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "overhead", "failures", "cost")
-    parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=list(SPACES))
-    parser.add_argument("--at", type=int, nargs="+", default=[100, 200, 1_000, 10_000])
-    parser.add_argument("--cycles", type=int, default=50)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--every", type=int, default=6)
-    parser.add_argument("--quick", action="store_true", help="failures: one seed, few trials")
-    parser.add_argument("--n-jobs", type=int, default=1)
-    args = parser.parse_args()
-    silence()
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # failing trials are errors in its log
-    if args.command == "overhead":
-        overhead(args.spaces, args.at, args.cycles, args.repeats)
-    elif args.command == "failures":
-        failures(*((1, 16) if args.quick else (args.seeds, 100)))
-    else:
-        cost(args.every, min(args.seeds, 3), args.n_jobs)
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, overhead, failures, cost, spaces=SPACES)

@@ -7,13 +7,13 @@ benchmark_designs.py learner  # rank correlation of the meta-learner
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
-from common import make_parser
+from common import run_command
 from ConfigSpace import ConfigurationSpace
 from joblib import Parallel, delayed
 from recorded_tables import MEMORIES
@@ -34,6 +34,7 @@ from automl_plugins.meta import (
 )
 from automl_plugins.replay import Table
 
+SOURCES = tuple(MEMORIES)
 BUDGETS = (1, 3, 5, 10)
 K = max(BUDGETS)
 # As OpenML, auto-sklearn and pymfe call the accuracies of simple learners.
@@ -91,7 +92,7 @@ def one_table(table: Table, memory: MetaDataset, seed: int) -> list[dict[str, ob
     ]
 
 
-def regret(sources: list[str], n_jobs: int) -> None:
+def regret(sources: Sequence[str] = SOURCES, n_jobs: int = 2) -> None:
     """Print the mean regret of each design, and how it compares with the portfolio."""
     for source in sources:
         tables, memory = MEMORIES[source]()
@@ -114,8 +115,11 @@ def _p(difference: pd.Series) -> float:
     return float(wilcoxon(difference, zero_method="zsplit").pvalue)
 
 
-def learner(sources: list[str], folds: int | None) -> None:
-    """Print the rank correlation of the meta-learner, with and without landmarkers."""
+def learner(sources: Sequence[str] = SOURCES, folds: int | None = None) -> None:
+    """Print the rank correlation of the meta-learner, with and without landmarkers.
+
+    ``folds``: leave tasks out in so many parts, not singly.
+    """
     for source in sources:
         _, memory = MEMORIES[source]()
         for label, used in (("all", memory), ("no landmarkers", _without_landmarkers(memory))):
@@ -163,19 +167,5 @@ def speed() -> None:
     print(f"{len(memory)} runs, one thread: {time.perf_counter() - begin:.1f} s")
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "regret", "learner", "speed")
-    parser.add_argument("--sources", nargs="+", default=list(MEMORIES), choices=list(MEMORIES))
-    parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument("--folds", type=int, help="leave tasks out in so many parts, not singly")
-    args = parser.parse_args()
-    if args.command == "regret":
-        regret(args.sources, args.n_jobs)
-    elif args.command == "learner":
-        learner(args.sources, args.folds)
-    else:
-        speed()
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, regret, learner, speed, sources=MEMORIES)

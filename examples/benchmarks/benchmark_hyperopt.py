@@ -8,7 +8,7 @@ Shown are the mean normalised regret in percent, and whether the difference to T
 from __future__ import annotations
 
 from automl_plugins.adapters.hyperopt import ei_per_second, gbqr, optimizer
-from common import make_parser, mean_regrets, silence
+from common import mean_regrets, run_command
 from hyperopt import tpe
 from recorded_tables import oboe, svm_grid
 
@@ -22,19 +22,12 @@ METHODS = {
 }
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "quality")
-    parser.add_argument("--every-svm-grid", type=int, default=1)
-    parser.add_argument("--every-oboe", type=int, default=6)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    args = parser.parse_args()
-    silence()
-    tables = {"svm_grid": svm_grid()[:: args.every_svm_grid], "oboe": oboe(args.every_oboe)}
+def quality(every_svm_grid: int = 1, every_oboe: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
+    """Compare the algorithms on both sources."""
+    tables = {"svm_grid": svm_grid()[::every_svm_grid], "oboe": oboe(every_oboe)}
     for source, chosen in tables.items():
-        seeds = range(args.seeds)
-        runs = replay(METHODS, chosen, budget=max(AT), seed=seeds, n_jobs=args.n_jobs)
-        print(f"{source}, {len(chosen)} tables, {args.seeds} seeds: regret in %")
+        runs = replay(METHODS, chosen, budget=max(AT), seed=range(seeds), n_jobs=n_jobs)
+        print(f"{source}, {len(chosen)} tables, {seeds} seeds: regret in %")
         print(mean_regrets(runs, AT).to_string(), flush=True)
         for n in (30, 50):
             result = compare(runs[runs["trial"] <= n], control="tpe")
@@ -42,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, quality)

@@ -15,7 +15,7 @@ the 21st on, that lies within 1 % of each range of an earlier one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -25,7 +25,7 @@ import numpy as np
 import optuna
 import pandas as pd
 from automl_plugins.adapters.optuna import GBQRSampler, TSTSampler
-from common import keep_rows, make_parser, silence
+from common import keep_rows, run_command
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -137,21 +137,20 @@ def show(found: pd.DataFrame, n_trials: int) -> None:
         print(means.rename(columns={"end": f"at{n_trials}"}).round(2).to_string(), end="\n\n")
 
 
-def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=list(SPACES))
-    parser.add_argument("--trials", type=int, default=50)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--smoke", action="store_true", help="one space, one seed, 22 trials")
-    args = parser.parse_args()
-    if args.smoke:
-        args.spaces, args.seeds, args.trials = ["2 numbers"], 1, 22
-    silence()
+def main(
+    methods: Sequence[str] = tuple(METHODS),
+    spaces: Sequence[str] = tuple(SPACES),
+    trials: int = 50,
+    seeds: int = 10,
+    smoke: bool = False,
+) -> None:
+    """Run what is missing and print the means."""
+    if smoke:
+        spaces, seeds, trials = ["2 numbers"], 1, 22
     key = ["space", "form", "method", "trials", "seed"]
-    wanted = product(args.spaces, FORMS, args.methods, [args.trials], range(args.seeds))
-    show(keep_rows(Path("build/plateaus.csv"), key, wanted, search), args.trials)
+    wanted = product(spaces, FORMS, methods, [trials], range(seeds))
+    show(keep_rows(Path("build/plateaus.csv"), key, wanted, search), trials)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, main, methods=METHODS, spaces=SPACES)

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from common import make_parser, mean_regrets
+from common import mean_regrets, run_command
 from recorded_tables import read_array, read_csv
 from sklearn.model_selection import KFold
 
@@ -38,6 +38,7 @@ from automl_plugins.statistics import compare
 BUDGETS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 100, 200)
 RANDOM = {"random": 1, "random-2x": 2, "random-4x": 4}
 N_START = 20
+METHODS = (*RANDOM, "portfolio", "svd", "pmf")
 
 FloatArray = npt.NDArray[Any]
 
@@ -71,7 +72,7 @@ class Matrix:
     meta_features: pd.DataFrame | None = None
 
 
-def pmf() -> Matrix:
+def load_pmf() -> Matrix:
     """38 151 pipelines on 493 data sets, with the split of the paper (Fusi et al. 2018)."""
     # Columns are stored in an order that tells which pipelines are good.
     back = np.argsort(read_array("pmf/column_pipeline_id.npy.xz"))
@@ -87,14 +88,11 @@ def pmf() -> Matrix:
     )
 
 
-def oboe() -> Matrix:
+def load_oboe() -> Matrix:
     """219 configurations of 12 algorithms on 358 data sets, balanced error; nothing is missing."""
     frame = read_csv("oboe/oboe.csv.gz")
     wide = frame.pivot(index="config_id", columns="dataset_id", values="balanced_error_rate")
     return Matrix(wide.to_numpy(dtype=np.float32), list(map(str, wide.columns)))
-
-
-MATRICES: dict[str, Callable[[], Matrix]] = {"pmf": pmf, "oboe": oboe}
 
 
 # --- the searches --------------------------------------------------------------------------
@@ -164,7 +162,7 @@ def at_random(regret: FloatArray, several: int, trials: int, seed: int) -> Float
     return np.append(best, np.full(trials - len(best), best[-1]))
 
 
-def curves(split: Split, methods: list[str], trials: int) -> dict[str, list[FloatArray]]:
+def curves(split: Split, methods: Sequence[str], trials: int) -> dict[str, list[FloatArray]]:
     """Regret of the best so far, by method and test data set."""
     scaled = MatrixFactorization().scaled(split.train)
     with np.errstate(invalid="ignore"):
@@ -209,9 +207,32 @@ def _searches(
     return found
 
 
-def run(source: str, methods: list[str], removed: float, pipelines: int, trials: int) -> None:
-    """Print regrets, ranks and tests of the methods on a table."""
-    matrix = MATRICES[source]()
+def oboe(
+    methods: Sequence[str] = METHODS, removed: float = 0.0, pipelines: int = 0, trials: int = 100
+) -> None:
+    """Seven folds of the data sets of oboe; see ``show``."""
+    show("oboe", load_oboe(), methods, removed, pipelines, trials)
+
+
+def pmf(
+    methods: Sequence[str] = METHODS, removed: float = 0.0, pipelines: int = 0, trials: int = 200
+) -> None:
+    """The paper's training and test sets; see ``show``."""
+    show("pmf", load_pmf(), methods, removed, pipelines, trials)
+
+
+def show(
+    source: str,
+    matrix: Matrix,
+    methods: Sequence[str],
+    removed: float,
+    pipelines: int,
+    trials: int,
+) -> None:
+    """Print regrets, ranks and tests of the methods on a table.
+
+    A share of the training entries may be removed; of the pipelines so many are taken, 0: all.
+    """
     n = len(matrix.Y)
     rows = np.sort(np.random.default_rng(0).permutation(n)[: pipelines or n])
     found = [
@@ -237,7 +258,7 @@ def run(source: str, methods: list[str], removed: float, pipelines: int, trials:
 
 def training() -> None:
     """Print the seconds and the memory of training on all of ``pmf``, missing left missing."""
-    matrix = pmf()
+    matrix = load_pmf()
     assert matrix.train is not None
     Y = matrix.Y[:, matrix.train]
     begin = time.perf_counter()
@@ -247,20 +268,5 @@ def training() -> None:
     print(f"{Y.shape}, Q = 20: {spent:.0f} s, peak {peak:.2f} GiB, scores {model.scores_}")
 
 
-def main() -> None:
-    parser = make_parser(__doc__, *MATRICES, "training")
-    parser.add_argument("--methods", nargs="+", choices=[*RANDOM, "portfolio", *MODELS])
-    parser.add_argument("--removed", type=float, default=0.0, help="share of training entries")
-    parser.add_argument("--pipelines", type=int, default=0, help="so many at random; 0: all")
-    parser.add_argument("--trials", type=int)
-    args = parser.parse_args()
-    if args.command == "training":
-        training()
-        return
-    methods = args.methods or [*RANDOM, "portfolio", "svd", "pmf"]
-    trials = args.trials or (200 if args.command == "pmf" else 100)
-    run(args.command, methods, args.removed, args.pipelines, trials)
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, oboe, pmf, training, methods=[*RANDOM, "portfolio", *MODELS])

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector, optimizer
-from common import by_search, make_parser, silence
+from common import by_search, run_command
 from ConfigSpace import Configuration, ConfigurationSpace
 from recorded_tables import oboe
 from smac import HyperparameterOptimizationFacade, Scenario
@@ -65,13 +65,13 @@ METHODS: dict[str, Method] = {
 }
 
 
-def seconds(n_tables: int, seeds: int) -> None:
+def seconds(tables: int = 8, seeds: int = 1) -> None:
     """Simulated time to the default facade's final best, as a ratio to its own."""
-    tables = oboe()
-    chosen = np.unique(np.linspace(0, len(tables) - 1, n_tables).astype(int))
+    every = oboe()
+    chosen = np.unique(np.linspace(0, len(every) - 1, tables).astype(int))
     runs = replay(
         METHODS,
-        [tables[i] for i in chosen],
+        [every[i] for i in chosen],
         budget=100,
         seed=range(seeds),
         path="build/smac_seconds.csv",
@@ -122,7 +122,7 @@ def smac_refitted(scenario: Scenario, *arguments: Any, **parts: Any) -> Abstract
     return facade(scenario, *arguments, config_selector=selector, **parts)
 
 
-def overhead(at: list[int], cycles: int) -> None:
+def overhead(at: Sequence[int] = (100, 500, 1000), cycles: int = 5) -> None:
     """Mean seconds of an ask/tell cycle, refits included."""
     print(f"{'trials':>6s} {'SMAC':>8s} {'GBQR':>8s} {'ratio':>6s}")
     for n_trials in at:
@@ -138,19 +138,5 @@ def overhead(at: list[int], cycles: int) -> None:
         print(f"{n_trials:6d} {smac:8.3f} {gbqr:8.3f} {smac / gbqr:6.1f}", flush=True)
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "seconds", "overhead")
-    parser.add_argument("--tables", type=int, default=8)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--cycles", type=int, default=5)
-    parser.add_argument("--at", type=int, nargs="+", default=[100, 500, 1000])
-    args = parser.parse_args()
-    silence()
-    if args.command == "seconds":
-        seconds(args.tables, args.seeds)
-    else:
-        overhead(args.at, args.cycles)
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, seconds, overhead)

@@ -4,18 +4,18 @@
 
 Every search is that of the proposer itself, without a framework (TPE is Optuna's). The memory of
 oboe is every third of its tables, and every second of these is searched; of AdaBoost every second
-is searched. With ``--path`` finished searches are kept in a file and not repeated.
+is searched. With ``--path`` finished searches are kept in files and not repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
 from automl_plugins.adapters.optuna import optimizer
-from common import make_parser, mean_regrets
+from common import mean_regrets, run_command
 from recorded_tables import MEMORIES, memory_of, oboe, read_features
 
 from automl_plugins import recipes
@@ -68,12 +68,12 @@ def _after_diverse(memory: MetaDataset, task: Task) -> Proposer:
 
 
 def run(
-    name: str, methods: list[str], trials: int, seeds: int, every: int, path: Path | None
+    name: str, methods: Sequence[str], trials: int, seeds: int, every: int, path: Path | None
 ) -> pd.DataFrame:
     """All searches, as ``replay`` returns them."""
-    tables, memory = source(name)
+    chosen, memory = source(name)
     frames = []
-    for table in tables[::every]:
+    for table in chosen[::every]:
         for label in methods:
             runs = replay(
                 method(label, memory, table.name),
@@ -81,34 +81,31 @@ def run(
                 budget=trials,
                 seed=range(seeds),
                 progress=False,
-                path=None if path is None else path.with_suffix(f".{label}.csv"),
+                path=path and path.with_name(f"{path.name}_{name}.{label}.csv"),
             )
             frames.append(runs[runs.table == table.name])  # the file has those of other tables
         print(f"  {table.name} is done", flush=True)
     return pd.concat(frames, ignore_index=True)
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "regret")
-    parser.add_argument("--tables", nargs="+", default=["svm_grid", "oboe"])
-    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
-    parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--every", type=int, default=1, help="search one table of so many")
-    parser.add_argument("--path", type=Path)
-    args = parser.parse_args()
-    for name in args.tables:
-        path = None if args.path is None else args.path.with_name(f"{args.path.name}_{name}.csv")
-        runs = run(name, args.methods, args.trials, args.seeds, args.every, path)
-        n_tables = runs.table.nunique()
-        print(
-            f"\n{name}: {n_tables} tables, {args.seeds} seeds; mean normalised regret in percent"
-        )
+def regret(
+    tables: Sequence[str] = ("svm_grid", "oboe"),
+    methods: Sequence[str] = METHODS,
+    trials: int = 100,
+    seeds: int = 1,
+    every: int = 1,
+    path: Path | None = None,
+) -> None:
+    """Print mean regrets by budget, of searches on one table of so many."""
+    for name in tables:
+        runs = run(name, methods, trials, seeds, every, path)
+        n = runs.table.nunique()
+        print(f"\n{name}: {n} tables, {seeds} seeds; mean normalised regret in percent")
         print(mean_regrets(runs, BUDGETS).to_string())
         if runs.method.nunique() > 1:
-            told = [b for b in (10, 30, 100) if b <= args.trials]
-            print(compare(runs, control=args.methods[0], budgets=told), flush=True)
+            told = [b for b in (10, 30, 100) if b <= trials]
+            print(compare(runs, control=methods[0], budgets=told), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, regret, methods=METHODS)

@@ -11,11 +11,11 @@ configurations that the authors' program gives them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from common import make_parser, spoil
+from common import run_command, spoil
 from recorded_tables import MEMORIES
 
 from automl_plugins import recipes
@@ -125,8 +125,12 @@ def regrets(table: Table, tried: list[int]) -> FloatArray:
     return np.minimum.accumulate((table.losses[tried] - table.best) / scale)
 
 
-def run(methods: list[str], every: int, trials: int) -> None:
-    """Print the mean regret of each method."""
+def main(
+    methods: Sequence[str] = ("sampler", "default", "none"),
+    every: int = 1,
+    trials: int = 100,
+) -> None:
+    """Print the mean regret of each method, on one table of so many."""
     tables, whole = MEMORIES["svm_grid"]()
     memory = sub_grid(whole)
     space, vectors = whole.vector_space, whole.vectors[whole.rows[0]]
@@ -166,14 +170,5 @@ def _summary(curves: FloatArray, budgets: list[int], seconds: float) -> dict[str
     }
 
 
-def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--methods", nargs="+", choices=[*MODELS, *RECIPES])
-    parser.add_argument("--every", type=int, default=1, help="search one table of so many")
-    parser.add_argument("--trials", type=int, default=100)
-    args = parser.parse_args()
-    run(args.methods or ["sampler", "default", "none"], args.every, args.trials)
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, main, methods=[*MODELS, *RECIPES])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import pandas as pd
 from automl_plugins.adapters.optuna import GBQRSampler, enqueue_initial_design
 from automl_plugins.adapters.optuna.replaying import suggest
 from automl_plugins.adapters.smac import MetaInitialDesign
-from common import make_parser, silence
+from common import run_command, silence
 from joblib import Parallel, delayed
 from memory_data import SOURCES, Fold, load, prepared
 from memory_learners import LEARNERS, measure, space
@@ -149,29 +149,29 @@ def summary(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return shown
 
 
-def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--learners", nargs="+", default=["svm"], choices=list(LEARNERS))
-    parser.add_argument("--data", nargs="+", default=list(DATA), choices=list(SOURCES))
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--trials", type=int, default=50, help="of a search")
-    parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument("--optimizers", nargs="+", default=list(OPTIMIZERS))
-    parser.add_argument("--out", type=Path, default=Path("build/warm_start.jsonl"))
-    args = parser.parse_args()
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    lines = args.out.read_text().splitlines() if args.out.exists() else []
+def main(
+    learners: Sequence[str] = ("svm",),
+    data: Sequence[str] = DATA,
+    seeds: int = 2,
+    trials: int = 50,
+    n_jobs: int = 2,
+    optimizers: Sequence[str] = tuple(OPTIMIZERS),
+    out: Path = Path("build/warm_start.jsonl"),
+) -> None:
+    """Run what is missing and print the medians."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lines = out.read_text().splitlines() if out.exists() else []
     done = [json.loads(line) for line in lines]
     there = {(r["learner"], r["data"], r["seed"], r["optimizer"]) for r in done}
-    wanted = product(args.learners, args.data, range(args.seeds), args.optimizers)
-    jobs = [delayed(compare_starts)(*job, args.trials) for job in wanted if job not in there]
-    for row in Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")(jobs):
+    wanted = product(learners, data, range(seeds), optimizers)
+    jobs = [delayed(compare_starts)(*job, trials) for job in wanted if job not in there]
+    for row in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
         done.append(row)
-        with args.out.open("a") as file:
+        with out.open("a") as file:
             file.write(json.dumps(row) + "\n")
     print("Trials are medians over data sets and seeds.")
     print(summary(done).to_string())
 
 
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, main, learners=LEARNERS, data=SOURCES, optimizers=OPTIMIZERS)

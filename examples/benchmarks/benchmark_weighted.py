@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import make_parser, silence
+from common import run_command
 from ConfigSpace import Categorical, ConfigurationSpace
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -33,6 +33,7 @@ from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalvi
 from automl_plugins.spaces.cells import hyperparameter_counts
 from automl_plugins.statistics import compare
 
+FOLDER = Path("build/weighted")
 RESOURCES = ("1/9", "1/3", "1")  # parts of the training rows
 
 # --- record -------------------------------------------------------------------------------
@@ -127,6 +128,11 @@ class Pools:
         return out
 
 
+def record(out: Path = FOLDER, quick: bool = False) -> None:
+    """Train what is missing; ``quick``: two tasks, four configurations of each model."""
+    Pools(out, quick).record()
+
+
 def _rows(
     model: str, configuration: dict[str, Any], training: list[Data], held: list[Data]
 ) -> list[str]:
@@ -197,8 +203,9 @@ def search(schedule: Schedule, recorded: Pool, drawn: list[Draw]) -> list[float]
     return [float(cell(best(done).configuration, 1.0)[1]), seconds]
 
 
-def report(recorded: dict[str, Pool], repetitions: int) -> None:
+def report(out: Path = FOLDER, quick: bool = False, repetitions: int = 100) -> None:
     """Replay all searches and print what the paper reports."""
+    recorded = Pools(out, quick).load()
     branches = space()
     rules = {
         "": np.full(len(MODELS), 1 / len(MODELS)),
@@ -256,19 +263,5 @@ def print_ranks(title: str, means: pd.DataFrame, schedules: list[str]) -> None:
             )
 
 
-def main() -> None:
-    parser = make_parser(__doc__, "record", "report")
-    parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--out", type=Path, default=Path("build/weighted"))
-    parser.add_argument("--quick", action="store_true", help="two tasks, four of each model")
-    args = parser.parse_args()
-    silence()
-    pools = Pools(args.out, args.quick)
-    if args.command == "record":
-        pools.record()
-    else:
-        report(pools.load(), args.repetitions)
-
-
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, record, report)

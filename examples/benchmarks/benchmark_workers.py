@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import keep_rows, make_parser
+from common import keep_rows, run_command
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from recorded_tables import data_folder, oboe, svm_grid
 
@@ -217,23 +217,22 @@ def show(found: pd.DataFrame) -> None:
         print(f"{method}: geometric mean regret of {N_WORKERS} workers is {ratio:.2f} of one's")
 
 
-def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--methods", nargs="+", default=["gbqr"], choices=list(METHODS))
-    parser.add_argument("--spaces", nargs="+", choices=list(PROBLEMS))
-    parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--latency", type=float, default=0.1)
-    parser.add_argument("--smoke", action="store_true", help="two spaces, one seed, 16 trials")
-    args = parser.parse_args()
-    if args.smoke:
-        args.spaces, args.seeds, args.trials = ["algorithms", "counts"], 1, 16
-    spaces = args.spaces or list(PROBLEMS)[: None if data_folder() else -2]  # two are recorded
-    counts, numbers = [1, N_WORKERS], ([args.trials], [args.latency], range(args.seeds))
+def main(
+    methods: Sequence[str] = ("gbqr",),
+    spaces: Sequence[str] = (),
+    trials: int = 100,
+    seeds: int = 10,
+    latency: float = 0.1,
+    smoke: bool = False,
+) -> None:
+    """Run what is missing and print the means."""
+    if smoke:
+        spaces, seeds, trials = ["algorithms", "counts"], 1, 16
+    spaces = spaces or list(PROBLEMS)[: None if data_folder() else -2]  # two are recorded
     key = ["method", "space", "workers", "trials", "latency", "seed"]
-    wanted = product(args.methods, spaces, counts, *numbers)
+    wanted = product(methods, spaces, [1, N_WORKERS], [trials], [latency], range(seeds))
     show(keep_rows(Path("build/workers.csv"), key, wanted, run))
 
 
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, main, methods=METHODS, spaces=PROBLEMS)

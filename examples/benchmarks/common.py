@@ -7,8 +7,9 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,38 @@ from automl_plugins.meta import MetaDataset
 from automl_plugins.replay import Method, Problem
 
 
-def make_parser(doc: str | None, *commands: str) -> argparse.ArgumentParser:
-    """A parser that shows the first line of a module's docstring and asks for one of commands."""
+def run_command(doc: str | None, *commands: Callable[..., None], **choices: Iterable[str]) -> None:
+    """Run the command that is asked for; its options are the arguments of the function.
+
+    A bool is a flag, a sequence takes several values. A function named main is run without a name.
+
+    Args:
+        doc: The module's docstring.
+        commands: Functions whose arguments all have a default.
+        choices: The values that an argument may have, by its name.
+    """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
-    if commands:
-        parser.add_argument("command", choices=commands)
-    return parser
+    names = None if commands[0].__name__ == "main" else parser.add_subparsers(required=True)
+    for command in commands:
+        own = (
+            names.add_parser(command.__name__, help=(command.__doc__ or "").replace("%", "%%"))
+            if names
+            else parser
+        )
+        own.set_defaults(command=command)
+        kinds = get_type_hints(command)
+        for name, parameter in signature(command).parameters.items():
+            option: dict[str, Any] = {"default": parameter.default, "choices": choices.get(name)}
+            if get_origin(kinds[name]) is Sequence:
+                option |= {"type": get_args(kinds[name])[0], "nargs": "+"}
+            elif kinds[name] is bool:
+                option = {"action": "store_true"}
+            else:  # X, or X | None
+                option["type"] = (*get_args(kinds[name]), kinds[name])[0]
+            own.add_argument(f"--{name.replace('_', '-')}", **option)
+    options = vars(parser.parse_args())
+    silence()
+    options.pop("command")(**options)
 
 
 def silence(*_: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna, smac
-from common import Quiet, make_parser
+from common import Quiet, run_command
 from optuna.samplers import CmaEsSampler, GPSampler, RandomSampler, TPESampler
 from recorded_tables import adaboost, oboe, svm_grid
 from static_figures import save_svg
@@ -209,32 +209,42 @@ def _worse(result: BudgetComparison, control: object) -> str:
     )
 
 
-def main() -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--methods", help="names, separated by commas; default: all but ablations")
-    parser.add_argument("--sources", default=",".join(SOURCES))
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--n-trials", type=int, default=N_TRIALS)
-    parser.add_argument("--quick", action="store_true", help="two tables of each source")
-    parser.add_argument("--control", default="GBQR")
-    parser.add_argument("--no-page", action="store_true", help="run only")
-    parser.add_argument("--runs", type=Path, default=Path("build/evidence"), help="their folder")
-    parser.add_argument("--out", type=Path, help="folder of the page; default: that of the runs")
-    args = parser.parse_args()
+def main(
+    methods: str = "",
+    sources: str = ",".join(SOURCES),
+    seeds: int = 1,
+    n_jobs: int = 1,
+    n_trials: int = N_TRIALS,
+    quick: bool = False,
+    control: str = "GBQR",
+    no_page: bool = False,
+    runs: Path = Path("build/evidence"),
+    out: Path | None = None,
+) -> None:
+    """Run what is missing and write the page.
+
+    Args:
+        methods: Names, separated by commas; all but the ablations.
+        sources: The same of ``SOURCES``.
+        seeds: Searches of each method on each table.
+        n_jobs: Processes.
+        n_trials: Trials of a search.
+        quick: Whether two tables of each source are enough.
+        control: What the others are compared with.
+        no_page: Whether to run only.
+        runs: Folder of the searches.
+        out: Folder of the page; that of the runs.
+    """
     every = OURS | PEERS | ABLATIONS
-    names = args.methods.split(",") if args.methods else [*OURS, *PEERS]
+    names = methods.split(",") if methods else [*OURS, *PEERS]
     if "Optuna GP" in names and find_spec("torch") is None:
         print("Optuna GP is left out: it needs torch, which is not installed.")
         names.remove("Optuna GP")
-    tables = [
-        t for s in args.sources.split(",") for t in SOURCES[s]()[: 2 if args.quick else None]
-    ]
-    methods = {name: every[name] for name in names}
-    runs = run(methods, tables, args.seeds, args.n_jobs, args.runs, args.n_trials)
-    if not args.no_page:
-        write_page(runs, args.out or args.runs, control=args.control, ours=list(OURS))
+    tables = [t for s in sources.split(",") for t in SOURCES[s]()[: 2 if quick else None]]
+    found = run({name: every[name] for name in names}, tables, seeds, n_jobs, runs, n_trials)
+    if not no_page:
+        write_page(found, out or runs, control=control, ours=list(OURS))
 
 
 if __name__ == "__main__":
-    main()
+    run_command(__doc__, main)
