@@ -175,6 +175,14 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True)
+class NamedMethod:
+    """A function that starts a search, as a ``Method``."""
+
+    name: str
+    start: Callable[[Problem], Optimizer]
+
+
+@dataclass(frozen=True)
 class Adapter:
     """A framework as the core sees it; the package of each adapter has one, its ``ADAPTER``.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
@@ -19,7 +18,7 @@ from hyperopt import (
     Trials,
 )
 
-from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.frameworks import Method, NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -33,7 +32,7 @@ _EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
 
-def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -> HyperoptMethod:
+def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -> Method:
     """A suggest function of Hyperopt, or BOASF, to be replayed.
 
     Every search is what ``fmin`` with ``rstate=np.random.default_rng(seed)`` makes of it, on the
@@ -55,14 +54,15 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
     """
     if algo == "boasf" or algo is boasf_fmin or algo is boasf:
         Boasf(**_with_budget(options, 1))  # bad options fail here, not later
-        return HyperoptMethod(boasf, name or "automl_plugins.boasf", options)
+        return NamedMethod(name or "automl_plugins.boasf", partial(_start_boasf, options))
     suggest = _named(algo) if isinstance(algo, str) else algo
     label = name if name is not None else _label(suggest)
     try:
         inspect.signature(suggest).bind([], None, None, 0, **options)
     except TypeError as error:
         raise TypeError(f"{label} does not take these options: {error}.") from None
-    return HyperoptMethod(partial(suggest, **options) if options else suggest, label)
+    suggest = partial(suggest, **options) if options else suggest
+    return NamedMethod(label, partial(HyperoptSearch, suggest))
 
 
 def _named(name: str) -> Suggest:
@@ -93,20 +93,9 @@ def _label(suggest: Any) -> str:
     return module if attribute == "suggest" else f"{module}.{attribute}"
 
 
-@dataclass(frozen=True)
-class HyperoptMethod:
-    """A suggest function, see ``optimizer``; BOASF with its options, but for seed and budget."""
-
-    algo: Suggest
-    name: str
-    of_boasf: Mapping[str, Any] | None = field(default=None, hash=False)
-
-    def start(self, problem: Problem) -> HyperoptSearch:
-        """Trials of its own."""
-        if self.of_boasf is None:
-            return HyperoptSearch(self.algo, problem)
-        options = {"seed": problem.seed} | _with_budget(self.of_boasf, problem.n_trials)
-        return HyperoptSearch(boasf(**options), problem)
+def _start_boasf(options: Mapping[str, Any], problem: Problem) -> HyperoptSearch:
+    options = {"seed": problem.seed} | _with_budget(options, problem.n_trials)
+    return HyperoptSearch(boasf(**options), problem)
 
 
 def _with_budget(options: Mapping[str, Any], max_evals: int | None) -> dict[str, Any]:

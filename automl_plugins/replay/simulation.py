@@ -18,6 +18,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.frameworks import (
     Method,
+    NamedMethod,
     Optimizer,
     Outcome,
     Problem,
@@ -262,14 +263,6 @@ Propose = Callable[
 ]
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A function that starts a search, as a method."""
-
-    name: str
-    start: Callable[[Problem], Optimizer]
-
-
 class _Asking:
     """Search by a plain callable."""
 
@@ -306,10 +299,10 @@ def as_method(thing: Any) -> Method:
         if isinstance(thing, Method):
             return thing
         if adapter_of(thing) is None and isinstance(thing, Optimizer):
-            return _Named(type(thing).__name__, partial(_copy, thing))
+            return NamedMethod(type(thing).__name__, partial(_copy, thing))
         if adapter_of(thing) is None and callable(thing):
             name = getattr(thing, "__name__", type(thing).__name__)
-            return _Named(name, partial(_Asking, thing))
+            return NamedMethod(name, partial(_Asking, thing))
     return method_of(thing)
 
 
@@ -339,7 +332,7 @@ def proposing(name: str, proposer: ProposerFactory) -> Method:
             f"proposer must be a function of the problem that returns a proposer, such as"
             f" lambda problem: gbqr(); got {proposer!r}."
         )
-    return _Named(name, partial(ProposerSearch, proposer))
+    return NamedMethod(name, partial(ProposerSearch, proposer))
 
 
 class ProposerSearch:

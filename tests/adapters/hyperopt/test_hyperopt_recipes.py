@@ -374,8 +374,6 @@ def test_what_they_are_called_and_take(name: str) -> None:
 
 def test_replays_take_them_with_options() -> None:
     assert optimizer(gbqr).name.endswith("gbqr")
-    suggest: Any = optimizer(gbqr, alpha=0.2).algo
-    assert suggest.keywords == {"alpha": 0.2}
     with pytest.raises(TypeError, match="alfa"):
         optimizer(gbqr, alfa=0.2)
 

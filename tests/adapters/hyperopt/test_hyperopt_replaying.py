@@ -64,7 +64,7 @@ def test_a_search_is_that_of_fmin(algo: Any) -> None:
 
 
 def test_failures_are_lived_with() -> None:
-    search = optimizer(FAST_TPE).start(Problem(space(), seed=0))
+    search: Any = optimizer(FAST_TPE).start(Problem(space(), seed=0))
     for i in range(15):
         proposal = search.ask()
         assert proposal is not None
@@ -77,7 +77,7 @@ def test_failures_are_lived_with() -> None:
 
 
 def test_trials_carry_the_simulated_clock_and_are_read_in_order_of_their_results() -> None:
-    search = optimizer("rand").start(Problem(space(), seed=0))
+    search: Any = optimizer("rand").start(Problem(space(), seed=0))
     first, second, third = search.ask(), search.ask(), search.ask()
     assert first is not None and second is not None and third is not None
     search.tell(second, Outcome(TrialStatus.COMPLETE, 0.5, 1.0, 3.25))
