@@ -18,7 +18,7 @@ from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler
 from optuna.trial import Trial, TrialState
 
-from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.conditions import is_active
 
 from . import _private
@@ -37,7 +37,7 @@ def optimizer(
     pruner: BasePruner | str | None = None,
     name: str | None = None,
     **arguments: Any,
-) -> OptunaMethod:
+) -> NamedMethod:
     """An Optuna sampler and pruner to be replayed.
 
     The study runs on the simulated clock: durations of trials are the recorded ones, also found
@@ -70,7 +70,9 @@ def optimizer(
         name = getattr(named, "__qualname__", type(named).__qualname__)
     if arguments and callable(factory):
         factory = partial(factory, **arguments)
-    return OptunaMethod(factory, stops() if isinstance(stops, type) else stops, name)
+    return NamedMethod(
+        name, partial(_start, factory, stops() if isinstance(stops, type) else stops)
+    )
 
 
 def _find(kind: str, name: Any, *modules: str) -> Any:
@@ -86,25 +88,16 @@ def _find(kind: str, name: Any, *modules: str) -> Any:
     raise ValueError(f"No {kind} {name!r} in {' or '.join(modules)}.")
 
 
-@dataclass(frozen=True)
-class OptunaMethod:
-    """A sampler (or its factory) and a pruner, see ``optimizer``."""
-
-    sampler: BaseSampler | Factory
-    pruner: BasePruner
-    name: str
-
-    def start(self, problem: Problem) -> OptunaSearch:
-        """A study of its own."""
-        if isinstance(self.sampler, BaseSampler):
-            sampler = copy.deepcopy(self.sampler)
-        else:
-            sampler = self.sampler(seed=problem.seed)
-        with quiet(logging.ERROR):
-            study = optuna.create_study(
-                storage=SimulatedStorage(), sampler=sampler, pruner=copy.deepcopy(self.pruner)
-            )
-        return OptunaSearch(study, problem.space, problem.steps)
+def _start(sampler: BaseSampler | Factory, pruner: BasePruner, problem: Problem) -> OptunaSearch:
+    if isinstance(sampler, BaseSampler):
+        sampler = copy.deepcopy(sampler)
+    else:
+        sampler = sampler(seed=problem.seed)
+    with quiet(logging.ERROR):
+        study = optuna.create_study(
+            storage=SimulatedStorage(), sampler=sampler, pruner=copy.deepcopy(pruner)
+        )
+    return OptunaSearch(study, problem.space, problem.steps)
 
 
 @dataclass

@@ -95,7 +95,7 @@ def test_the_search_is_that_of_a_loop_written_by_hand(multivariate: bool) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         method = optimizer(TPESampler, **arguments)
-        search = method.start(Problem(mixed_space(), seed))
+        search: Any = method.start(Problem(mixed_space(), seed))
         study = optuna.create_study(sampler=TPESampler(seed=seed, **arguments))
     for moment in range(20):
         proposal = search.ask()
@@ -129,7 +129,7 @@ def test_samplers_come_by_class_name_factory_and_instance(
 ) -> None:
     method = optimizer(sampler, **arguments)
     assert method.name == name
-    search = method.start(Problem(mixed_space(), 1))
+    search: Any = method.start(Problem(mixed_space(), 1))
     assert isinstance(search.study.sampler, kind)
     assert optimizer(sampler, name="mine", **arguments).name == "mine"
 
