@@ -17,113 +17,48 @@ from architecture import FOLDERS, ROOT, modules
 FRAMEWORKS = {path.parent.name for path in (ROOT / "adapters").glob("*/__init__.py")}
 
 PUBLIC_NAMES = {
-    "automl_plugins.adapters.optuna": [
-        "BOASFSampler",
-        "BanditSampler",
-        "BlendedSampler",
-        "EIPerSecondSampler",
-        "GBQRSampler",
-        "NoImprovement",
-        "PMFSampler",
-        "SuccessiveFilteringPruner",
-        "SurrogateSampler",
-        "TSTSampler",
-        "WeightedModelSampler",
-        "arm_report",
-        "curves",
-        "enqueue_initial_design",
-        "explain",
-        "meta_dataset_from_studies",
-        "optimizer",
-        "record",
-    ],
-    "automl_plugins.adapters.hyperopt": [
-        "arm_report",
-        "bandit",
-        "blended",
-        "boasf",
-        "boasf_fmin",
-        "curves",
-        "ei_per_second",
-        "explain",
-        "gbqr",
-        "initial_trials",
-        "meta_dataset_from_trials",
-        "optimizer",
-        "pmf",
-        "record",
-        "surrogate",
-        "tst",
-        "weighted",
-    ],
-    "automl_plugins.adapters.smac": [
-        "CostAndSecondsEncoder",
-        "EIPerSecond",
-        "GBQRFacade",
-        "KNNInitialDesign",
-        "MetaInitialDesign",
-        "ProposerConfigSelector",
-        "QuantileBound",
-        "RecordCallback",
-        "SurrogateModel",
-        "curves",
-        "meta_dataset_from_runhistory",
-        "optimizer",
-    ],
-    "automl_plugins.bandits": [
-        "UCB1",
-        "AlwaysBest",
-        "DecreasingEpsilon",
-        "EpsilonGreedy",
-        "Hyperband",
-        "IncreasingEffort",
-        "MaxUCB",
-        "RandomArm",
-        "SuccessiveFiltering",
-        "SuccessiveHalving",
-        "Thompson",
-        "TopTwoThompson",
-        "UCB1Tuned",
-        "failure_probability",
-        "model_weights",
-        "partition",
-    ],
-    "automl_plugins.meta": [
-        "MatrixFactorization",
-        "MetaDataset",
-        "MetaLearner",
-        "MetaStore",
-        "bad_start",
-        "bundled",
-        "convert",
-        "delta",
-        "diverse",
-        "knn",
-        "meta_features",
-        "opt",
-        "portfolio",
-        "top_k",
-    ],
-    "automl_plugins.replay": ["Optimizer", "Table", "regret", "replay"],
-    "automl_plugins.visualization": [
-        "plot_arm_allocation",
-        "plot_pipeline_embedding",
-        "plot_rank_diagram",
-        "plot_ranks",
-        "plot_regret",
-        "plot_source_weights",
-    ],
-    "automl_plugins.statistics": ["average_ranks", "compare", "finner", "iman_davenport"],
-    "automl_plugins.surrogates": [
-        "Blended",
-        "ExtraTrees",
-        "Feasibility",
-        "GaussianProcess",
-        "QuantileBoosting",
-        "RandomForest",
-        "RunningTime",
-        "TwoStageTransfer",
-    ],
+    package: names.split()
+    for package, names in {
+        "automl_plugins.adapters.optuna": """
+            BOASFSampler BanditSampler BlendedSampler EIPerSecondSampler GBQRSampler
+            NoImprovement PMFSampler SuccessiveFilteringPruner SurrogateSampler TSTSampler
+            WeightedModelSampler arm_report curves enqueue_initial_design explain
+            meta_dataset_from_studies optimizer record
+        """,
+        "automl_plugins.adapters.hyperopt": """
+            arm_report bandit blended boasf boasf_fmin curves ei_per_second explain gbqr
+            initial_trials meta_dataset_from_trials optimizer pmf record surrogate tst
+            weighted
+        """,
+        "automl_plugins.adapters.smac": """
+            CostAndSecondsEncoder EIPerSecond GBQRFacade KNNInitialDesign MetaInitialDesign
+            ProposerConfigSelector QuantileBound RecordCallback SurrogateModel curves
+            meta_dataset_from_runhistory optimizer
+        """,
+        "automl_plugins.bandits": """
+            UCB1 AlwaysBest DecreasingEpsilon EpsilonGreedy Hyperband IncreasingEffort
+            MaxUCB RandomArm SuccessiveFiltering SuccessiveHalving Thompson TopTwoThompson
+            UCB1Tuned failure_probability model_weights partition
+        """,
+        "automl_plugins.meta": """
+            MatrixFactorization MetaDataset MetaLearner MetaStore bad_start bundled convert
+            delta diverse knn meta_features opt portfolio top_k
+        """,
+        "automl_plugins.replay": """
+            Optimizer Table regret replay
+        """,
+        "automl_plugins.visualization": """
+            plot_arm_allocation plot_pipeline_embedding plot_rank_diagram plot_ranks
+            plot_regret plot_source_weights
+        """,
+        "automl_plugins.statistics": """
+            average_ranks compare finner iman_davenport
+        """,
+        "automl_plugins.surrogates": """
+            Blended ExtraTrees Feasibility GaussianProcess QuantileBoosting RandomForest
+            RunningTime TwoStageTransfer
+        """,
+    }.items()
 }
 
 

@@ -53,52 +53,32 @@ def runs() -> list[Run]:
 # --- each framework ---------------------------------------------------------------------------
 
 
-def add_study(store: MetaStore, study: Any, space: Any) -> None:
-    our_optuna.record(store, task="task").add(study)
-
-
-def add_trials(store: MetaStore, trials: Any, space: Any) -> None:
-    our_hyperopt.record(lambda values: 0.0, store, "task", space).add(trials)
-
-
-def add_history(store: MetaStore, history: Any, space: Any) -> None:
-    our_smac.RecordCallback(store, task="task").add(history)
-
-
-def dataset_of_study(study: Any) -> MetaDataset:
-    found: MetaDataset = our_optuna.meta_dataset_from_studies({"task": study})
-    return found
-
-
-def dataset_of_trials(trials: Any) -> MetaDataset:
-    found: MetaDataset = our_hyperopt.meta_dataset_from_trials({"task": trials}, as_pyll(SPACE))
-    return found
-
-
-def dataset_of_history(history: Any) -> MetaDataset:
-    found: MetaDataset = our_smac.meta_dataset_from_runhistory({"task": history})
-    return found
-
-
 @dataclass(frozen=True)
 class Framework:
     """How a framework's histories are made, stored and read."""
 
     make: Callable[[], Any]
-    add: Callable[[MetaStore, Any, Any], None]
+    add: Callable[[MetaStore, Any, Any], Any]
     dataset: Callable[[Any], MetaDataset]
     space: Callable[[Space], Any] = as_configspace
 
 
 FRAMEWORKS = {
-    "optuna": Framework(lambda: as_study(SPACE, runs()), add_study, dataset_of_study),
+    "optuna": Framework(
+        lambda: as_study(SPACE, runs()),
+        lambda store, study, space: our_optuna.record(store, task="task").add(study),
+        lambda study: our_optuna.meta_dataset_from_studies({"task": study}),
+    ),
     "hyperopt": Framework(
-        lambda: as_trials(SPACE, runs()), add_trials, dataset_of_trials, as_pyll
+        lambda: as_trials(SPACE, runs()),
+        lambda store, trials, space: our_hyperopt.record(print, store, "task", space).add(trials),
+        lambda trials: our_hyperopt.meta_dataset_from_trials({"task": trials}, as_pyll(SPACE)),
+        as_pyll,
     ),
     "smac": Framework(
         lambda: add_to(RunHistory(), as_configspace(SPACE), runs(), begin=_BEGIN),
-        add_history,
-        dataset_of_history,
+        lambda store, history, space: our_smac.RecordCallback(store, task="task").add(history),
+        lambda history: our_smac.meta_dataset_from_runhistory({"task": history}),
     ),
 }
 

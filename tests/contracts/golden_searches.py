@@ -24,6 +24,11 @@ from automl_plugins.replay import Table, proposing, replay
 # --- replays ----------------------------------------------------------------------------------
 
 
+def loss_of(c: dict[str, Any]) -> float:
+    of_c, of_d = 0.05 * "uvw".index(c["c"]), 0.03 * c.get("d", 2) % 0.1
+    return float(round(((c["a"] - 7) / 11) ** 2 + of_c + of_d, 4))
+
+
 def make_table(*, curves: bool = False) -> Table:
     """An invented table of 60 configurations, some of which failed."""
     space = ConfigurationSpace()
@@ -31,16 +36,7 @@ def make_table(*, curves: bool = False) -> Table:
     space.add(EqualsCondition(space["d"], space["c"], "u"))
     configs: list[dict[str, Any]] = [{"a": a, "c": c} for a, c in product(range(12), "vw")]
     configs += [{"a": a, "c": "u", "d": d} for a, d in product(range(12), (1, 2, 3))]
-    losses = [
-        round(
-            ((c["a"] - 7) / 11) ** 2 + 0.05 * "uvw".index(c["c"]) + 0.03 * c.get("d", 2) % 0.1, 4
-        )
-        for c in configs
-    ]
-    losses = [
-        math.nan if c["a"] in (3, 10) and c["c"] != "v" else x
-        for x, c in zip(losses, configs, strict=True)
-    ]
+    losses = [math.nan if c["a"] in (3, 10) and c["c"] != "v" else loss_of(c) for c in configs]
     seconds = [round(1 + 0.5 * c["a"] + 3 * ("uvw".index(c["c"]) == 1), 2) for c in configs]
     steps = np.array([1.0, 2.0, 4.0])
     return Table(
@@ -69,27 +65,18 @@ def replay_seconds(folder: Path) -> Any:
         "optuna": our_optuna.optimizer(our_optuna.EIPerSecondSampler, cost="seconds"),
         "hyperopt": our_hyperopt.optimizer(our_hyperopt.ei_per_second),
     }
-    return tidy(
-        replay(
-            methods,
-            make_table(),
-            budget=40,
-            unit="seconds",
-            n_workers=2,
-            progress=False,
-        )
-    )
+    options: dict[str, Any] = {"budget": 40, "unit": "seconds", "n_workers": 2}
+    return tidy(replay(methods, make_table(), progress=False, **options))
 
 
 def replay_curves(folder: Path) -> Any:
+    pruners = {
+        "pruned": optuna.pruners.MedianPruner(n_startup_trials=4),
+        "filtered": our_optuna.SuccessiveFilteringPruner(seed=1),
+    }
     methods = {
-        "pruned": our_optuna.optimizer(
-            our_optuna.GBQRSampler,
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
-        ),
-        "filtered": our_optuna.optimizer(
-            our_optuna.GBQRSampler, pruner=our_optuna.SuccessiveFilteringPruner(seed=1)
-        ),
+        name: our_optuna.optimizer(our_optuna.GBQRSampler, pruner=pruner)
+        for name, pruner in pruners.items()
     }
     return tidy(replay(methods, make_table(curves=True), budget=12, seed=5, progress=False))
 
