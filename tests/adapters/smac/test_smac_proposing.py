@@ -612,16 +612,6 @@ def test_the_facade_is_replayed_with_its_seconds() -> None:
     assert last.seconds is not None and 0.5 < last.seconds < 20.0
 
 
-def test_failures_of_a_replay_wait_for_the_first_success() -> None:
-    running = optimizer(GBQRFacade).start(Problem(search_space(), seed=1, n_trials=9))
-    for k in range(3):
-        proposal = running.ask()
-        assert proposal is not None
-        running.tell(proposal, Outcome(TrialStatus.FAILED, math.nan, k, k + 1.0))
-    statuses = [value.status for value in running.facade.runhistory.values()]
-    assert statuses == [StatusType.RUNNING] * 3  # SMAC's models need a cost
-
-
 # --- bad input --------------------------------------------------------------------------------
 
 
