@@ -348,9 +348,8 @@ class BOASFSampler(ArmSampler):
             done = _private.as_finished(study, trial, state, values)
             view = known.with_finished(known.view(whole, trial), done)
             arms = self._asked(trial) or self._arms(known)
-            if arms is None:
-                return
-            if self._next(known.situation(view, arms, trial.number + 1)).arm is None:
+            situation = None if arms is None else known.situation(view, arms, trial.number + 1)
+            if situation is not None and self._next(situation).arm is None:
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -20,13 +19,11 @@ from hyperopt import (
     Domain,
     Trials,
     hp,
-    rand,
     space_eval,
     tpe,
 )
 from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
 from hyperopt_runs import configs, minimise, options_of, values_of
-from scipy.stats import chisquare
 
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
 from automl_plugins.bandits.policy import Policy, Standing
@@ -142,18 +139,6 @@ def test_options_are_given_by_partial_or_call() -> None:
 # --- weighted -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("weights", "expected"),
-    [("2^N", [8, 2, 1]), ({"svm": 1, "rf": 1, "nb": 2}, [1, 1, 2]), ([5, 3, 2], [5, 3, 2])],
-)
-def test_options_are_drawn_by_weight(weights: Any, expected: list[float]) -> None:
-    domain, trials, n = Domain(None, space(), pass_expr_memo_ctrl=False), Trials(), 600
-    documents = weighted(list(range(n)), domain, trials, 11, weights=weights)
-    counts = Counter(document["misc"]["vals"]["model"][0] for document in documents)
-    p = np.array(expected) / sum(expected)
-    assert chisquare([counts[i] for i in range(3)], n * p).pvalue > 1e-3
-
-
 def test_a_weighted_search_with_tpe_is_tpe_on_the_trials_of_each_option() -> None:
     seeds: dict[int, int] = {}
 
@@ -206,26 +191,6 @@ def test_the_policy_gets_every_trial_as_a_record() -> None:
     assert len(later) == len(records) + 1
     assert later.arm[-1] == documents[0]["misc"]["vals"]["model"][0]
     assert later.status[-1] == Status.RUNNING
-
-
-def test_inside_an_arm_only_its_own_trials_are_seen() -> None:
-    seen: list[tuple[set[str], list[set[str]]]] = []
-
-    def spy(ids: Any, domain: Any, trials: Trials, seed: int) -> Any:
-        seen.append((set(domain.params), [set(values_of(d)) for d in trials.trials]))
-        assert all(set(d["misc"]["vals"]) >= set(domain.params) for d in trials.trials)
-        return rand.suggest(ids, domain, trials, seed)
-
-    trials = search(bandit(policy=Recorder(), inner=spy), 30)
-    assert {frozenset(own) for own, _ in seen} == {
-        frozenset({"C", "kernel", "gamma"}),
-        frozenset({"depth"}),
-    }
-    for own, shown in seen:
-        assert all(labels - own == {"model"} for labels in shown)
-    assert sum(len(shown) for _, shown in seen) > 0
-    counts = Counter(options_of(trials))
-    assert counts[2] == 1 and counts[0] > 20  # nothing to tune: once; the better arm: often
 
 
 def test_the_default_policy_looks_for_the_best_maximum() -> None:

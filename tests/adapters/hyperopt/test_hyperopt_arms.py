@@ -496,11 +496,3 @@ def test_the_listed_values_are_those_that_are_drawn(name: str) -> None:
 )
 def test_many_configurations_are_not_listed(space: Any) -> None:
     assert listed(space) is None
-
-
-def test_an_arm_lists_configurations_of_the_whole_space() -> None:
-    shared = hp.randint("n", 2)
-    options = [{"t": "a"}, {"t": "b", "d": hp.randint("d", 2), "n": shared}]
-    found = arms({"m": hp.choice("m", options), "n": shared})
-    assert found.grid(0) == [{"m": 0, "n": 0}, {"m": 0, "n": 1}]
-    assert len(found.grid(1)) == 4 and all(values["m"] == 1 for values in found.grid(1))
