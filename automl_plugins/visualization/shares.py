@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Shares = Mapping[int, Mapping[str, float]]
 
 _TITLES: dict[Unit, tuple[str, str]] = {
@@ -68,7 +67,10 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
     report = source if isinstance(source, ArmReport) else arm_report_of(source, **options)
     cost, note = _costs(report, unit)
     spent = np.concatenate([[0.0], np.cumsum(cost)])
-    shares = 100.0 * cumulative_shares(report.records.arm, cost, len(report.names))
+    of_arms = np.zeros((len(report.names), len(cost)))
+    of_arms[report.records.arm, np.arange(len(cost))] = cost
+    # Where the pulls so far cost nothing every share is 0.
+    shares = 100.0 * np.cumsum(of_arms, axis=1) / np.where(spent[1:] > 0, spent[1:], 1.0)
     figure = graph_objects().Figure()
     if len(cost):
         shown = thin_out(len(cost))
@@ -85,21 +87,6 @@ def _title_shares(figure: go.Figure, title: str, note: str, x: str, y: str) -> N
     set_titles(figure, title, note, x, y)
     figure.update_yaxes(range=[0, 100])
     figure.update_layout(legend={"traceorder": "normal"})  # plotly reverses it for stacked areas
-
-
-def cumulative_shares(arm: IntArray, cost: FloatArray, n_arms: int) -> FloatArray:
-    """Each arm's part of the cost of the first t pulls (K, n); 0 where they cost nothing.
-
-    Args:
-        arm: Arm of each pull (n,).
-        cost: Its cost (n,), >= 0.
-        n_arms: Number of arms K.
-    """
-    spent = np.zeros((n_arms, len(arm)))
-    spent[arm, np.arange(len(arm))] = cost
-    spent = np.cumsum(spent, axis=1)
-    total = spent.sum(axis=0)
-    return np.asarray(np.divide(spent, total, out=np.zeros_like(spent), where=total > 0))
 
 
 def _costs(report: ArmReport, unit: Unit) -> tuple[FloatArray, str]:
@@ -181,14 +168,19 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
             " from them, such as TSTSampler."
         )
     figure = graph_objects().Figure()
-    numbers, names, table = by_source(shares)
+    numbers = np.array(sorted(shares))
+    found = dict.fromkeys(name for number in numbers.tolist() for name in shares[number])
+    each = {n: np.array([shares[k].get(n, 0.0) for k in numbers.tolist()]) for n in found}
+    names = sorted((n for n in each if each[n].any()), key=lambda n: -float(each[n].mean()))
+    styles = line_styles(names[:n_sources])
+    own = 1.0 - sum(each.values(), np.zeros(len(numbers)))
+    rows = [("this search", np.maximum(0.0, own), {"color": GREY, "dash": "solid"})]
+    rows += [(name, each[name], styles[name]) for name in names[:n_sources]]
     n = len(names)
-    styles = line_styles(range(min(n_sources, n))).values()
-    rows = [("this search", np.maximum(0.0, 1.0 - table.sum(axis=0)), _solid(GREY))]
-    rows += zip(names, table, styles, strict=False)
     if n > n_sources:
         rest = f"{n - n_sources} other sources" if n_sources else "sources"
-        rows.append((rest, table[n_sources:].sum(axis=0), _solid(_LIGHT)))
+        others = sum((each[name] for name in names[n_sources:]), np.zeros(len(numbers)))
+        rows.append((rest, others, {"color": _LIGHT, "dash": "solid"}))
     for name, row, style in rows:
         draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
     note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"
@@ -196,20 +188,3 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     titles = ("Number of the evaluation", "Share in the proposal (%)")
     _title_shares(figure, "Weights of the sources", note, *titles)
     return figure
-
-
-def by_source(shares: Shares) -> tuple[IntArray, tuple[str, ...], FloatArray]:
-    """Numbers (n,) ascending, names (S) by mean share, largest first, and their shares (S, n).
-
-    Sources that never have a share are absent.
-    """
-    numbers = sorted(shares)
-    names = list(dict.fromkeys(name for number in numbers for name in shares[number]))
-    rows = [[shares[number].get(name, 0.0) for number in numbers] for name in names]
-    table = np.array(rows, dtype=np.float64).reshape(len(names), len(numbers))
-    order = [i for i in np.argsort(-table.mean(axis=1), kind="stable") if table[i].any()]
-    return np.array(numbers), tuple(names[i] for i in order), table[order]
-
-
-def _solid(color: str) -> dict[str, str]:
-    return {"color": color, "dash": "solid"}

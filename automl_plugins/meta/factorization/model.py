@@ -39,7 +39,6 @@ from automl_plugins.meta.factorization.training import (
     principal_components,
 )
 
-_FILL_ROUNDS = 5  # of predicting what is missing before training
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 
 # A saved model is one ``.npz`` file: plain arrays and a JSON header, nothing pickled.
@@ -342,7 +341,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
     def _start(self, z: FloatArray, q: int) -> Parameters:
         if not self.centred:  # 0 is no guess of what is missing
             z = np.where(np.isnan(z), pipeline_means(z)[:, None], z)
-        start = principal_components(self.kernel, z, q, self.own_share, _FILL_ROUNDS)
+        start = principal_components(self.kernel, z, q, self.own_share)
         if self.noise == "shared":
             start.log_noise[:] = np.log(np.exp(start.log_noise).mean())
         return start

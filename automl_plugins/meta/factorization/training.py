@@ -200,6 +200,7 @@ class _Judge:
         return float(np.mean(logs)) if logs else 0.0
 
 
+_FILL_ROUNDS = 5  # of predicting what is missing before training
 _LEAST = 1e-4  # share of the mean variance of pipelines that noise has at least
 _SE_AMPLITUDE = 4.0  # variance of the SE processes, in mean variances of the pipelines
 
@@ -218,12 +219,10 @@ def pipeline_means(z: FloatArray) -> FloatArray:
     return np.asarray(np.where(complete & (counts > 0), sums / np.maximum(counts, 1), shrunk))
 
 
-def principal_components(
-    kernel: Kernel, z: FloatArray, q: int, own_share: float, rounds: int
-) -> Parameters:
+def principal_components(kernel: Kernel, z: FloatArray, q: int, own_share: float) -> Parameters:
     """Parameters with which C is about the covariance of the pipelines.
 
-    What is missing is first the mean of its pipeline, as in the paper, then ``rounds`` times what
+    What is missing is first the mean of its pipeline, as in the paper, then five times what
     the components predict. They come from the smaller of the two Gram matrices, so 38 000 x 400
     entries take seconds; those beyond the rank of the losses are 0. ``own_share`` is the share of
     every pipeline's variance that is its own besides what they leave.
@@ -235,7 +234,7 @@ def principal_components(
     own = np.einsum("ij,ij->i", filled, filled, dtype=np.float64)
     own = (own + level * (counts < z.shape[1])) / (counts + (counts < z.shape[1]))
     places, noise = _components(filled, own, q, own_share, level)
-    for _ in range(rounds if not seen.all() else 0):
+    for _ in range(0 if seen.all() else _FILL_ROUNDS):
         filled = np.where(seen, z, _predict_missing(places, noise, z, seen))
         places, noise = _components(filled, own, q, own_share, level)
     if kernel == "linear":

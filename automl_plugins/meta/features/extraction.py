@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,35 +38,30 @@ from automl_plugins.streams import Streams
 Group = Literal["simple", "statistical", "information", "landmarking"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
-_CAPS = (
-    *("max_landmark_rows", "max_landmark_columns"),
-    *("max_statistics_rows", "max_statistics_columns"),
-)
-
 
 def _groups(
-    columns: list[Column], target: Target, caps: Sequence[int], streams: Streams
+    columns: list[Column], target: Target, caps: Mapping[str, int], streams: Streams
 ) -> dict[Group, list[Unit]]:
     """The work of each group; nothing is computed yet."""
-    rows, most = caps[2:]
     few, shorter = columns, target
-    if len(columns) > most:
+    if len(columns) > (most := caps["max_statistics_columns"]):
         keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
         few = [columns[j] for j in sorted(keep)]
-    if len(target.values) > rows:
+    if len(target.values) > (rows := caps["max_statistics_rows"]):
         chosen = subsample(target.values, rows, streams.generator("meta-features", 5))
         few, shorter = [column.take(chosen) for column in few], target.take(chosen)
+    most_rows, most_columns = caps["max_landmark_rows"], caps["max_landmark_columns"]
     return {
         "simple": simple_units(columns, target),
         "statistical": statistical_units(few, shorter),
         "information": information_units(few, shorter),
-        "landmarking": landmark_units(columns, target, caps[0], caps[1], streams),
+        "landmarking": landmark_units(columns, target, most_rows, most_columns, streams),
     }
 
 
 @cache
 def _names(task: Task) -> dict[str, tuple[str, ...]]:
-    groups = _groups([], Target(task, np.empty(0)), [0, 0, 0, 0], Streams(0))
+    groups = _groups([], Target(task, np.empty(0)), defaultdict(int), Streams(0))
     return {
         group: tuple(n for unit in units for n in unit.names) for group, units in groups.items()
     }
@@ -224,11 +220,13 @@ def meta_features(
     for name, limit in (("time_limit", time_limit), ("budget", budget)):
         if limit is not None and (isnan(limit) or limit <= 0):
             raise ValueError(f"{name} must be positive seconds or None, got {limit!r}.")
-    caps = (
-        *(max_landmark_rows, max_landmark_columns),
-        *(max_statistics_rows, max_statistics_columns),
-    )
-    for name, cap in zip(_CAPS, caps, strict=True):
+    caps = {
+        "max_landmark_rows": max_landmark_rows,
+        "max_landmark_columns": max_landmark_columns,
+        "max_statistics_rows": max_statistics_rows,
+        "max_statistics_columns": max_statistics_columns,
+    }
+    for name, cap in caps.items():
         if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
             raise ValueError(f"{name} must be an integer >= 1, got {cap!r}.")
     streams = Streams(seed)
