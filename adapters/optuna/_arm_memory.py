@@ -53,19 +53,6 @@ class ArmMemory(StudyReader):
         reward_range: Values of the objective that are worth 0 and 1, if known.
         split: How cells are made, if they are the arms: of the first complete trial's parameters.
         declared: The cells, if they are known up front.
-
-    Attributes:
-        arms: The arms, once they are known.
-        maximize: Whether larger objective values are better.
-        owner: Arm of each finished trial, by its number; None where it has none.
-        parameters: By arm, the newest distribution of each other parameter that its complete and
-            pruned trials asked for, and that can vary.
-        endless: Arms that have, or had, a continuous parameter.
-        rounds: Stored rounds, by index and number of the trial that opened them.
-        categories: Names of all categorical parameters that were asked for.
-        has_complete: Whether any trial is complete.
-        armless: Numbers of the complete trials that a sampler of this arm has served, and that
-            did not ask for it.
     """
 
     def __init__(
@@ -78,8 +65,8 @@ class ArmMemory(StudyReader):
         declared: Arms | None = None,
     ) -> None:
         super().__init__(study, cost, {}, {})
-        self.arms: Arms | None = declared if split is not None else None
-        self.maximize = self._maximize
+        self.arms: Arms | None = declared if split is not None else None  # once they are known
+        self.maximize = self._maximize  # whether larger objective values are better
         self._key, self._split = key, split
         self._range = loss_range(reward_range, maximize=self.maximize)
         self._unions: dict[int, tuple[Any, UnionSpace]] = {}
@@ -90,13 +77,15 @@ class ArmMemory(StudyReader):
 
     def _forget(self) -> None:
         self._reading = Reading()
-        self.owner: dict[int, int | None] = {}
+        self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
+        # By arm, the newest distribution of each other parameter that its complete and pruned
+        # trials asked for, and that can vary.
         self.parameters: dict[int, dict[str, BaseDistribution]] = {}
-        self.endless: set[int] = set()
-        self.rounds: dict[tuple[int, int], Round] = {}
-        self.categories: set[str] = set()
+        self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
+        self.rounds: dict[tuple[int, int], Round] = {}  # by index and trial that opened them
+        self.categories: set[str] = set()  # names of all categorical parameters asked for
         self.has_complete = False
-        self.armless: list[int] = []
+        self.armless: list[int] = []  # complete trials, served for this arm, that did not ask
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
         """See the base class; the first complete trial says which cells there are."""

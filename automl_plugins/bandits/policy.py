@@ -44,19 +44,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class ArmChoice:
-    """An arm, and why it was chosen.
-
-    Attributes:
-        arm: Number of the arm.
-        reason: In words.
-        score: What the rule compared; None where it compared nothing.
-        round: Round of successive filtering, from 1; None without rounds.
-    """
+    """An arm, and why it was chosen."""
 
     arm: int
-    reason: str
-    score: float | None = None
-    round: int | None = None
+    reason: str  # in words
+    score: float | None = None  # what the rule compared; None where it compared nothing
+    round: int | None = None  # of successive filtering, from 1; None without rounds
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

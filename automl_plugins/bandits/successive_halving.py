@@ -31,15 +31,10 @@ _SLACK = 1e-9  # 3^5 / 243 may be a rounding above 1
 
 @dataclass(frozen=True)
 class Rung:
-    """How many configurations are evaluated with which resource.
+    """How many configurations are evaluated with which resource."""
 
-    Attributes:
-        n: Configurations, >= 1.
-        resource: Part of the full resource, in (0, 1].
-    """
-
-    n: int
-    resource: float
+    n: int  # configurations, >= 1
+    resource: float  # part of the full one, in (0, 1]
 
 
 @dataclass(frozen=True)
