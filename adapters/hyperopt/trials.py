@@ -186,11 +186,11 @@ class TrialReader:
         vectors = self._encode([d["misc"]["vals"] for d in new])
         for document, vector in zip(new, vectors, strict=True):
             known[document["tid"]] = _source(document), read_trial(document), vector
-        read = sorted((known[d["tid"]][1:] for d in documents), key=lambda r: r[0].place)
-        vectors = np.array([vector for _, vector in read], dtype=np.float64)
+        read = sorted((known[d["tid"]] for d in documents), key=lambda r: r[1].place)
+        vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors = vectors.reshape(len(read), self.vectors.d)
         history = History.of_trials(
-            Columns(trial for trial, _ in read),
+            Columns(r[1] for r in read),
             vectors=self.vectors.activate(vectors),
             missing=self._missing(vectors),
         )
