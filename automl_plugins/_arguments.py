@@ -1,10 +1,14 @@
-"""Arguments: checks that say what is allowed, and objects that show what they were given."""
+"""Arguments: checks that say what is allowed, docstrings, objects that show what they got."""
 
 from __future__ import annotations
 
 import inspect
+import re
+import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from importlib import import_module
 from math import inf
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
@@ -45,6 +49,70 @@ def one_of(name: str, value: str, allowed: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the ``allowed``."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+_SECTION = re.compile(
+    r"^(?:Args|Attributes|Arguments besides .*):\n((?:    .*\n|\n)*)", re.MULTILINE
+)
+_ENTRY = re.compile(r"^    (\w+(?:, \w+)*): ((?:.*\n)(?:     .*\n)*)", re.MULTILINE)
+_ELSEWHERE = re.compile(r"See ``((?:automl_plugins\.[\w.]+\.)?\w+)``[.;,]?\s*")
+
+
+def read_arguments(owner: Any) -> dict[str, str]:
+    """What the docstring of a function, or those of a class and its bases, say of arguments."""
+    found: dict[str, str] = {}
+    for each in inspect.getmro(owner) if isinstance(owner, type) else (owner,):
+        for section in _SECTION.findall(f"{inspect.cleandoc(each.__doc__ or '')}\n"):
+            for names, text in _ENTRY.findall(section):
+                for name in names.split(", "):
+                    found.setdefault(name, " ".join(text.split()))
+    return found
+
+
+def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
+    """The docstring of the first of ``owners``, with what is known of each argument.
+
+    Where an argument is described once, whatever takes it still has its description: the first
+    that one of the owners has. "See ``name``", of something that the owner's module knows, is
+    replaced by what stands there.
+
+    Args:
+        names: The arguments, in their order, and what the other owners call them.
+        *owners: Functions and classes whose docstrings describe them.
+
+    Returns:
+        None where docstrings are left out (``python -OO``).
+    """
+    if not owners[0].__doc__:
+        return None
+    lines = ["Args:"]
+    for name, theirs in names.items():
+        texts = (
+            _described(n, o) for n, o in zip([name, *[theirs] * len(owners)], owners, strict=False)
+        )
+        entry = f"{name}: {next(filter(None, texts), '')}".strip()
+        lines.append(textwrap.fill(entry, 95, initial_indent=" " * 4, subsequent_indent=" " * 8))
+    head, tail = _split(_SECTION.sub("", f"{inspect.cleandoc(owners[0].__doc__)}\n"))
+    return "\n\n".join(filter(None, [head.rstrip(), "\n".join(lines), tail]))
+
+
+def _split(doc: str) -> tuple[str, str]:
+    """What stands before the sections that follow arguments, and these."""
+    later = re.search(r"^(Raises:|Returns:|Example::)", doc, re.MULTILINE)
+    return (doc, "") if later is None else (doc[: later.start()], doc[later.start() :])
+
+
+def _described(name: str, owner: Any) -> str:
+    """What ``owner`` says of an argument; "" for nothing."""
+    text = read_arguments(owner).get(name, "")
+    if elsewhere := _ELSEWHERE.match(text):
+        home, _, named = elsewhere[1].rpartition(".")
+        module = import_module(home) if home else sys.modules[owner.__module__]
+        source = getattr(module, named, None)
+        if known := "" if source is None else _described(name, source):
+            rest = text[elsewhere.end() :]
+            return f"{known} {rest[:1].upper()}{rest[1:]}".strip()
+    return text
 
 
 class ShowsArguments:

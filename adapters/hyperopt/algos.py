@@ -165,7 +165,7 @@ class Weighted(ArmMethod):
     As it is by default it is the paper's RS.W; Hyperopt has no budgets of a trial, so SH.W and
     HB.W are ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband`` with these weights.
 
-    Options:
+    Args:
         label: The choice whose options are weighted; None is the root.
         weights: ``"2^N"`` draws an option with a probability in proportion to two to the power of
             the number of its hyperparameters, nested ones included; ``"volume"`` to the product
@@ -214,7 +214,7 @@ class Bandit(ArmMethod):
     Configurations are not repeated: an option without hyperparameters is tried once, and when
     nothing is left to try in any option, no trial is proposed, which ends ``fmin``.
 
-    Options:
+    Args:
         policy: Any of ``automl_plugins.bandits``; None is ``MaxUCB()``.
         label: The choice whose options are the arms; None is the root.
         inner: What proposes inside an option: ``"random"``, ``"tpe"`` or a suggest function.
@@ -270,7 +270,7 @@ class Boasf(ArmMethod):
     continues where it was. With another budget it opens rounds anew; trials that are there
     count, as they do in ``fmin``.
 
-    Options:
+    Args:
         budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. An
             evaluation under way is never cut, one that is not expected to fit is not started.
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.

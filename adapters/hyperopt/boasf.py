@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from hyperopt.base import trials_from_docs, validate_loss_threshold, validate_ti
 from hyperopt.exceptions import InvalidAnnotatedParameter
 from tqdm import tqdm
 
+from automl_plugins._arguments import document_arguments
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.streams import Streams
 
@@ -39,7 +41,7 @@ from ._pool import Evaluated, Pool
 from ._private import all_documents, dump, load
 from ._pulls import Cost, Situation, charge
 from ._pyll import choices, label_of, needed
-from .algos import Boasf
+from .algos import Boasf, boasf
 from .proposing import Suggest
 from .trials import NOTE, UNFINISHED, Document, new_document, note_of, values_of
 
@@ -85,7 +87,7 @@ def boasf_fmin(
 ) -> Any:
     """Minimise a function over a search space under a budget, choosing the model and tuning it.
 
-    It is ``fmin`` with ``algo=boasf(...)``, which describes the method, and with what ``fmin`` has
+    It is ``fmin`` with ``algo=boasf(...)``, and with what ``fmin`` has
     not: an executor, seconds as measured around the objective, trials of a killed search that are
     evaluated again, and a file that is replaced in one step. Called again with the same arguments
     and the same ``trials`` (or ``trials_save_file``), the search continues where it was.
@@ -163,6 +165,11 @@ def boasf_fmin(
 
 
 # --- arguments -------------------------------------------------------------------------------
+
+
+boasf_fmin.__doc__ = document_arguments(
+    {name: name for name in signature(boasf_fmin).parameters}, boasf_fmin, boasf
+)
 
 
 def _trials(trials: Trials | None, trials_save_file: str) -> Trials:

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
+from automl_plugins._arguments import document_arguments
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import TaskMemory, task_memory
@@ -53,14 +54,28 @@ class Algorithm(ABC, Generic[P]):
     replaces what ``fmin`` draws from ``rstate``.
 
     Args:
-        described: A function with the options by keyword, whose name and documentation are taken.
+        described: A function with the options by keyword, whose name and documentation are taken;
+            options that it does not describe are described by the ``owners``.
     """
 
     def __init__(self, described: Callable[P, Any]) -> None:
         self.described = described
         self.name = described.__name__
-        update_wrapper(self, described)
+        update_wrapper(self, described, ("__module__", "__name__", "__qualname__"))
         del self.__dict__["__wrapped__"]  # its signature is not this one's
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let the docstrings of algorithms be written when they are asked for.
+
+        Recipes that load much are not loaded for their documentation.
+        """
+        super().__init_subclass__(**arguments)
+        cls.__doc__ = property(cls.document)  # type: ignore[assignment]
+
+    def document(self) -> str | None:
+        """What the described function says, and what is known of each option."""
+        names = [*(p.name for p in self.parameters()), "seed"]
+        return document_arguments({n: n for n in names}, self.described, *self.owners())
 
     @abstractmethod
     def checked(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +96,10 @@ class Algorithm(ABC, Generic[P]):
         """The options, but for ``seed``."""
         return [p for p in signature(self.described).parameters.values() if p.name != "seed"]
 
+    def owners(self) -> Sequence[Any]:
+        """What describes the options that are not described in place."""
+        return [Algorithm.__call__]
+
     @cached_property
     def __signature__(self) -> Signature:
         passed = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _PASSED]
@@ -97,7 +116,14 @@ class Algorithm(ABC, Generic[P]):
     ) -> list[Document]: ...
 
     def __call__(self, /, *args: Any, **options: Any) -> Any:  # type: ignore[misc]
-        """With what ``fmin`` passes, the documents; with options only, a suggest function."""
+        """With what ``fmin`` passes, the documents; with options only, a suggest function.
+
+        Args:
+            *args: What ``fmin`` passes.
+            seed: For searches that are to be continued: proposals then depend on it, the trials
+                and the number of the trial, and not on what ``fmin`` draws from ``rstate``.
+            **options: Those of the algorithm.
+        """
         try:
             self.__signature__.bind(*(args or _PASSED), **options)
         except TypeError as error:
@@ -157,6 +183,11 @@ class ProposerAlgorithm(Algorithm[P]):
         if recipe is not self.described:  # whose shared options are behind ``**options``
             own += [shared[name] for name in Options.__annotations__]
         return own
+
+    def owners(self) -> Sequence[Any]:
+        """See the base class."""
+        recipe = getattr(recipes, self.name, self.described)
+        return [recipe, ProposerSettings, *super().owners()]
 
     def checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with an opened memory; the recipe raises for illegal ones."""

@@ -24,6 +24,9 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     (``{"own": share, "sources": {name: share}}``). What somebody has changed there to something
     that is no fact is left out.
 
+    Args:
+        trial: A trial, such as ``study.best_trial``.
+
     Raises:
         TypeError: For anything but a trial.
     """

@@ -111,12 +111,17 @@ class ProposerSampler(SeededSampler):
 
     Args:
         proposer: What proposes.
-        search_space: See ``SurrogateSampler``, as for the next five.
-        ordinal: The same.
-        independent_sampler: The same.
-        warn_independent_sampling: The same.
-        cost: The same.
-        seed: The same.
+        search_space: Distributions known up front; everything else is learnt from the trials.
+        ordinal: Choices, in order, of categorical parameters whose order means something.
+        independent_sampler: Sampler of parameters never seen before; None fills each parameter's
+            range evenly.
+        warn_independent_sampling: Log a warning when a known parameter has to be sampled
+            independently.
+        cost: Where the seconds of a trial come from: ``"duration"`` (the user attribute
+            ``"seconds"`` where there is one, else the duration less the sampler's own time), the
+            name of another user attribute, or a function of the finished trial. None means
+            duration where costs are needed.
+        seed: Non-negative integer; None draws one and logs it.
         foresight: What is known of the search space besides; counts until the trials say
             otherwise.
 

@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins._arguments import at_least, preset
+from automl_plugins._arguments import at_least, document_arguments, preset
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.recipes.without_memory import (
@@ -27,7 +27,7 @@ S = TypeVar("S", bound=type[ProposerSampler])
 
 
 class SamplerOptions(TypedDict, total=False):
-    """What every sampler takes, see ``SurrogateSampler``."""
+    """What every sampler takes."""
 
     seed: int | None
     n_startup_trials: int | None
@@ -47,6 +47,7 @@ class CostOptions(SamplerOptions, total=False):
 
 
 _STARTUP = "n_startup_trials"  # what recipes call n_startup
+_OWNERS = (ProposerSampler, ProposerSettings)  # of the arguments that all recipes share
 _DECIDED = {"memory", "per_second"}  # arguments of recipes that no user gives
 
 
@@ -69,6 +70,8 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
         for name in shared.__annotations__:
             found.setdefault(name, every[name].replace(kind=Parameter.KEYWORD_ONLY))
         sampler.__signature__ = own.replace(parameters=list(found.values()))  # type: ignore[attr-defined]
+        names = {name: name.replace(_STARTUP, "n_startup") for name in found}
+        sampler.__doc__ = document_arguments(names, sampler, recipe, *_OWNERS)
         return sampler
 
     return decorated
@@ -119,30 +122,6 @@ class SurrogateSampler(ProposerSampler):
     proposal depends on the seed, the trial's number and the stored trials alone, so a resumed
     study continues as if it had never stopped.
 
-    Args:
-        surrogate: See ``automl_plugins.recipes.surrogate``, also for ``acquisition``,
-            ``interleave``, ``balance``, ``xi``, ``beta``, ``target``, ``startup``,
-            ``cost_exponent`` and ``cost_budget``.
-        n_startup_trials: Trials before the model is asked. None follows the space: at least 6,
-            more with many branches or parameters.
-        n_candidates: Random candidates for each proposal, beside the local searches. A space of
-            at most that many configurations is searched completely. None is 1 000, and 300 from
-            256 trials on.
-        max_rows: Trials the models see at most; None for all.
-        search_space: Distributions known up front; everything else is learnt from the trials.
-        ordinal: Choices, in order, of categorical parameters whose order means something.
-        independent_sampler: Sampler of parameters never seen before; None fills each parameter's
-            range evenly.
-        warn_independent_sampling: Log a warning when a known parameter has to be sampled
-            independently.
-        failed_trials: ``"avoid"`` weighs proposals by a learnt probability of success,
-            ``"ignore"`` does not.
-        cost: Where the seconds of a trial come from: ``"duration"`` (the user attribute
-            ``"seconds"`` where there is one, else the duration less the sampler's own time), the
-            name of another user attribute, or a function of the finished trial. None means
-            duration where costs are needed.
-        seed: Non-negative integer; None draws one and logs it.
-
     Raises:
         ValueError: For an argument outside its range.
         TypeError: For a surrogate without ``fit`` and ``predict``.
@@ -173,11 +152,11 @@ class GBQRSampler(ProposerSampler):
     change bought, is in the README.
 
     Args:
-        **options: ``alpha``, ``n_models``, ``doubt``, ``balance``: see
-            ``automl_plugins.recipes.gbqr``; ``seed``, ``n_startup_trials``, ``n_candidates``,
-            ``max_rows``, ``search_space``, ``ordinal``, ``independent_sampler``,
-            ``warn_independent_sampling``, ``failed_trials`` and ``cost``: see
-            ``SurrogateSampler``. With ``cost`` the gain is divided by the predicted seconds.
+        cost: Where the seconds of a trial come from, by which the gain is then divided:
+            ``"duration"`` (the user attribute ``"seconds"`` where there is one, else the duration
+            less the sampler's own time), the name of another user attribute, or a function of the
+            finished trial.
+        thesis: See ``GBQRSampler.thesis``.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -215,8 +194,7 @@ class EIPerSecondSampler(ProposerSampler):
     Args:
         cost_exponent: kappa in EI / seconds^kappa, in [0, 1]. Smaller values prefer cheap
             configurations less (thesis 5.4.4 found that EI/s over-prefers them).
-        cost_budget: Number of trials over which kappa falls to 0; None keeps it.
-        **options: See ``SurrogateSampler``; ``cost`` is ``"duration"`` unless given.
+        cost: As in ``ProposerSampler``; ``"duration"`` unless given.
 
     Example::
 

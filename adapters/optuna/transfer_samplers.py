@@ -250,11 +250,7 @@ class TSTSampler(TransferSampler):
             maximised; a storage, its address or its journal file, for all studies in it; or a
             memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
             tasks, or the name of a bundled one.
-        **options: ``task``, ``meta_features``, ``X``, ``y``, ``distance`` and ``bandwidth``: see
-            ``automl_plugins.recipes.tst``; ``seed``, ``n_startup_trials``, ``n_candidates``,
-            ``max_rows``, ``search_space``, ``ordinal``, ``independent_sampler``,
-            ``warn_independent_sampling`` and ``failed_trials``: see ``SurrogateSampler``. The
-            default are no start-up trials.
+        n_startup_trials: Random trials before the sources are asked; None is 0.
 
     Raises:
         TypeError: For sources that are none, or an unknown option.
@@ -294,8 +290,6 @@ class PMFSampler(TransferSampler):
 
     Args:
         sources: See ``TSTSampler``; they should share configurations.
-        **options: ``task``, ``meta_features``, ``X``, ``y``, ``model``, ``n_start``, ``xi`` and
-            ``start``: see ``automl_plugins.recipes.pmf``; others: see ``TSTSampler``.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -328,8 +322,6 @@ class BlendedSampler(TransferSampler):
 
     Args:
         sources: See ``TSTSampler``.
-        **options: ``task``, ``meta_features``, ``X``, ``y``, ``surrogate`` and ``n_suggested``:
-            see ``automl_plugins.recipes.blended``; others: see ``TSTSampler``.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.

@@ -249,6 +249,9 @@ class ExplainCallback(Callback):
 
     ``GBQRFacade`` has it; another facade is given it with its selector.
 
+    Args:
+        selector: What proposes.
+
     Example::
 
         selector = ProposerConfigSelector(scenario, tst("lightgbm", task="iris"))

@@ -87,7 +87,8 @@ class ProposerSettings(ModelSettings):
         balance: Every ``balance``-th proposal is confined to the branch that has been served least
             for its size, the model choosing within it; None never. What looked bad in its few
             first trials is not given up.
-        n_startup: Rows before the model is asked; None follows the size of the space.
+        n_startup: Evaluations before the model is asked; None follows the space: at least 6, more
+            with many branches or parameters.
         n_candidates: Random candidates; a space of at most that size is enumerated instead. None
             is 1 000, and 300 from 256 rows on.
         search: The local searches from the best of them and of what was observed.

@@ -91,7 +91,8 @@ def tst(
         X: Its data instead, of which meta-features are computed.
         y: Its target.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
-        bandwidth: See ``TwoStageTransfer``.
+        bandwidth: Distance from which a task has no vote; None for 0.3 (ranks) or 0.69
+            (meta-features).
         paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, which
             says what still differs, conditioned anew on every evaluation; failures are not
             learnt (``failed_trials="ignore"``). Where the authors predict a whole grid, spaces of

@@ -1,4 +1,4 @@
-"""Every public class has an example in its docstring, and every such example runs."""
+"""Docstrings: every argument is described, every public class has an example that runs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory import TrialInfo
 
 from automl_plugins import meta, recipes, replay, surrogates
+from automl_plugins._arguments import read_arguments
 from automl_plugins.bandits import UCB1, ArmRecords
 from automl_plugins.meta import MetaDataset, TaskRecord, bundled
 from automl_plugins.meta.factorization import MatrixFactorization, Recommender, complementary
@@ -84,6 +85,16 @@ def test_every_public_class_has_an_example(name: str) -> None:
     assert example(value)
     inherited = [base.__doc__ for base in value.__mro__[1:]]
     assert value.__doc__ not in inherited
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if n.startswith("automl_plugins.adapters")])
+def test_every_argument_is_described(name: str) -> None:
+    value = PUBLIC[name][1]
+    described = read_arguments(value)
+    parameters = inspect.signature(value).parameters.values()
+    named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    silent = [p.name for p in named if p.kind != p.POSITIONAL_ONLY and not described.get(p.name)]
+    assert not silent
 
 
 # --- what the user of an example has ---------------------------------------------------------
