@@ -88,7 +88,7 @@ def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
     lines = ["Args:"]
     for name, theirs in names.items():
         texts = (
-            _described(n, o) for n, o in zip([name, *[theirs] * len(owners)], owners, strict=False)
+            _describe(n, o) for n, o in zip([name, *[theirs] * len(owners)], owners, strict=False)
         )
         entry = f"{name}: {next(filter(None, texts), '')}".strip()
         lines.append(textwrap.fill(entry, 95, initial_indent=" " * 4, subsequent_indent=" " * 8))
@@ -102,14 +102,14 @@ def _split(doc: str) -> tuple[str, str]:
     return (doc, "") if later is None else (doc[: later.start()], doc[later.start() :])
 
 
-def _described(name: str, owner: Any) -> str:
+def _describe(name: str, owner: Any) -> str:
     """What ``owner`` says of an argument; "" for nothing."""
     text = read_arguments(owner).get(name, "")
     if elsewhere := _ELSEWHERE.match(text):
         home, _, named = elsewhere[1].rpartition(".")
         module = import_module(home) if home else sys.modules[owner.__module__]
         source = getattr(module, named, None)
-        if known := "" if source is None else _described(name, source):
+        if known := "" if source is None else _describe(name, source):
             rest = text[elsewhere.end() :]
             return f"{known} {rest[:1].upper()}{rest[1:]}".strip()
     return text

@@ -245,7 +245,7 @@ def adapter_of(thing: Any) -> Adapter | None:
 
 def owner_of(address: str) -> Adapter | None:
     """The first installed adapter that can read a path or address, if any."""
-    return next((adapter for adapter in _installed() if adapter.owns(address)), None)
+    return next((adapter for adapter in _list_installed() if adapter.owns(address)), None)
 
 
 def reader_of(history: Any) -> Adapter:
@@ -325,7 +325,7 @@ def source_shares_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
     return shares
 
 
-def _installed() -> Iterator[Adapter]:
+def _list_installed() -> Iterator[Adapter]:
     for name in _names():
         if find_spec(name) is not None:
             try:

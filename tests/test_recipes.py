@@ -158,7 +158,7 @@ def test_what_was_recorded_comes_first_where_the_best_is_promised(
     best = [memory.vectors[rows][memory.losses[rows].argmin()].tobytes() for rows in memory.rows]
 
     def recorded(promised: float, paper: bool = False) -> list[bool]:
-        monkeypatch.setattr(TwoStageTransfer, "promised", lambda _, X: np.full(len(X), promised))
+        monkeypatch.setattr(TwoStageTransfer, "promise", lambda _, X: np.full(len(X), promised))
         history, _ = begun(recipes.tst(memory, paper=paper), 4)
         return [vector.tobytes() in best for vector in history.vectors]
 

@@ -28,12 +28,12 @@ from automl_plugins.bandits.model_weights import (
 )
 from automl_plugins.spaces.cells import partition
 from automl_plugins.spaces.restriction import Domain as Domain_
-from automl_plugins.spaces.restriction import Range, domain_of, holds, restricted
+from automl_plugins.spaces.restriction import Range, domain_of, holds, restrict_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._pyll import Interval, Part, label_of, labels, nodes, restrict, switched_by
+from ._pyll import Interval, Part, find_switched, label_of, labels, nodes, restrict
 from .proposing import Suggest
 from .space import PyllSpace, translate
 from .trials import Document, note_of, values_of
@@ -252,7 +252,7 @@ def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
     for index, option in enumerate(known.options[choice]):
         name = option_names(known, choice)[index]
         if holds(left, option):
-            arms.append((name, {choice: (index,)}, restricted(space, {choice: (option,)})))
+            arms.append((name, {choice: (index,)}, restrict_space(space, {choice: (option,)})))
         else:
             never.append(name)
     notes = [f"Left out, since their probability is zero: {', '.join(never)}."] if never else []
@@ -301,7 +301,7 @@ def _possible(known: PyllSpace) -> ConfigurationSpace:
         weights = known.space[label].weights  # type: ignore[attr-defined]
         if weights is not None and not all(weights):
             left[label] = tuple(o for o, w in zip(options, weights, strict=True) if w)
-    space = restricted(known.space, left) if left else known.space
+    space = restrict_space(known.space, left) if left else known.space
     assert space is not None
     return space
 
@@ -360,7 +360,7 @@ def root_choice(known: PyllSpace, label: str | None = None) -> str:
             f"The choice {label!r} is not made in every configuration, so its options do not cover"
             f" the search space; those of {listed} do."
         )
-    root = switched_by(known.expr)
+    root = find_switched(known.expr)
     if root is not None:
         return root
     deciding = [name for name in always if known.space.children_of[name]]

@@ -95,14 +95,14 @@ def choices(expr: Any) -> dict[str, Choice]:
     """All choices by label, outer ones before those in their options."""
     found: dict[str, Choice] = {}
     for node in nodes(expr):
-        if (label := switched_by(node)) is not None:
+        if (label := find_switched(node)) is not None:
             found.setdefault(label, Choice(label, node))
     return found
 
 
 def labels(expr: Any) -> tuple[str, ...]:
     """Labels of all hyperparameters of an expression, outer ones first."""
-    return tuple(dict.fromkeys(label_of(node) for node in needed(expr)))
+    return tuple(dict.fromkeys(label_of(node) for node in find_needed(expr)))
 
 
 def label_of(param: Any) -> str:
@@ -110,7 +110,7 @@ def label_of(param: Any) -> str:
     return str(param.arg["label"].obj)
 
 
-def switched_by(node: Any) -> str | None:
+def find_switched(node: Any) -> str | None:
     """Label of the choice that a node switches on; None for any other node."""
     if node.name != "switch" or node.pos_args[0].name != "hyperopt_param":
         return None
@@ -133,21 +133,21 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
         seen.add(node)
         yield node
         inputs = node.inputs()
-        if values is not None and (label := switched_by(node)) is not None:
+        if values is not None and (label := find_switched(node)) is not None:
             inputs = [inputs[0]]
             if label in values:
                 inputs.append(node.pos_args[1 + int(values[label])])
         stack.extend(reversed(inputs))
 
 
-def needed(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
+def find_needed(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """The ``hyperopt_param`` nodes among ``nodes``."""
     return (node for node in nodes(expr, values) if node.name == "hyperopt_param")
 
 
 def depends(expr: Any) -> bool:
     """Whether the value of an expression depends on hyperparameters."""
-    return next(needed(expr), None) is not None
+    return next(find_needed(expr), None) is not None
 
 
 def constant(distribution: Any, name: str) -> Any:
@@ -225,7 +225,7 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
     """
     new: dict[Any, Any] = {}
     for node in pyll.dfs(expr):
-        kept = parts.get(switched_by(node) or "")
+        kept = parts.get(find_switched(node) or "")
         if isinstance(kept, tuple):
             options = [new[node.pos_args[1 + i]] for i in kept]
             switch = pyll.scope.switch(new[node.pos_args[0]], *options)

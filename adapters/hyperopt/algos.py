@@ -60,7 +60,7 @@ class ArmAlgorithm(Algorithm[P]):
         super().__init__(method)
         self.name = self.__name__ = self.__qualname__ = method.__name__.lower()
 
-    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+    def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """The same, once a method could be made of them."""
         self._make(options)
         return options

@@ -40,7 +40,7 @@ from ._arms import Split, Values
 from ._pool import Evaluated, Pool
 from ._private import all_documents, dump, load
 from ._pulls import Cost, Situation, charge
-from ._pyll import choices, label_of, needed
+from ._pyll import choices, find_needed, label_of
 from .algos import Boasf, boasf
 from .proposing import Suggest
 from .trials import NOTE, UNFINISHED, Document, new_document, note_of, values_of
@@ -210,7 +210,7 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
                 f"points_to_evaluate: {label!r} must be the index of an option, one of"
                 f" {', '.join(map(str, choice.possible))}, got {point[label]!r}."
             )
-    active = [label_of(node) for node in needed(domain.expr, point)]
+    active = [label_of(node) for node in find_needed(domain.expr, point)]
     missing = [label for label in active if label not in point]
     if missing:
         raise ValueError(f"points_to_evaluate: {dict(point)} lacks a value of {missing[0]!r}.")
@@ -310,7 +310,7 @@ class _Run:
     def run_to_the_end(self) -> None:
         """Ask, evaluate and tell until the budget is spent or something else ends it."""
         start, pool = time.monotonic(), self.pool
-        shown = self._shown()
+        shown = self._show_progress()
         error: Exception | None = None
         with self.progress(initial=shown, total=self.method.filtering.budget) as bar:
             try:
@@ -330,7 +330,7 @@ class _Run:
                         self._stopped = True
                         self._withdraw()
                     bar.postfix = f"best loss: {self._read().best}"
-                    shown, before = self._shown(), shown
+                    shown, before = self._show_progress(), shown
                     bar.update(shown - before)
             finally:
                 self._withdraw()
@@ -422,7 +422,7 @@ class _Run:
     def _good_enough(self) -> bool:
         return self.loss_threshold is not None and self._read().best < self.loss_threshold
 
-    def _shown(self) -> float:
+    def _show_progress(self) -> float:
         """What the bar shows: seconds, or trials that have ended, at most the budget.
 
         The last evaluations may take more seconds than were left, and tqdm warns of that.

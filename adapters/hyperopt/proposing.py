@@ -78,7 +78,7 @@ class Algorithm(ABC, Generic[P]):
         return document_arguments({n: n for n in names}, self.described, *self.owners())
 
     @abstractmethod
-    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+    def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options, opened where that is done once; raises for illegal ones."""
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Algorithm(ABC, Generic[P]):
             streams = Streams(int(drawn) if seed is None else seed)
             return self.suggest(new_ids, domain, trials, streams, options)
         Streams(seed)
-        options = self.checked(options)
+        options = self.check_options(options)
         return partial(self, **options, **({} if seed is None else {"seed": seed}))
 
     def __reduce__(self) -> str:
@@ -189,7 +189,7 @@ class ProposerAlgorithm(Algorithm[P]):
         recipe = getattr(recipes, self.name, self.described)
         return [recipe, ProposerSettings, *super().owners()]
 
-    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+    def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with an opened memory; the recipe raises for illegal ones."""
         options = _open_memory(options)
         self._proposer(options, None, None)

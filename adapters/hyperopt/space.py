@@ -61,10 +61,10 @@ from ._pyll import (
     depends,
     describe,
     expression,
+    find_needed,
+    find_switched,
     label_of,
     labels,
-    needed,
-    switched_by,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -143,14 +143,14 @@ class PyllSpace:
             ValueError: For a value that is no option of a choice.
         """
         drawn = {
-            label: self._drawn(label, values[label]) for label in self.space if label in values
+            label: self._draw(label, values[label]) for label in self.space if label in values
         }
-        needs = {label_of(node) for node in needed(self.expr, drawn)}
+        needs = {label_of(node) for node in find_needed(self.expr, drawn)}
         return {
             label: drawn[label] for label in self.space.at if label in drawn and label in needs
         }
 
-    def _drawn(self, label: str, value: Any) -> Any:
+    def _draw(self, label: str, value: Any) -> Any:
         if label in self.options:
             index = find(self.options[label], value)
             if index is None:
@@ -380,7 +380,7 @@ def _below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
     """Labels below switches that are no ``hp.choice``; ValueError for one if ``refuse`` is set."""
     found: set[str] = set()
     for node in pyll.dfs(expr):
-        if node.name == "switch" and switched_by(node) is None and depends(node.pos_args[0]):
+        if node.name == "switch" and find_switched(node) is None and depends(node.pos_args[0]):
             if refuse:
                 raise ValueError(
                     "Which option is taken depends on an expression,"
@@ -406,7 +406,7 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
             continue
         seen.add((node, under))
         below = [(child, under) for child in node.inputs()]
-        if (switched := switched_by(node)) is not None:
+        if (switched := find_switched(node)) is not None:
             below = [(node.pos_args[0], under)]
             below += [(option, (switched, i)) for i, option in enumerate(node.pos_args[1:])]
         stack.extend(reversed(below))

@@ -108,7 +108,7 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
     low, high, step = distribution.low, distribution.high, distribution.step
     n = count_steps(distribution)
     if max(-low, high) <= MOST_EXACT:
-        return _thinned(distribution, low, step, n)
+        return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
         return _listed(distribution, [low + i * step for i in range(n)])
     coarse = int(math.ulp(float(max(-low, high))))  # all multiples of it are floats
@@ -118,8 +118,8 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
         ahead = (-low // common) * pow(step // common, -1, coarse // common) % (coarse // common)
         first = low + ahead * step
         if (high - first) // wide >= _FEW:
-            return _thinned(distribution, first, wide, (high - first) // wide + 1)
-    return _thinned(distribution, low, step, n)
+            return _thin_out(distribution, first, wide, (high - first) // wide + 1)
+    return _thin_out(distribution, low, step, n)
 
 
 def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
@@ -127,14 +127,14 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     n = count_steps(distribution)
     coarse = math.ulp(max(-low, high))
     if step >= 4.0 * coarse:
-        return _thinned(distribution, low, step, n)
+        return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
         return _listed(distribution, [low + i * step for i in range(n)])
     times = max(1, math.ceil(coarse / step))
-    return _thinned(distribution, low, times * step, (n - 1) // times + 1)
+    return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
 
 
-def _thinned(
+def _thin_out(
     distribution: FloatDistribution | IntDistribution, low: float, step: float, n: int
 ) -> SteppedValues:
     """Every so many-th value, where indices themselves would not be exact floats."""

@@ -142,7 +142,7 @@ class WeightedModelSampler(ArmSampler):
             choices = situation.arms.distribution.choices
             weights = weights_by_option(choices, self.weights, _ONE_EACH)[arms]
             p = weights / weights.sum() if weights.any() else np.full(len(arms), 1 / len(arms))
-            return _drawn(arms, p, rng)
+            return _draw(arms, p, rng)
         sized = np.isin(arms, list(situation.parameters))
         waiting = np.isin(arms, records.arm[records.status == Status.RUNNING])
         if (new := arms[~sized & ~waiting]).size:
@@ -151,7 +151,7 @@ class WeightedModelSampler(ArmSampler):
         known = arms[sized]
         if not known.size:  # all are being tried for the first time
             return ArmChoice(int(rng.choice(arms)), "all are tried for the first time")
-        return _drawn(known, self._weights(known, situation), rng)
+        return _draw(known, self._weights(known, situation), rng)
 
     def _weights(self, arms: IntArray, situation: Situation) -> FloatArray:
         """Probabilities of arms whose parameters are known."""
@@ -161,7 +161,7 @@ class WeightedModelSampler(ArmSampler):
         return weights_from_logs([volumes[a] for a in arms.tolist()])
 
 
-def _drawn(arms: IntArray, p: FloatArray, rng: np.random.Generator) -> ArmChoice:
+def _draw(arms: IntArray, p: FloatArray, rng: np.random.Generator) -> ArmChoice:
     place = int(rng.choice(len(arms), p=p))
     return ArmChoice(int(arms[place]), f"drawn by its weight, with probability {p[place]:.2g}")
 
@@ -275,7 +275,7 @@ class BOASFSampler(ArmSampler):
         inner: Inner = None,
         **options: Unpack[ArmOptions],
     ) -> None:
-        budget, unit = _checked_budget(n_trials, seconds)
+        budget, unit = _check_budget(n_trials, seconds)
         if split is not None and arm != "algorithm":
             raise ValueError(
                 f"arm={arm!r} names a parameter whose choices are the arms, split={split!r} makes"
@@ -383,7 +383,7 @@ class BOASFSampler(ArmSampler):
         return self.filtering.next(left, records, situation.rounds, self._streams, situation.k)
 
 
-def _checked_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
+def _check_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
     """The budget and its unit."""
     if (n_trials is None) == (seconds is None):
         raise ValueError(

@@ -240,7 +240,7 @@ class Rows:
             ends[key.config_id] = min(ends.get(key.config_id, end), end)
         order = sorted(finished, key=ends.__getitem__)
         level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
-        counted = [_counted(finished[i], level) for i in order]
+        counted = [_count(finished[i], level) for i in order]
         known = [*order, *(i for i in running if i not in finished)]
         free = max(known, default=0)
         unknown = [math.nan] * (len(known) - len(order) + len(waiting))
@@ -304,7 +304,7 @@ def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | 
     return max(counts, key=lambda budget: (counts[budget], budget), default=None)
 
 
-def _counted(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
+def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
     """Trials at the lowest budget from the level on; without one, at the highest budget."""
     budgets = [trial.step for _, trial in pairs if trial.step is not None]
     if level is None or len(budgets) < len(pairs):

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.spaces.cells import choice_of, hyperparameter_counts, log_volumes, options_of
-from automl_plugins.spaces.restriction import restricted
+from automl_plugins.spaces.restriction import restrict_space
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def model_weights(
             f"rule must be '2^N', 'volume' or a mapping from options to weights, got {rule!r}."
         )
     if space.forbidden_clauses:
-        empty = [o for o in logs if restricted(space, {choice: (o,)}) is None]
+        empty = [o for o in logs if restrict_space(space, {choice: (o,)}) is None]
         logs |= dict.fromkeys(empty, -math.inf)
     return dict(zip(logs, weights_from_logs(list(logs.values())).tolist(), strict=True))
 

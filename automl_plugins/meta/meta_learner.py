@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
-from automl_plugins.records.scores import standardised
+from automl_plugins.records.scores import standardise_losses
 
 from .dataset import MetaDataset
 from .tasks import MetaTask
@@ -105,7 +105,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         self.space_ = dataset.vector_space
         self.tasks_ = TaskFeatures(dataset.tasks)
         self.feature_names_ = (*self.space_.feature_names, *self.tasks_.names)
-        y = dataset.scores(standardised)
+        y = dataset.scores(standardise_losses)
         rows = np.arange(len(dataset))
         if len(rows) > self.max_rows:
             rng = np.random.default_rng(self.random_state)
@@ -148,11 +148,11 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
             task is not None
             and np.isfinite([task.get(n, np.nan) for n in self.tasks_.names]).any()
         ):
-            return self._predicted(X, self.tasks_.describe(task))
+            return self._predict(X, self.tasks_.describe(task))
         known = self.tasks_.known
         step = -(-len(known) // _EVERYWHERE)
         rows, counts = np.unique(known[::step], axis=0, return_counts=True)
-        return np.average([self._predicted(X, row) for row in rows], axis=0, weights=counts)
+        return np.average([self._predict(X, row) for row in rows], axis=0, weights=counts)
 
     def report(
         self,
@@ -198,7 +198,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         """An unfitted learner of the same settings."""
         return MetaLearner(**self.get_params())
 
-    def _predicted(self, X: FloatArray, row: FloatArray) -> FloatArray:
+    def _predict(self, X: FloatArray, row: FloatArray) -> FloatArray:
         if self.booster_ is None:
             return np.zeros(len(X))
         described = np.broadcast_to(row, (len(X), len(row)))

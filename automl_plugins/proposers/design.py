@@ -113,7 +113,7 @@ def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Gene
     return int(rng.choice(np.flatnonzero(priority == priority.max())))
 
 
-def stratified(index: int, rng: np.random.Generator) -> float:
+def stratify(index: int, rng: np.random.Generator) -> float:
     """The middle of [0, 1) at index 0, else element ``index`` of a van der Corput sequence.
 
     The sequence is scrambled; equal generators give the same one. For every m the elements 1 to
@@ -137,7 +137,7 @@ def stratified_value(
     """
     n = space.n_values[column]
     if n > _SMALL_GRID:
-        return space.quantile(column, stratified(index, rng))
+        return space.quantile(column, stratify(index, rng))
     index %= int(n)
     numbers = qmc.Halton(1, scramble=True, rng=rng).random(4 * (index + 1))[:, 0]
     numbers[0] = 0.5

@@ -269,7 +269,7 @@ class ModelBasedProposer:
                 repeats=asked.repeats.among,
                 search=settings.search,
             )
-        recorded = self._recorded(asked, models, vector)
+        recorded = self._choose_recorded(asked, models, vector)
         if len(recorded):
             vector = best_of(recorded, *score(recorded), rng)
         features = space.features(vector[None])
@@ -349,7 +349,9 @@ class ModelBasedProposer:
         radii = plateau_radii(features, history.losses[best])
         return features[radii > 0.0], radii[radii > 0.0]
 
-    def _recorded(self, asked: _Question, models: FittedModels, vector: FloatArray) -> FloatArray:
+    def _choose_recorded(
+        self, asked: _Question, models: FittedModels, vector: FloatArray
+    ) -> FloatArray:
         """The best of earlier tasks (n, d), not observed yet; none where ``vector`` may come."""
         surrogate, template, space = models.surrogate, self.settings.surrogate, asked.space
         if (
@@ -359,7 +361,7 @@ class ModelBasedProposer:
             and sum(surrogate.shares_.values()) > 0.0
             # Nearly the best that all of them had, or better: processes extrapolate, and what
             # was recorded keeps the promise.
-            and surrogate.promised(space.features(vector[None]))[0] < _PROMISE
+            and surrogate.promise(space.features(vector[None]))[0] < _PROMISE
         ):
             vectors = template.best_recorded(space)
             repeated = asked.repeats.among(vectors)

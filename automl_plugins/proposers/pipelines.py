@@ -138,10 +138,10 @@ class PipelineProposer:
             allowed &= ~space.agrees(known.vectors, values)
         matching = allowed & space.agrees(known.vectors, fixed)
         if matching.any():
-            return self._recommended(known, history, k, rows, matching)
+            return self._recommend(known, history, k, rows, matching)
         if fixed is not None and allowed.any():
             # The recommended configuration with the decided values put in, if that is a new one.
-            first = self._recommended(known, history, k, rows, allowed)
+            first = self._recommend(known, history, k, rows, allowed)
             order = np.argsort(known.recommender.model.mean_, kind="stable")
             others = known.vectors[order[allowed[order]][:_TRIED]]
             rng = streams.generator("candidates", k)
@@ -152,7 +152,7 @@ class PipelineProposer:
                 return replace(first, vector=vector, origin="design", loss=None, bound=None)
         return self.fallback.propose(space, history, streams, k, fixed)
 
-    def _recommended(
+    def _recommend(
         self,
         known: _Known,
         history: History,

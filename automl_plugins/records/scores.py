@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def standardised(losses: FloatArray) -> FloatArray:
+def standardise_losses(losses: FloatArray) -> FloatArray:
     """Losses (n,) of one task with mean 0 and standard deviation 1 (GBQR thesis, 6.1).
 
     Equal losses become 0.

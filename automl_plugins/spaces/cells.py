@@ -36,7 +36,7 @@ from automl_plugins.spaces.restriction import (
     conditions_in,
     domain_of,
     holds,
-    restricted,
+    restrict_space,
     truth,
 )
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -112,8 +112,8 @@ def partition(
     Numbers are split on their own scale, whole numbers into groups of whole numbers, categories
     and ordinals into contiguous groups; whatever has fewer than k values is split into these.
     Normal and beta distributions are split at their quantiles, except normal ones on a log scale;
-    see ``restricted`` for what is left of them. Cells of which forbidden clauses leave nothing are
-    left out.
+    see ``restrict_space`` for what is left of them. Cells of which forbidden clauses leave nothing
+    are left out.
 
     Args:
         space: The whole space.
@@ -159,7 +159,7 @@ def partition(
         raise ValueError(
             "Nothing can be split. " + (" ".join(notes) or "No parameter has two values.")
         )
-    spaces = [restricted(space, domains) for domains in grid]
+    spaces = [restrict_space(space, domains) for domains in grid]
     cells = [
         Cell(describe_cell(domains), domains, sub)
         for domains, sub in zip(grid, spaces, strict=True)
@@ -380,7 +380,7 @@ def _descendants(space: ConfigurationSpace, name: str) -> list[str]:
 
 def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
     """Number of configurations of a branch; None if they are too many."""
-    branch = restricted(space, {choice: (option,)})
+    branch = restrict_space(space, {choice: (option,)})
     if branch is None:
         return 0
     view = VectorSpace(branch)

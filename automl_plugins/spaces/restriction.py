@@ -136,19 +136,19 @@ def activity(space: ConfigurationSpace, domains: Mapping[str, Domain]) -> dict[s
     """
     active: dict[str, Active] = {}
     for name in space.at:  # sorted by depth
-        parts = [_simplified(c, active, domains) for c in space.parent_conditions_of[name]]
-        when = _joined("and", parts)
+        parts = [_simplify(c, active, domains) for c in space.parent_conditions_of[name]]
+        when = _join("and", parts)
         if when is not False:
             active[name] = when
     return active
 
 
-def _simplified(
+def _simplify(
     condition: ConditionLike, active: Mapping[str, Active], domains: Mapping[str, Domain]
 ) -> Active:
     if isinstance(condition, Conjunction):
         kind: Literal["and", "or"] = "and" if isinstance(condition, AndConjunction) else "or"
-        return _joined(kind, [_simplified(c, active, domains) for c in condition.components])
+        return _join(kind, [_simplify(c, active, domains) for c in condition.components])
     name = condition.parent.name
     if name not in active:
         return False
@@ -157,7 +157,7 @@ def _simplified(
     return active[name] if holds else condition if holds is None else False
 
 
-def _joined(kind: Literal["and", "or"], parts: list[Active]) -> Active:
+def _join(kind: Literal["and", "or"], parts: list[Active]) -> Active:
     decides = kind == "or"  # the truth value that one part forces on all
     if any(part is decides for part in parts):
         return decides
@@ -180,7 +180,7 @@ def conditions_in(when: Active) -> list[Condition]:
 _TRIED = 10_000  # configurations among which a default is looked for
 
 
-def restricted(
+def restrict_space(
     space: ConfigurationSpace, domains: Mapping[str, Domain]
 ) -> ConfigurationSpace | None:
     """The part of a space in which some hyperparameters keep some of their values.
@@ -220,7 +220,7 @@ def _built(
     defaults: Mapping[str, Any],
 ) -> tuple[ConfigurationSpace, list[ForbiddenLike] | None]:
     """The space without its forbidden clauses, and these; None if they forbid everything."""
-    hps = {n: narrowed(space[n], domains.get(n), defaults.get(n, NotSet)) for n in active}
+    hps = {n: narrow(space[n], domains.get(n), defaults.get(n, NotSet)) for n in active}
     out = ConfigurationSpace(meta=space.meta)
     out.add(list(hps.values()))
     out.add([_condition(w, hps[n], hps, active) for n, w in active.items() if w is not True])
@@ -321,7 +321,7 @@ def _allowed_defaults(
     return {name: space[name].to_value(v) for name, v in pairs if not np.isnan(v)}
 
 
-def narrowed(
+def narrow(
     hp: Hyperparameter[Any, Any], domain: Domain | None = None, default: Any = NotSet
 ) -> Hyperparameter[Any, Any]:
     """A hyperparameter with a part of its values, and a default among them.
@@ -338,7 +338,7 @@ def narrowed(
     if default is NotSet and holds(domain, hp.default_value):
         default = hp.default_value
     if isinstance(domain, Range):
-        return _narrowed_number(hp, domain, default, keep=domain == whole)
+        return _narrow_number(hp, domain, default, keep=domain == whole)
     if isinstance(hp, OrdinalHyperparameter):
         return ordinal(hp.name, domain, default=default, meta=hp.meta)
     assert isinstance(hp, CategoricalHyperparameter)
@@ -349,7 +349,7 @@ def narrowed(
     return categorical(hp.name, domain, weights=weights, default=default, meta=hp.meta)
 
 
-def _narrowed_number(
+def _narrow_number(
     hp: Hyperparameter[Any, Any], domain: Range, default: Any, *, keep: bool
 ) -> Hyperparameter[Any, Any]:
     low, high, log = domain.low, domain.high, bool(hp.log)  # type: ignore[attr-defined]

@@ -87,7 +87,7 @@ class Voting(Protocol):
 class Promising(Voting, Protocol):
     """One that knows what the earlier tasks promise, in [0, 1] where each had its losses."""
 
-    def promised(self, X: FloatArray) -> FloatArray:
+    def promise(self, X: FloatArray) -> FloatArray:
         """Promised losses (m,) at features ``X`` (m, f)."""
         ...
 

@@ -102,7 +102,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         X, y = as_training(X, y, least=0)
         self.surrogate_, self.vote_ = None, 1.0
         if len(X):
-            p = self._predicted(X)
+            p = self._predict_earlier(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
             self.surrogate_ = reseed(own, self.random_state).fit(X, y - self.vote_ * p)
@@ -117,10 +117,10 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "vote_")
         X = as_features(X)
         if self.surrogate_ is None:
-            return self._predicted(X), np.full(len(X), _FIRST_STD)
+            return self._predict_earlier(X), np.full(len(X), _FIRST_STD)
         mean, std = self.surrogate_.predict(X)
         if self.vote_ > 0.0:
-            mean = mean + self.vote_ * self._predicted(X)
+            mean = mean + self.vote_ * self._predict_earlier(X)
             gaps = gaps_to(self._points, complete_inputs(X, _NO_FLAGS))
             std = np.hypot(std, self._spread * np.minimum(1.0, gaps / self._scale))
         return mean, std
@@ -130,7 +130,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         for argument in ("patience", "caution", "doubt"):
             check_finite(argument, getattr(self, argument), positive=True)
 
-    def _predicted(self, X: FloatArray) -> FloatArray:
+    def _predict_earlier(self, X: FloatArray) -> FloatArray:
         return np.zeros(len(X)) if self.earlier is None else np.asarray(self.earlier(X))
 
 

@@ -56,7 +56,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""
         X, y = self.observed_ = as_training(X, y)
-        self.surrogate_ = self._fitted(X, y)
+        self.surrogate_ = self._fit_copy(X, y)
         nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
         # Without conditions there are no flags, and distances cost half.
         self.flagged_ = np.arange(X.shape[1] if np.isnan(X).any() else 0)
@@ -86,10 +86,10 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         X, y = self.observed_
         if len(pending) and len(y) < _MANY_ROWS:
             supposed = np.full(len(pending), np.median(y))
-            seen.surrogate_ = self._fitted(np.vstack([X, pending]), np.append(y, supposed))
+            seen.surrogate_ = self._fit_copy(np.vstack([X, pending]), np.append(y, supposed))
         return seen
 
-    def _fitted(self, X: FloatArray, y: FloatArray) -> Surrogate:
+    def _fit_copy(self, X: FloatArray, y: FloatArray) -> Surrogate:
         surrogate = reseed(self.surrogate, self.random_state)
         surrogate.fit(X, y)
         return surrogate

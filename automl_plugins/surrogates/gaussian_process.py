@@ -152,7 +152,7 @@ class Candidate:
     log_prior: float = 0.0
 
 
-def uninformed(d: int) -> list[Candidate]:
+def uninformed_kernels(d: int) -> list[Candidate]:
     """Kernels for a task of which nothing is known: one length scale for all inputs."""
     return [Candidate(np.full(d, length), noise) for length in _LENGTHS for noise in _NOISES]
 

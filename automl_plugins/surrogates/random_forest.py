@@ -71,7 +71,7 @@ def leaf_statistics(
     return means, np.bincount(leaves, (z - means[leaves]) ** 2, n_nodes) / counts
 
 
-def _looked_up(values: list[FloatArray], leaves: list[IntArray]) -> FloatArray:
+def _look_up(values: list[FloatArray], leaves: list[IntArray]) -> FloatArray:
     """The value of the leaf that each query reaches in each tree (B, m)."""
     return np.stack([value[leaf] for value, leaf in zip(values, leaves, strict=True)])
 
@@ -99,7 +99,7 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         # fmin and fmax skip NaN; a column of nothing but NaN keeps NaN bounds and stays NaN.
         self.X_low_ = np.fmin.reduce(X, axis=0)
         self.X_high_ = np.fmax.reduce(X, axis=0)
-        X32 = self._scaled(X)
+        X32 = self._scale(X)
         # Without its input check, scikit-learn would not notice NaN and grow a wrong tree.
         has_nan = bool(np.isnan(X32).any())
         self.trees_: list[Any] = []
@@ -123,11 +123,11 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
         check_is_fitted(self, "trees_")
         X = as_features(X, self.n_features_in_)
-        X32 = self._scaled(X)
+        X32 = self._scale(X)
         mean, variance = self._moments([tree.apply(X32) for tree in self.trees_])
         return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * np.sqrt(variance)
 
-    def _scaled(self, X: FloatArray) -> npt.NDArray[np.float32]:
+    def _scale(self, X: FloatArray) -> npt.NDArray[np.float32]:
         """Clip each column to its training range and map it to [0, 1].
 
         A split asks only on which side of a threshold a value lies, so that its scale should not
@@ -142,7 +142,7 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and variance (m,) of standardised losses from the leaves reached."""
-        return tree_level_moments(_looked_up(self.leaf_means_, leaves))
+        return tree_level_moments(_look_up(self.leaf_means_, leaves))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -221,8 +221,8 @@ class RandomForest(_TreeEnsemble):
     def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
         if self.uncertainty == "tree":
             return super()._moments(leaves)
-        variances = np.maximum(_looked_up(self.leaf_variances_, leaves), self.variance_floor)
-        return leaf_level_moments(_looked_up(self.leaf_means_, leaves), variances)
+        variances = np.maximum(_look_up(self.leaf_variances_, leaves), self.variance_floor)
+        return leaf_level_moments(_look_up(self.leaf_means_, leaves), variances)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

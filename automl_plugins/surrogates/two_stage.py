@@ -30,7 +30,7 @@ from automl_plugins.surrogates.gaussian_process import (
     Candidate,
     EvidenceAverage,
     Kernel,
-    uninformed,
+    uninformed_kernels,
 )
 from automl_plugins.surrogates.two_stage_sources import EarlierTasks, Sources
 
@@ -149,7 +149,9 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.sources_ = sources = self._sources(X)
         self.n_features_in_ = X.shape[1]
         inputs = sources.inputs(X)
-        candidates = uninformed(inputs.shape[1]) if self.uninformed or not len(sources) else []
+        candidates = (
+            uninformed_kernels(inputs.shape[1]) if self.uninformed or not len(sources) else []
+        )
         if len(sources):
             candidates.append(Candidate(sources.scales, max(sources.noise, 1e-6), _LOG_PRIOR))
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
@@ -161,7 +163,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         total = votes + self.own_weight_
         self.shares_ = dict(zip(sources.names, (self.weights_ / total).tolist(), strict=True))
         self.own_share_ = self.own_weight_ / total
-        self._shift, self._stretch = self._scaled(seen, y)
+        self._shift, self._stretch = self._scale_of(seen, y)
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -187,7 +189,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             std = np.sqrt((1.0 - a) * std**2 + a * _INFLATION * variance)
         return mean, std
 
-    def promised(self, X: FloatArray) -> FloatArray:
+    def promise(self, X: FloatArray) -> FloatArray:
         """Loss that the votes promise at ``X`` (m, f), in units of the earlier tasks.
 
         Each had losses in [0, 1]: below 0 their processes extrapolate. NaN without votes.
@@ -246,7 +248,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             distances = discordance(y, seen, self.ties)  # 0 before two observations
         return epanechnikov(distances, self.bandwidth or _BANDWIDTHS[self.distance]), distances
 
-    def _scaled(self, seen: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
+    def _scale_of(self, seen: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
         """Shift (S,) and stretch that bring predictions to the scale of the new task's losses."""
         votes = float(self.weights_.sum())
         if self.scale == "raw" or not len(y) or votes == 0.0:

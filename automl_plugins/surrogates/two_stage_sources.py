@@ -134,7 +134,7 @@ class Sources:
         parts = []
         for place in _same_configurations(memory, useful):
             blocks = [memory.rows[useful[i]] for i in place]
-            X, Y = _shared(features, losses, blocks, max_rows)
+            X, Y = _fit_shared(features, losses, blocks, max_rows)
             parts.append((place, complete_inputs(X, flagged), Y))
         theta = _learn_kernel([(X, Y) for _, X, Y in parts], kernel)
         names = memory.meta_feature_names()
@@ -252,7 +252,7 @@ def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[In
     return [np.array(places, dtype=np.intp) for places in found.values()]
 
 
-def _shared(
+def _fit_shared(
     features: FloatArray, losses: FloatArray, blocks: Sequence[slice], max_rows: int
 ) -> tuple[FloatArray, FloatArray]:
     """Features (n, f) and losses (n, g) of the rows of tasks with equal configurations."""

@@ -15,7 +15,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
 from automl_plugins.meta import MetaDataset, MetaTask, TaskRecord
-from automl_plugins.records.scores import by_task, regret, standardised
+from automl_plugins.records.scores import by_task, regret, standardise_losses
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.union import union_space
 
@@ -143,8 +143,8 @@ def test_distinct_configurations_come_in_order_of_appearance() -> None:
 def test_scores_by_hand() -> None:
     losses = np.array([1.0, np.nan, 3.0])
     np.testing.assert_allclose(regret(losses), [0.0, 1.0, 1.0])
-    np.testing.assert_allclose(standardised(losses), [-1.0, 1.0, 1.0])
-    for scale in (regret, standardised):
+    np.testing.assert_allclose(standardise_losses(losses), [-1.0, 1.0, 1.0])
+    for scale in (regret, standardise_losses):
         assert scale(np.array([2.0, 2.0])).tolist() == [0.0, 0.0]
         assert scale(np.array([2.0, np.nan])).tolist() == [0.0, 1.0]
         assert scale(np.array([np.nan])).tolist() == [1.0]

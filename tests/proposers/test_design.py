@@ -14,7 +14,7 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 
-from automl_plugins.proposers.design import apportion, distances, next_point, stratified
+from automl_plugins.proposers.design import apportion, distances, next_point, stratify
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import FloatArray
 
@@ -173,7 +173,7 @@ def test_apportion_is_websters_method(seed: int) -> None:
 @pytest.mark.parametrize("m", [1, 3, 5])
 def test_stratified_hits_every_interval_once(seed: int, m: int) -> None:
     n = 2**m
-    drawn = np.array([stratified(i, np.random.default_rng(seed)) for i in range(4 * n)])
+    drawn = np.array([stratify(i, np.random.default_rng(seed)) for i in range(4 * n)])
     assert drawn[0] == 0.5
     assert drawn.min() >= 0.0 and drawn.max() < 1.0
     intervals = np.floor(drawn * n).astype(int)

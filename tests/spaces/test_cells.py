@@ -56,7 +56,7 @@ from scipy import stats
 
 from automl_plugins.spaces.cells import Partition, partition, pieces
 from automl_plugins.spaces.choices import categorical, one_of
-from automl_plugins.spaces.restriction import Range, restricted
+from automl_plugins.spaces.restriction import Range, restrict_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
@@ -302,8 +302,8 @@ def test_defaults_move_to_what_is_allowed() -> None:
         {"a": 1, "b": 2, "x": 0},
         {"a": 1, "b": 3, "x": 0},
     )
-    assert restricted(space, {"a": (0,), "b": Range(2, 3)}) is None
-    beta = restricted(space, {"a": (0,)})
+    assert restrict_space(space, {"a": (0,), "b": Range(2, 3)}) is None
+    beta = restrict_space(space, {"a": (0,)})
     assert beta is not None and type(beta["x"]) is type(x) and beta["b"].default_value == 1
 
 
@@ -341,7 +341,7 @@ def test_what_must_not_be_active() -> None:
     a, x = Categorical("a", [0, 1, 2], default=2), Float("x", (0, 1), default=0.9)
     space.add(a, x)
     space.add(EqualsCondition(x, a, 0), ForbiddenLessThanClause(x, 0.6))
-    half = restricted(space, {"x": Range(0.0, 0.5)})
+    half = restrict_space(space, {"x": Range(0.0, 0.5)})
     assert half is not None
     rows = VectorSpace(half).sample(50, np.random.default_rng(0))
     assert {half["a"].to_value(v) for v in rows[:, 0]} == {1, 2}
@@ -539,7 +539,7 @@ def test_choices_that_are_equal_to_python_lie_in_cells_of_their_own() -> None:
     cells = partition(space, 4, parameters=["c"])
     assert [cells.index_of({"c": value}) for value in (1, True, math.nan, "a")] == [0, 1, 2, 3]
     assert [list(cell.space) for cell in cells] == [["c"], ["c", "x"], ["c"], ["c", "x"]]
-    left = restricted(space, {"c": (True, math.nan)})
+    left = restrict_space(space, {"c": (True, math.nan)})
     assert left is not None
     assert to_values(left, np.array([[0.0, 0.5], [1.0, math.nan]]))[0] == {"c": True, "x": 0.5}
     probabilities: Any = left["c"].probabilities  # type: ignore[attr-defined]

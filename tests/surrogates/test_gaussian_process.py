@@ -18,7 +18,7 @@ from automl_plugins.surrogates.gaussian_process import (
     correlation,
     fit_shared,
     log_likelihood,
-    uninformed,
+    uninformed_kernels,
 )
 
 THETA = np.log([1.7, 0.4, 1.3, 0.05])
@@ -129,9 +129,9 @@ def test_candidates_are_weighed_by_prior_and_evidence() -> None:
 
 
 def test_without_observations_it_is_the_prior_and_constant_losses_leave_its_weights() -> None:
-    model = EvidenceAverage(uninformed(2), "matern52").fit(X[:0], X[:0, 0])
+    model = EvidenceAverage(uninformed_kernels(2), "matern52").fit(X[:0], X[:0, 0])
     np.testing.assert_allclose(model.predict(NEW), [np.zeros(5), np.ones(5)])
-    model = EvidenceAverage(uninformed(2), "se").fit(X, np.full(12, 7.0))
+    model = EvidenceAverage(uninformed_kernels(2), "se").fit(X, np.full(12, 7.0))
     np.testing.assert_allclose(model.evidence_, 1.0 / len(model.candidates))
     mean, std = model.predict(X)
     np.testing.assert_array_equal(mean, np.full(12, 7.0))

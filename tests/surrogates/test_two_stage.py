@@ -94,8 +94,8 @@ def test_what_is_promised_is_in_units_of_the_earlier_tasks() -> None:
     model = TwoStageTransfer(SOURCES).fit(X, 100.0 + 7.0 * Y)
     assert 0.0 <= model.weights_.min() < model.weights_.max()
     expected = np.average(SOURCES.predict(NEW), axis=0, weights=model.weights_)
-    np.testing.assert_allclose(model.promised(NEW), expected, atol=1e-12)
-    np.testing.assert_array_equal(TwoStageTransfer().fit(X, Y).promised(NEW), np.nan)
+    np.testing.assert_allclose(model.promise(NEW), expected, atol=1e-12)
+    np.testing.assert_array_equal(TwoStageTransfer().fit(X, Y).promise(NEW), np.nan)
 
 
 def test_the_first_point_is_ranked_by_the_mean_of_the_first_stage() -> None:

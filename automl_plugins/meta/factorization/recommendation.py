@@ -115,7 +115,7 @@ class Recommender:
             row = int(np.where(allowed, self.model.mean_, np.inf).argmin())
             d = self._deviations.shape[1]
             return Recommendation(row, None, None, np.full(d, 1.0 / d))
-        conditioned = self._conditioned([r for r, k in zip(rows, known, strict=True) if k])
+        conditioned = self._condition([r for r, k in zip(rows, known, strict=True) if k])
         values = losses[known]
         shift, stretch = conditioned.scale(values)
         mean, std = conditioned.scaled_posterior(values, shift, stretch)
@@ -128,7 +128,7 @@ class Recommender:
         loss, deviation = shift + stretch * float(mean[row]), stretch * float(std[row])
         return Recommendation(row, loss, deviation, shares)
 
-    def _conditioned(self, rows: list[int]) -> Conditioned:
+    def _condition(self, rows: list[int]) -> Conditioned:
         """The model conditioned on these rows; the last one is extended if it begins them."""
         try:
             conditioned = self._cache.pop()
