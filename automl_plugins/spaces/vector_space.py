@@ -397,7 +397,10 @@ class Column:
         if self.is_indexed or self.is_constant:
             return float(self.legal_vectors()[int(u * self.n_values)])
         if self._is_even:
-            return int(u * self.n_values) / (self.n_values - 1.0)
+            place = u * self.n_values
+            if isinstance(self._hyperparameter, IntegerHyperparameter):
+                place = np.rint(place - 0.5)  # the middle of two is the even one, as below
+            return int(place) / (self.n_values - 1.0)
         if not self.is_grid:
             return float(self.snap(np.array([u]))[0]) if self._is_rounded else u
         hp = self._integer
