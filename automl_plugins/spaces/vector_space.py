@@ -394,13 +394,14 @@ class Column:
 
         Integers on a log scale have the probability of their rounding interval.
         """
+        hp = self._hyperparameter
         if self.is_indexed or self.is_constant:
             return float(self.legal_vectors()[int(u * self.n_values)])
         if self._is_even:
-            place = u * self.n_values
-            if isinstance(self._hyperparameter, IntegerHyperparameter):
-                place = np.rint(place - 0.5)  # the middle of two is the even one, as below
-            return int(place) / (self.n_values - 1.0)
+            place = int(u * self.n_values)
+            if isinstance(hp, IntegerHyperparameter) and u * self.n_values == place > 0:
+                place -= (int(hp.lower) + place) % 2  # between two the even one, as below
+            return place / (self.n_values - 1.0)
         if not self.is_grid:
             return float(self.snap(np.array([u]))[0]) if self._is_rounded else u
         hp = self._integer

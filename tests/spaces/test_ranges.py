@@ -137,10 +137,11 @@ def test_exact_ranges_are_stored_and_copied() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 13), (3, 10), (-4, 2)])
 def test_quantiles_are_those_of_configspaces_integers(low: int, high: int) -> None:
-    plain = UniformIntegerHyperparameter("x", low, high)
-    columns = [
-        VectorSpace(ConfigurationSpace([hp])) for hp in (ExactInteger("x", low, high), plain)
-    ]
+    columns = []
+    for hyperparameter in (ExactInteger, UniformIntegerHyperparameter):
+        space = ConfigurationSpace()
+        space.add(hyperparameter("x", low, high))
+        columns.append(VectorSpace(space))
     for u in (0.0, 0.1, 0.25, 0.5, 0.5 + 1e-9, 0.75, 1.0 - 1e-9):
         exact, rounded = (column.quantile(0, u) for column in columns)
         assert exact == pytest.approx(rounded)
