@@ -192,6 +192,7 @@ def of_hyperopt() -> dict[str, Any]:
         **{"fmin": fmin, "hp": hp, "tpe": hyperopt.tpe, "space": space, "objective": objective},
         **{"trials": hyperopt.Trials(), "trials_1": earlier[0], "trials_2": earlier[1]},
         **{"X": X, "y": y, "UCB1": UCB1, "bundled": bundled},
+        "ConfigurationSpace": ConfigurationSpace,
     }
 
 

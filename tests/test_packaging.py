@@ -26,7 +26,7 @@ PUBLIC_NAMES = {
             meta_dataset_from_studies optimizer record
         """,
         "automl_plugins.adapters.hyperopt": """
-            arm_report bandit blended boasf boasf_fmin curves ei_per_second explain gbqr
+            arm_report bandit blended boasf boasf_fmin curves ei_per_second explain expression gbqr
             initial_trials meta_dataset_from_trials optimizer pmf record surrogate tst
             weighted
         """,

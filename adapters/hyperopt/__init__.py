@@ -9,6 +9,7 @@ require("hyperopt", needed_by=__name__, extra="hyperopt")
 
 if TYPE_CHECKING:
     from ._pulls import arm_report
+    from ._pyll import expression
     from .adapter import ADAPTER
     from .algos import bandit, boasf, weighted
     from .boasf import boasf_fmin
@@ -25,6 +26,7 @@ import_when_used(
         "adapter": ["ADAPTER"],
         "algos": ["bandit", "boasf", "weighted"],
         "_pulls": ["arm_report"],
+        "_pyll": ["expression"],
         "boasf": ["boasf_fmin"],
         "initial_design": ["initial_trials"],
         "memory": ["curves", "meta_dataset_from_trials", "record"],
@@ -47,6 +49,7 @@ __all__ = [
     "curves",
     "ei_per_second",
     "explain",
+    "expression",
     "gbqr",
     "initial_trials",
     "meta_dataset_from_trials",

@@ -264,11 +264,19 @@ def _restrict_param(param: Any, part: Part) -> Any:
 
 
 def expression(space: ConfigurationSpace) -> dict[str, Any]:
-    """The nodes of a Hyperopt search space by the name of the hyperparameter, which is the label.
+    """A Hyperopt search space: nodes by the name of the hyperparameter, which is the label.
 
     What one categorical alone switches on is nested in its options. Hyperopt cannot nest by
     numbers or by several parents: such a hyperparameter is a node of the first level, drawn every
-    time. It knows nothing of forbidden clauses either.
+    time. It knows nothing of forbidden clauses either. ``translate`` is the way back.
+
+    Args:
+        space: What is to be searched.
+
+    Example::
+
+        space = expression(ConfigurationSpace({"C": (0.01, 100.0)}))
+        fmin(objective, space, algo=gbqr, max_evals=60)
     """
     first: dict[str, Any] = {}
     options: dict[str, list[dict[str, Any]]] = {}  # by categorical: the nodes under each value
