@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from math import inf
 from numbers import Integral, Real
@@ -62,11 +62,19 @@ def read_arguments(owner: Any) -> dict[str, str]:
     """What the docstring of a function, or those of a class and its bases, say of arguments."""
     found: dict[str, str] = {}
     for each in inspect.getmro(owner) if isinstance(owner, type) else (owner,):
-        for section in _SECTION.findall(f"{inspect.cleandoc(each.__doc__ or '')}\n"):
-            for names, text in _ENTRY.findall(section):
-                for name in names.split(", "):
-                    found.setdefault(name, " ".join(text.split()))
+        found = _parse(each.__doc__ or "") | found
     return found
+
+
+@cache  # a docstring is asked for each argument of each of its users
+def _parse(doc: str) -> dict[str, str]:
+    """The arguments that a docstring describes."""
+    entries = "".join(_SECTION.findall(f"{inspect.cleandoc(doc)}\n"))
+    return {
+        name: " ".join(text.split())
+        for names, text in _ENTRY.findall(entries)
+        for name in names.split(", ")
+    }
 
 
 def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
@@ -87,9 +95,7 @@ def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
         return None
     lines = ["Args:"]
     for name, theirs in names.items():
-        texts = (
-            _describe(n, o) for n, o in zip([name, *[theirs] * len(owners)], owners, strict=False)
-        )
+        texts = (_describe(theirs if i else name, owner) for i, owner in enumerate(owners))
         entry = f"{name}: {next(filter(None, texts), '')}".strip()
         lines.append(textwrap.fill(entry, 95, initial_indent=" " * 4, subsequent_indent=" " * 8))
     head, tail = _split(_SECTION.sub("", f"{inspect.cleandoc(owners[0].__doc__)}\n"))

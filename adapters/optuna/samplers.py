@@ -152,10 +152,7 @@ class GBQRSampler(ProposerSampler):
     change bought, is in the README.
 
     Args:
-        cost: Where the seconds of a trial come from, by which the gain is then divided:
-            ``"duration"`` (the user attribute ``"seconds"`` where there is one, else the duration
-            less the sampler's own time), the name of another user attribute, or a function of the
-            finished trial.
+        cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.
         thesis: See ``GBQRSampler.thesis``.
 
     Raises:
@@ -194,7 +191,7 @@ class EIPerSecondSampler(ProposerSampler):
     Args:
         cost_exponent: kappa in EI / seconds^kappa, in [0, 1]. Smaller values prefer cheap
             configurations less (thesis 5.4.4 found that EI/s over-prefers them).
-        cost: As in ``ProposerSampler``; ``"duration"`` unless given.
+        cost: See ``ProposerSampler``. It is ``"duration"`` unless given.
 
     Example::
 

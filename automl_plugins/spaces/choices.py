@@ -8,6 +8,7 @@ that is there twice is found at its first place.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
@@ -98,7 +99,7 @@ class _Places(TransformerSeq):
         return index_of(self._choices, value) is not None
 
 
-class _Exact:
+class _Exact(ABC):
     """Values are compared with ``same`` and never put into an array."""
 
     name: str
@@ -120,9 +121,9 @@ class _Exact:
         self._transformer = _Places(known)
         self._contains_sequence_as_value = any(_is_sequence(choice) for choice in known)
 
+    @abstractmethod
     def _adopt(self, choices: tuple[Any, ...]) -> None:
         """Put ``choices`` in the place of their indices."""
-        raise NotImplementedError
 
     def _is_several(self, value: Any) -> bool:
         return isinstance(value, np.ndarray) or (

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -126,7 +127,7 @@ def _is_kept(low: float, high: float, log: bool) -> bool:
 # --- scales ----------------------------------------------------------------------------------
 
 
-class Scale:
+class Scale(ABC):
     """A way from values to [0, 1] and back: a transformer of ConfigSpace.
 
     Args:
@@ -152,9 +153,9 @@ class Scale:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @abstractmethod
     def to_value(self, vector: FloatArray) -> FloatArray:
         """Values (n,) of vectors (n,)."""
-        raise NotImplementedError
 
     def to_vector(self, value: Any) -> FloatArray:
         """Vectors (n,) of values (n,); they leave [0, 1] where the values leave the range."""
@@ -162,8 +163,8 @@ class Scale:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.clip(self._vector(values), -_FARTHEST, _FARTHEST)
 
-    def _vector(self, values: FloatArray) -> FloatArray:
-        raise NotImplementedError
+    @abstractmethod
+    def _vector(self, values: FloatArray) -> FloatArray: ...
 
     def legal_value(self, value: Any) -> BoolArray:
         """Mask (n,) of the values that lie in the range."""
