@@ -31,7 +31,8 @@ def data_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _path(name: str) -> Path:
+def data_path(name: str) -> Path:
+    """A file or folder in the folder."""
     folder = data_folder()
     if folder is None:
         raise FileNotFoundError("no recorded runs: set AUTOML_PLUGINS_DATA to their folder")
@@ -40,12 +41,12 @@ def _path(name: str) -> Path:
 
 def read_csv(name: str) -> pd.DataFrame:
     """A csv file in the folder."""
-    return pd.read_csv(_path(name))
+    return pd.read_csv(data_path(name))
 
 
 def read_array(name: str) -> np.ndarray:
     """A compressed array in the folder."""
-    with lzma.open(_path(name)) as file:
+    with lzma.open(data_path(name)) as file:
         return np.asarray(np.load(file))
 
 

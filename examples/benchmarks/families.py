@@ -1,0 +1,375 @@
+"""Families of problems to search: recorded tables, full grids, surrogates of YAHPO Gym, functions.
+
+A problem answers any configuration of its space at once. Every second problem of a family is for
+tuning defaults, the others for judging them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    InCondition,
+    Integer,
+)
+from ConfigSpace.hyperparameters import CategoricalHyperparameter, OrdinalHyperparameter
+from recorded_tables import adaboost, data_path, oboe, read_array, read_csv, svm_grid
+
+from automl_plugins.replay import Table
+
+Config = Mapping[str, Any]
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem to search.
+
+    Attributes:
+        name: Family and problem, as in ``"svm_grid/iris"``.
+        space: The search space.
+        loss: The loss of a configuration, to be minimised; NaN where the evaluation fails.
+        best: The least loss there is; None where nobody knows.
+        worst: Regret is a share of the distance from ``best`` to this loss: the largest one of a
+            table; None where there is no such scale.
+        seconds: Recorded duration of an evaluation; None where unknown.
+    """
+
+    name: str
+    space: ConfigurationSpace
+    loss: Callable[[Config], float]
+    best: float | None = None
+    worst: float | None = None
+    seconds: Callable[[Config], float] | None = None
+
+    @property
+    def family(self) -> str:
+        """The first part of the name."""
+        return self.name.partition("/")[0]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all hyperparameters are numbers, whatever the configuration."""
+        parameters = self.space.values()
+        categories = any(isinstance(p, CategoricalHyperparameter) for p in parameters)
+        return not categories and not self.space.conditions
+
+
+# --- recorded tables -------------------------------------------------------------------------
+
+
+def _of_table(table: Table) -> Task:
+    def loss(config: Config) -> float:
+        return float(table.losses[table.find(config).row])
+
+    def seconds(config: Config) -> float:
+        assert table.seconds is not None
+        return float(table.seconds[table.find(config).row])
+
+    timed = None if table.seconds is None else seconds
+    return Task(table.name, table.space, loss, table.best, table.worst, timed)
+
+
+def _xgboost_random() -> list[Task]:
+    """XGBoost, 5 000 random configurations for each data set."""
+    frame = read_csv("xgboost_random/xgboost.csv.gz")
+    space = ConfigurationSpace()
+    for name in frame.columns.drop(["task", "error", "max_depth_index"]):
+        shares = name in ("subsample", "colsample_bytree")
+        upper = 1.0 if shares else float(frame[name].max())
+        space.add(Float(name, (float(frame[name].min()), upper), log=not shares))
+    space.add(Integer("max_depth_index", (0, 12)))
+    return [
+        _of_table(
+            Table.from_frame(
+                rows,
+                name=f"xgboost_random/{name}",
+                loss="error",
+                parameters=list(space),
+                space=space,
+                repeats="mean",
+            )
+        )
+        for name, rows in frame.groupby("task")
+    ]
+
+
+def _grids(folder: str, file: str, sign: float) -> list[Task]:
+    """Full grids of so many configurations that a table would be slow; mean over the seeds."""
+    described = json.loads(data_path(f"{folder}/space.json").read_text())
+    values: dict[str, list[Any]] = described["search_space"]
+    space = ConfigurationSpace()
+    for name, choices in values.items():
+        numbers = all(isinstance(v, int | float) for v in choices)
+        space.add(
+            OrdinalHyperparameter(name, sorted(choices)) if numbers else Categorical(name, choices)
+        )
+    places = {name: {v: i for i, v in enumerate(choices)} for name, choices in values.items()}
+    shape = [len(choices) for choices in values.values()]
+    losses = sign * read_array(f"{folder}/{file}").astype(np.float64).mean(axis=2)
+
+    def loss(of_task: FloatArray, config: Config) -> float:
+        return float(of_task[tuple(places[name][config[name]] for name in places)])
+
+    return [
+        Task(
+            f"{folder}/{name}",
+            space,
+            partial(loss, of_task.reshape(shape)),
+            float(np.nanmin(of_task)),
+            float(np.nanmax(of_task)),
+        )
+        for name, of_task in zip(described["datasets"], losses, strict=True)
+    ]
+
+
+# --- surrogates of YAHPO Gym -----------------------------------------------------------------
+
+_TASK = {"lcbench": "OpenML_task_id", "rbv2_xgboost": "task_id"}
+_FIXED: dict[str, dict[str, float]] = {
+    "lcbench": {"epoch": 52},
+    "rbv2_xgboost": {"trainsize": 1.0, "repl": 10},
+}
+_NUMBERS = {  # in the order of the network's inputs
+    "lcbench": "epoch batch_size learning_rate momentum weight_decay num_layers max_units"
+    " max_dropout",
+    "rbv2_xgboost": "nrounds eta gamma lambda alpha subsample max_depth min_child_weight"
+    " colsample_bytree colsample_bylevel rate_drop skip_drop trainsize repl",
+}
+_CATEGORIES = {
+    "lcbench": ["OpenML_task_id"],
+    "rbv2_xgboost": ["task_id", "booster", "num.impute.selected.cpo"],
+}
+_SCORE = {"lcbench": 1, "rbv2_xgboost": 0}  # output: validation accuracy in percent, accuracy
+
+
+class Surrogate:
+    """A network of YAHPO Gym (Pfisterer et al. 2022), for all tasks of a scenario."""
+
+    def __init__(self, scenario: str) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        folder = data_path(f"yahpo/{scenario}")
+        self.scenario = scenario
+        self.codes: dict[str, dict[str, int]] = json.loads(
+            (folder / "encoding.json").read_text(encoding="utf-8")
+        )
+        self.space = self._read_space(
+            json.loads((folder / "config_space.json").read_text(encoding="utf-8"))
+        )
+        self._session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options)
+
+    def _read_space(self, described: dict[str, Any]) -> ConfigurationSpace:
+        """The space of ConfigSpace's old JSON form, without the task and what is fixed."""
+        left_out = {_TASK[self.scenario], *_FIXED[self.scenario]}
+        space = ConfigurationSpace()
+        for entry in described["hyperparameters"]:
+            name = entry["name"]
+            if name in left_out:
+                continue
+            if entry["type"] == "categorical":
+                space.add(Categorical(name, entry["choices"]))
+                continue
+            make = Float if entry["type"] == "uniform_float" else Integer
+            space.add(make(name, (entry["lower"], entry["upper"]), log=entry["log"]))
+        for entry in described["conditions"]:
+            child, parent = space[entry["child"]], space[entry["parent"]]
+            space.add(
+                EqualsCondition(child, parent, entry["value"])
+                if entry["type"] == "EQ"
+                else InCondition(child, parent, entry["values"])
+            )
+        return space
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks, ascending."""
+        return sorted(set(self.codes[_TASK[self.scenario]]) - {"#na#"}, key=int)
+
+    def losses(self, task: str, configs: Sequence[Config]) -> FloatArray:
+        """Losses (n,) of configurations: accuracy with its sign turned."""
+        fixed = _FIXED[self.scenario] | {_TASK[self.scenario]: task}
+        full = [{**config, **fixed} for config in configs]
+        names, categories = _NUMBERS[self.scenario].split(), _CATEGORIES[self.scenario]
+        numbers = [[config.get(name, 0.0) for name in names] for config in full]
+        codes = [
+            [self.codes[name][str(config.get(name, "#na#"))] for name in categories]
+            for config in full
+        ]
+        inputs = {"x_cont": np.array(numbers, np.float32), "x_cat": np.array(codes, np.int32)}
+        found = self._session.run(None, inputs)[0]
+        return -np.asarray(found, dtype=np.float64)[:, _SCORE[self.scenario]]
+
+
+@cache
+def surrogate(scenario: str) -> Surrogate:
+    """The network of a scenario."""
+    return Surrogate(scenario)
+
+
+def _yahpo(scenario: str) -> list[Task]:
+    network = surrogate(scenario)
+
+    def loss(task: str, config: Config) -> float:
+        return float(network.losses(task, [config])[0])
+
+    return [Task(f"{scenario}/{t}", network.space, partial(loss, t)) for t in network.tasks]
+
+
+# --- smooth functions ------------------------------------------------------------------------
+
+Vector = FloatArray
+Function = Callable[[Vector], float]
+
+
+def _sphere(z: Vector) -> float:
+    return float(10 * (z**2).sum())
+
+
+def _ellipsoid(z: Vector) -> float:
+    """Condition number 100."""
+    return float(10 * (10 ** np.linspace(0, 2, len(z)) * z**2).sum())
+
+
+def _rosenbrock(z: Vector) -> float:
+    z = 3 * z + 1
+    return float((100 * (z[1:] - z[:-1] ** 2) ** 2 + (1 - z[:-1]) ** 2).sum() / 10)
+
+
+def _rastrigin(z: Vector) -> float:
+    z = 3 * z
+    return float((10 * len(z) + (z**2 - 10 * np.cos(2 * np.pi * z)).sum()) / 5)
+
+
+def _ackley(z: Vector) -> float:
+    z = 8 * z
+    near, waves = np.sqrt((z**2).mean()), np.cos(2 * np.pi * z).mean()
+    return float(-20 * np.exp(-0.2 * near) - np.exp(waves) + 20 + np.e)
+
+
+def _levy(z: Vector) -> float:
+    w = 1 + 2.5 * z
+    waves = (w[:-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[:-1] + 1) ** 2)
+    last = (w[-1] - 1) ** 2 * (1 + np.sin(2 * np.pi * w[-1]) ** 2)
+    return float(np.sin(np.pi * w[0]) ** 2 + waves.sum() + last)
+
+
+def _branin(x: Vector) -> float:
+    a, b = 15 * x[0] - 5, 15 * x[1]
+    bowl = (b - 5.1 / (4 * np.pi**2) * a**2 + 5 / np.pi * a - 6) ** 2
+    return float(bowl + 10 * (1 - 1 / (8 * np.pi)) * np.cos(a) + 10 - 0.39788735772973816)
+
+
+_HARTMANN = (
+    np.array([1.0, 1.2, 3.0, 3.2]),
+    np.array(
+        [
+            [10, 3, 17, 3.5, 1.7, 8],
+            [0.05, 10, 17, 0.1, 8, 14],
+            [3, 3.5, 1.7, 10, 17, 8],
+            [17, 8, 0.05, 10, 0.1, 14],
+        ]
+    ),
+    1e-4
+    * np.array(
+        [
+            [1312, 1696, 5569, 124, 8283, 5886],
+            [2329, 4135, 8307, 3736, 1004, 9991],
+            [2348, 1451, 3522, 2883, 3047, 6650],
+            [4047, 8828, 8732, 5743, 1091, 381],
+        ]
+    ),
+)
+
+
+def _hartmann(x: Vector) -> float:
+    heights, scales, centres = _HARTMANN
+    peaks = heights * np.exp(-(scales * (x - centres) ** 2).sum(axis=1))
+    return float(3.322368011415515 - peaks.sum())
+
+
+#: Function, dimensions, whether it is rotated. Those that are not shifted are None.
+_SMOOTH: tuple[tuple[str, Function, int, bool | None], ...] = (
+    ("sphere", _sphere, 2, False),
+    ("ellipsoid", _ellipsoid, 3, True),
+    ("rosenbrock", _rosenbrock, 2, False),
+    ("rastrigin", _rastrigin, 2, True),
+    ("ackley", _ackley, 3, True),
+    ("branin", _branin, 2, None),
+    ("hartmann", _hartmann, 6, None),
+    ("levy", _levy, 4, False),
+    ("ellipsoid", _ellipsoid, 6, True),
+    ("rosenbrock", _rosenbrock, 4, False),
+    ("ackley", _ackley, 6, True),
+    ("sphere", _sphere, 10, False),
+    ("ellipsoid", _ellipsoid, 10, True),
+    ("levy", _levy, 8, False),
+    ("rastrigin", _rastrigin, 5, True),
+    ("rosenbrock", _rosenbrock, 8, False),
+    ("sphere", _sphere, 20, False),
+    ("ackley", _ackley, 12, True),
+)
+
+
+def _smooth() -> list[Task]:
+    """Functions on the unit cube whose least value is 0."""
+    return [_of_function(i, *entry) for i, entry in enumerate(_SMOOTH)]
+
+
+def _of_function(i: int, name: str, function: Function, d: int, rotated: bool | None) -> Task:
+    rng = np.random.default_rng(100 + i)
+    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    centre = rng.uniform(0.2, 0.8, d)
+    space = ConfigurationSpace({f"x{j}": (0.0, 1.0) for j in range(d)})
+
+    def loss(config: Config) -> float:
+        x = np.array([config[f"x{j}"] for j in range(d)])
+        if rotated is None:
+            return function(x)
+        return function(rotation @ (x - centre) if rotated else x - centre)
+
+    return Task(f"smooth/{name}_{d}", space, loss, 0.0)
+
+
+# --- by name ---------------------------------------------------------------------------------
+
+FAMILIES: dict[str, Callable[[], list[Task]]] = {
+    "svm_grid": lambda: [_of_table(table) for table in svm_grid()],
+    "oboe": lambda: [_of_table(table) for table in oboe(6)],
+    "adaboost": lambda: [_of_table(table) for table in adaboost()],
+    "xgboost_random": _xgboost_random,
+    "hpobench_mlp": partial(_grids, "hpobench_mlp", "accuracy_u16.npy.xz", -1e-4),
+    "hpolib_fcnet": partial(_grids, "hpolib_fcnet", "log10_valid_mse_f16.npy.xz", 1.0),
+    "lcbench": partial(_yahpo, "lcbench"),
+    "rbv2_xgboost": partial(_yahpo, "rbv2_xgboost"),
+    "smooth": _smooth,
+}
+MOST_JUDGED = 20  # tasks of a family
+FEW = 10  # tasks of a family up to which each seed is a block
+
+
+@cache
+def family(name: str) -> list[Task]:
+    """All tasks of a family."""
+    return FAMILIES[name]()
+
+
+def half(name: str, which: str) -> list[Task]:
+    """The tasks of a family that are ``"tuned"`` on, or ``"judged"`` on: at most 20, spread."""
+    if which == "tuned":
+        return family(name)[::2]
+    tasks = family(name)[1::2]
+    n = min(len(tasks), MOST_JUDGED)
+    return [tasks[math.floor(i * len(tasks) / n)] for i in range(n)]

@@ -1,0 +1,202 @@
+"""Searches on the families of problems: the methods, one search, and results kept as lines.
+
+A line of a result file is a search: its task, method and seed, the trials at which its best loss
+improved, and the seconds that proposing took.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import lzma
+import math
+import re
+import runpy
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common import Quiet, silence
+from families import Task, half
+from joblib import Parallel, delayed
+
+from automl_plugins.frameworks import load_adapter
+from automl_plugins.replay import Method, Outcome, Problem, TrialStatus
+from automl_plugins.replay.runs import search_seed
+
+MakeMethod = Callable[[], Method]
+TWICE = "random 2x"
+
+
+def _of(framework: str, what: str, **options: Any) -> MakeMethod:
+    """A method of a framework that is imported when it is used."""
+    return lambda: load_adapter(framework).optimizer(what, **options)
+
+
+OURS: dict[str, MakeMethod] = {
+    "GBQR": _of("optuna", "GBQRSampler"),
+}
+PEERS: dict[str, MakeMethod] = {
+    "Optuna TPE": _of("optuna", "TPESampler"),
+    "Optuna TPE grouped": _of("optuna", "TPESampler", multivariate=True, group=True),
+    "Hyperopt TPE": _of("hyperopt", "tpe"),
+    TWICE: _of("optuna", "RandomSampler"),
+}
+SLOW: dict[str, MakeMethod] = {
+    "SMAC": _of("smac", "HyperparameterOptimizationFacade"),
+    "Optuna GP": _of("optuna", "GPSampler", warn_independent_sampling=False),
+    "Optuna CMA-ES": _of("optuna", "CmaEsSampler", warn_independent_sampling=False),
+}
+METHODS = OURS | PEERS | SLOW
+NUMBERS_ONLY = {"Optuna CMA-ES"}  # draws categories at random
+EVALUATIONS = {TWICE: 2}  # that count as one trial, as if made on two machines
+
+
+@cache
+def methods(extra: Path | None) -> dict[str, MakeMethod]:
+    """The methods, and those of ``METHODS`` in a Python file: a name and what makes a method."""
+    if extra is None:
+        return METHODS
+    return METHODS | dict(runpy.run_path(str(extra))["METHODS"])
+
+
+# --- one search ------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        improvements: The trials, from 1, at which the best loss improved, and that loss.
+        proposing: Seconds that the optimizer took, on the whole.
+    """
+
+    improvements: list[tuple[int, float]]
+    proposing: float
+
+
+def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: int = 1) -> Found:
+    """One search on a task.
+
+    Args:
+        method: How it is searched.
+        task: What is searched.
+        seed: From it and the task's name comes the seed of the search, as in ``replay``.
+        n_trials: Trials.
+        evaluations: Evaluations that count as one trial.
+    """
+    number = search_seed(seed, task.name)
+    space = copy.deepcopy(task.space)
+    space.seed(number)
+    optimizer = Quiet(method).start(Problem(space, number, n_trials * evaluations))
+    improvements: list[tuple[int, float]] = []
+    best, clock, proposing = math.inf, 0.0, 0.0
+    for k in range(n_trials * evaluations):
+        start = time.perf_counter()
+        proposal = optimizer.ask()
+        proposing += time.perf_counter() - start
+        if proposal is None:
+            break
+        loss = task.loss(proposal.config)
+        end = clock + (1.0 if task.seconds is None else task.seconds(proposal.config))
+        status = TrialStatus.COMPLETE if math.isfinite(loss) else TrialStatus.FAILED
+        start = time.perf_counter()
+        optimizer.tell(proposal, Outcome(status, loss, clock, end))
+        proposing += time.perf_counter() - start
+        clock = end
+        if loss < best:
+            best = loss
+            improvements.append((k // evaluations + 1, loss))
+    if (close := getattr(optimizer, "close", None)) is not None:
+        close()
+    return Found(improvements, proposing)
+
+
+# --- results in files ------------------------------------------------------------------------
+
+
+def file_of(folder: Path, family: str, method: str) -> Path:
+    """The results of a method on a family."""
+    return folder / f"{family}.{re.sub(r'[^A-Za-z0-9]+', '_', method)}.jsonl"
+
+
+def read_results(folder: Path) -> Iterator[dict[str, Any]]:
+    """All searches in a folder's files, packed or not."""
+    for path in sorted(folder.glob("*.jsonl*")):
+        packed = path.read_bytes()
+        text = (lzma.decompress(packed) if path.suffix == ".xz" else packed).decode()
+        for line in text.splitlines():
+            if line.endswith("}"):  # a crash may have cut the last one
+                yield json.loads(line)
+
+
+def run(
+    families: Sequence[str],
+    names: Sequence[str],
+    which: str,
+    seeds: Iterable[int],
+    folder: Path,
+    *,
+    extra: Path | None = None,
+    n_trials: int | None = None,
+    n_jobs: int = 1,
+    limit: int | None = None,
+    every: int = 1,
+) -> None:
+    """Run the searches that the folder does not hold yet.
+
+    Args:
+        families: Names of families.
+        names: Names of methods.
+        which: The half of the tasks: ``"tuned"`` or ``"judged"``.
+        seeds: Searches of each method on each task.
+        folder: Of the results.
+        extra: A Python file with further methods.
+        n_trials: Trials of a search; None is 50, and 60 on smooth functions.
+        n_jobs: Processes.
+        limit: Tasks of a family; None are all.
+        every: One task of so many is searched.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    there = {(r["task"], r["method"], r["seed"]): int(r["n_trials"]) for r in read_results(folder)}
+    jobs = []
+    for family in families:
+        n = n_trials or (60 if family == "smooth" else 50)
+        for seed in seeds:
+            for i, task in list(enumerate(half(family, which)))[::every][:limit]:
+                for name in names:
+                    if name in NUMBERS_ONLY and not task.numeric:
+                        continue
+                    if there.get((task.name, name, seed), 0) < n:
+                        jobs.append(partial(_keep, folder, extra, family, which, i, name, seed, n))
+    print(f"{len(jobs)} searches to run", flush=True)
+    Parallel(n_jobs=n_jobs)(delayed(job)() for job in jobs)
+
+
+def _keep(
+    folder: Path,
+    extra: Path | None,
+    family: str,
+    which: str,
+    i: int,
+    name: str,
+    seed: int,
+    n_trials: int,
+) -> None:
+    """Run a search and append its line, in one piece: other processes append to the file too."""
+    silence()
+    task = half(family, which)[i]
+    made = methods(extra)[name]()
+    found = search(made, task, seed, n_trials, EVALUATIONS.get(name, 1))
+    line: Mapping[str, Any] = {
+        "task": task.name,
+        "method": name,
+        "seed": seed,
+        "n_trials": n_trials,
+        "improvements": found.improvements,
+        "proposing": round(found.proposing, 3),
+    }
+    with file_of(folder, family, name).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
