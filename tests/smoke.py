@@ -53,8 +53,10 @@ BENCHMARKS = (
     "benchmark_designs.py regret --sources svm_grid --n-jobs 1",
     "benchmark_designs.py learner --sources svm_grid --folds 2",
     "benchmark_families.py scale --families svm_grid oboe smooth",
-    "benchmark_families.py run --families svm_grid oboe smooth --limit 1 --seeds 1 --n-trials 8",
-    "benchmark_families.py report --families svm_grid oboe smooth",
+    "benchmark_families.py run --families svm_grid oboe smooth --limit 1 --seeds 1"
+    " --methods GBQR 'Optuna TPE' 'random 2x'",
+    "benchmark_families.py report",
+    "benchmark_families.py page --half tuned --control GBQR --path families.md",
     "benchmark_hyperopt.py quality --every-svm-grid 6 --every-oboe 15 --seeds 1",
     "benchmark_plateaus.py --smoke",
     "benchmark_pmf.py oboe --methods random portfolio svd pmf --trials 4",

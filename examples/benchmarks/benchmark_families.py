@@ -6,7 +6,6 @@ benchmark_families.py report
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,13 +13,13 @@ import numpy as np
 import pandas as pd
 from common import run_command
 from families import FAMILIES, family, surrogate
-from family_searches import OURS, PEERS, read_results
+from family_report import FLOOR, families_of, family_table, read_curves
+from family_report import page as write_page
+from family_searches import OURS, PEERS, SCALES, SLOW
 from family_searches import run as run_searches
 
 SCENARIOS = ("lcbench", "rbv2_xgboost")
-BUDGETS = (10, 20, 30, 50, 60)
 FOLDER = Path("build/families")
-SCALES = "scales.csv"
 
 
 def run(
@@ -78,66 +77,30 @@ def report(
     half: str = "tuned",
     families: Sequence[str] = tuple(FAMILIES),
     methods: Sequence[str] = (),
-    floor: float = 0.1,
+    floor: float = FLOOR,
     out: Path = FOLDER,
 ) -> None:
     """Print mean and geometric mean regret, on the searches that all the methods made."""
-    runs = regrets(out, half)
-    if methods:
-        runs = runs[runs.index.isin(methods, level="method")]
+    curves, times = read_curves(out, half)
+    made = sorted(families_of(curves))
     for name in families:
-        if not (runs.index.get_level_values("family") == name).any():
-            continue
-        of_family = pd.DataFrame(runs.xs(name, level="family")).dropna(axis=1, how="all")
-        wide = of_family.drop(columns="ms").unstack("method").dropna()
-        ms = of_family["ms"].groupby("method").mean()
-        print(f"\n{name}: {len(wide)} searches; mean (geometric mean), ms for a trial")
-        rows = {}
-        for method in ms.index:
-            cells = []
-            for budget in of_family.columns.drop("ms"):
-                values = wide[budget][method].to_numpy()
-                geometric = np.exp(np.log(np.maximum(values, floor)).mean())
-                cells.append(
-                    f"{values.mean():.3f}"
-                    if name == "smooth"
-                    else f"{values.mean():.2f} ({geometric:.2f})"
-                )
-            rows[method] = [*cells, f"{ms[method]:.1f}"]
-        columns = [*map(str, of_family.columns.drop("ms")), "ms"]
-        print(pd.DataFrame.from_dict(rows, orient="index", columns=columns).to_string())
+        shown = [m for f, m in made if f == name and (not methods or m in methods)]
+        n, table = family_table(curves, times, shown, name, floor) if shown else (0, None)
+        if table is not None:
+            print(f"\n{name}: {n} blocks\n{table.to_string()}")
 
 
-def regrets(out: Path, half: str) -> pd.DataFrame:
-    """Regret of each search (family, task, seed, method) by budget, in percent.
-
-    On smooth functions it is the decimal logarithm of the loss, at least -8. The column ``ms``
-    has the milliseconds that proposing took for a trial.
-    """
-    scales = pd.read_csv(out / SCALES).set_index("task")
-    found = list(read_results(out / half))
-    best = scales["best"].to_dict()
-    for r in found:
-        if r["improvements"]:
-            best[r["task"]] = min(best[r["task"]], r["improvements"][-1][1])
-    rows = {}
-    for r in found:
-        low, high = best[r["task"]], scales["worst"][r["task"]]
-        row: dict[str | int, float] = {"ms": 1e3 * r["proposing"] / r["n_trials"]}
-        for budget in BUDGETS:
-            if budget > r["n_trials"]:
-                continue
-            losses = [loss for trial, loss in r["improvements"] if trial <= budget]
-            if math.isnan(high):
-                row[budget] = math.log10(max(losses[-1] - low, 1e-8))
-            else:
-                last = losses[-1] if losses else high
-                row[budget] = 100 * (last - low) / (high - low)
-        rows[r["task"].partition("/")[0], r["task"], r["seed"], r["method"]] = row
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    frame.index = frame.index.set_names(["family", "task", "seed", "method"])
-    return frame[[*(b for b in BUDGETS if b in frame), "ms"]]
+def page(
+    half: str = "judged",
+    control: str = "AutoSampler",
+    out: Path = FOLDER,
+    path: Path = Path("docs/evidence/families.md"),
+) -> None:
+    """Write the page of the judged half, and print it."""
+    text = write_page(*read_curves(out, half), control, [*PEERS, *SLOW])
+    path.write_text(text, encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":
-    run_command(__doc__, run, scale, report, half=("tuned", "judged"), families=FAMILIES)
+    run_command(__doc__, run, scale, report, page, half=("tuned", "judged"), families=FAMILIES)

@@ -24,6 +24,7 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import CategoricalHyperparameter, OrdinalHyperparameter
 from recorded_tables import adaboost, data_path, oboe, read_array, read_csv, svm_grid
+from smooth_functions import SMOOTH, Function
 
 from automl_plugins.replay import Table
 
@@ -230,117 +231,19 @@ def _yahpo(scenario: str) -> list[Task]:
 
 # --- smooth functions ------------------------------------------------------------------------
 
-Vector = FloatArray
-Function = Callable[[Vector], float]
-
-
-def _sphere(z: Vector) -> float:
-    return float(10 * (z**2).sum())
-
-
-def _ellipsoid(z: Vector) -> float:
-    """Condition number 100."""
-    return float(10 * (10 ** np.linspace(0, 2, len(z)) * z**2).sum())
-
-
-def _rosenbrock(z: Vector) -> float:
-    z = 3 * z + 1
-    return float((100 * (z[1:] - z[:-1] ** 2) ** 2 + (1 - z[:-1]) ** 2).sum() / 10)
-
-
-def _rastrigin(z: Vector) -> float:
-    z = 3 * z
-    return float((10 * len(z) + (z**2 - 10 * np.cos(2 * np.pi * z)).sum()) / 5)
-
-
-def _ackley(z: Vector) -> float:
-    z = 8 * z
-    near, waves = np.sqrt((z**2).mean()), np.cos(2 * np.pi * z).mean()
-    return float(-20 * np.exp(-0.2 * near) - np.exp(waves) + 20 + np.e)
-
-
-def _levy(z: Vector) -> float:
-    w = 1 + 2.5 * z
-    waves = (w[:-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[:-1] + 1) ** 2)
-    last = (w[-1] - 1) ** 2 * (1 + np.sin(2 * np.pi * w[-1]) ** 2)
-    return float(np.sin(np.pi * w[0]) ** 2 + waves.sum() + last)
-
-
-def _branin(x: Vector) -> float:
-    a, b = 15 * x[0] - 5, 15 * x[1]
-    bowl = (b - 5.1 / (4 * np.pi**2) * a**2 + 5 / np.pi * a - 6) ** 2
-    return float(bowl + 10 * (1 - 1 / (8 * np.pi)) * np.cos(a) + 10 - 0.39788735772973816)
-
-
-_HARTMANN = (
-    np.array([1.0, 1.2, 3.0, 3.2]),
-    np.array(
-        [
-            [10, 3, 17, 3.5, 1.7, 8],
-            [0.05, 10, 17, 0.1, 8, 14],
-            [3, 3.5, 1.7, 10, 17, 8],
-            [17, 8, 0.05, 10, 0.1, 14],
-        ]
-    ),
-    1e-4
-    * np.array(
-        [
-            [1312, 1696, 5569, 124, 8283, 5886],
-            [2329, 4135, 8307, 3736, 1004, 9991],
-            [2348, 1451, 3522, 2883, 3047, 6650],
-            [4047, 8828, 8732, 5743, 1091, 381],
-        ]
-    ),
-)
-
-
-def _hartmann(x: Vector) -> float:
-    heights, scales, centres = _HARTMANN
-    peaks = heights * np.exp(-(scales * (x - centres) ** 2).sum(axis=1))
-    return float(3.322368011415515 - peaks.sum())
-
-
-#: Function, dimensions, whether it is rotated. Those that are not shifted are None.
-_SMOOTH: tuple[tuple[str, Function, int, bool | None], ...] = (
-    ("sphere", _sphere, 2, False),
-    ("ellipsoid", _ellipsoid, 3, True),
-    ("rosenbrock", _rosenbrock, 2, False),
-    ("rastrigin", _rastrigin, 2, True),
-    ("ackley", _ackley, 3, True),
-    ("branin", _branin, 2, None),
-    ("hartmann", _hartmann, 6, None),
-    ("levy", _levy, 4, False),
-    ("ellipsoid", _ellipsoid, 6, True),
-    ("rosenbrock", _rosenbrock, 4, False),
-    ("ackley", _ackley, 6, True),
-    ("sphere", _sphere, 10, False),
-    ("ellipsoid", _ellipsoid, 10, True),
-    ("levy", _levy, 8, False),
-    ("rastrigin", _rastrigin, 5, True),
-    ("rosenbrock", _rosenbrock, 8, False),
-    ("sphere", _sphere, 20, False),
-    ("ackley", _ackley, 12, True),
-)
-
 
 def _smooth() -> list[Task]:
     """Functions on the unit cube whose least value is 0."""
-    return [_of_function(i, *entry) for i, entry in enumerate(_SMOOTH)]
+    tasks = []
+    for name, (function, d) in SMOOTH.items():
+        space = ConfigurationSpace({f"x{j}": (0.0, 1.0) for j in range(d)})
+        loss = partial(_at_point, function, d)
+        tasks.append(Task(f"smooth/{name}", space, loss, 0.0))
+    return tasks
 
 
-def _of_function(i: int, name: str, function: Function, d: int, rotated: bool | None) -> Task:
-    rng = np.random.default_rng(100 + i)
-    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    centre = rng.uniform(0.2, 0.8, d)
-    space = ConfigurationSpace({f"x{j}": (0.0, 1.0) for j in range(d)})
-
-    def loss(config: Config) -> float:
-        x = np.array([config[f"x{j}"] for j in range(d)])
-        if rotated is None:
-            return function(x)
-        return function(rotation @ (x - centre) if rotated else x - centre)
-
-    return Task(f"smooth/{name}_{d}", space, loss, 0.0)
+def _at_point(function: Function, d: int, config: Config) -> float:
+    return function(np.array([config[f"x{j}"] for j in range(d)]))
 
 
 # --- by name ---------------------------------------------------------------------------------

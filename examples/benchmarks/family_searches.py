@@ -28,6 +28,7 @@ from automl_plugins.replay.runs import search_seed
 
 MakeMethod = Callable[[], Method]
 TWICE = "random 2x"
+SCALES = "scales.csv"  # best and worst loss of each task, beside the searches
 
 
 def _of(framework: str, what: str, **options: Any) -> MakeMethod:

@@ -1,0 +1,276 @@
+"""The page of the families: every figure is read from the kept searches, wins and losses alike.
+
+Regret is the gap between the best loss so far and the best known one, in percent of the range of a
+task; on smooth functions it is the decimal logarithm of that gap itself, at least -8. Methods are
+compared on the searches (task and seed) that all of them have made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from family_searches import NUMBERS_ONLY, SCALES, SLOW, read_results
+
+from automl_plugins.statistics import compare
+
+BUDGETS = (10, 20, 30, 50)
+LAST = 60  # trials on smooth functions
+FLOOR = 0.1  # percent: what geometric means count a smaller regret as
+SMOOTH = "smooth"
+SEEDS_ARE_BLOCKS = ("xgboost_random", "hpobench_mlp", "hpolib_fcnet")  # of ten tasks or fewer
+SEARCH = ["family", "task", "seed"]
+
+
+def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]]:
+    """Regret after each trial of each search, and the milliseconds of a proposal.
+
+    Returns:
+        Frame and series with the index family, task, seed, method; a column for each trial.
+    """
+    scales = pd.read_csv(folder / SCALES).set_index("task")
+    found = list(read_results(folder / half))
+    best = scales["best"].to_dict()
+    for r in found:  # a search may beat what random configurations of a surrogate have found
+        best[r["task"]] = min([best[r["task"]], *(loss for _, loss in r["improvements"][-1:])])
+    keys, curves, times = [], [], []
+    for r in found:
+        low, high = best[r["task"]], float(scales["worst"][r["task"]])
+        losses = np.full(LAST, math.nan if math.isnan(high) else high)
+        for trial, loss in r["improvements"]:
+            losses[trial - 1 :] = loss
+        losses[r["n_trials"] :] = math.nan
+        keys.append((r["task"].partition("/")[0], r["task"], r["seed"], r["method"]))
+        curves.append(
+            np.log10(np.maximum(losses - low, 1e-8))
+            if math.isnan(high)
+            else 100 * (losses - low) / (high - low)
+        )
+        times.append(1e3 * r["proposing"] / r["n_trials"])
+    index = pd.MultiIndex.from_tuples(keys, names=[*SEARCH, "method"])
+    frame = pd.DataFrame(curves, index, range(1, LAST + 1))
+    return frame[~index.duplicated(keep="last")], pd.Series(times, index)[
+        ~index.duplicated(keep="last")
+    ]
+
+
+def families_of(curves: pd.DataFrame) -> set[tuple[str, str]]:
+    """Which family was searched by which method."""
+    index: Any = curves.index
+    return set(index.droplevel(["task", "seed"]))
+
+
+def blocks(curves: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Curves by family, block and method, of the searches that all methods have made.
+
+    A block is a task, its curve the mean over the seeds; or a search, in families of few tasks.
+    """
+    chosen = curves[curves.index.isin(methods, level="method")]
+    complete = chosen.groupby(SEARCH)[1].transform("count") == len(methods)
+    chosen = chosen[complete].reset_index()
+    seeds = chosen["seed"].astype(str).where(chosen["family"].isin(SEEDS_ARE_BLOCKS), "")
+    block = (chosen["task"] + " " + seeds).str.strip()
+    mean = chosen.drop(columns=["task", "seed"]).assign(block=block)
+    return pd.DataFrame(mean.groupby(["family", "block", "method"]).mean())
+
+
+def at(of_family: pd.DataFrame, budget: int) -> pd.DataFrame:
+    """Regret of each block (rows) and method (columns) of a family."""
+    return pd.DataFrame(of_family[budget].unstack("method"))
+
+
+def typical(values: pd.DataFrame, family: str, floor: float = FLOOR) -> pd.Series[float]:
+    """Geometric mean over blocks, by method; on smooth functions the mean of logarithms."""
+    if family == SMOOTH:
+        return values.mean()
+    return pd.Series(np.exp(np.log(values.clip(lower=floor)).mean()))
+
+
+def against(
+    curves: pd.DataFrame, control: str, peer: str, family: str, budget: int, floor: float = FLOOR
+) -> float:
+    """Ratio of typical regrets of the control and a peer; difference on smooth functions.
+
+    NaN where they have no search in common.
+    """
+    both = blocks(curves, [control, peer])
+    if family not in both.index.get_level_values("family"):
+        return math.nan
+    found = typical(at(both.loc[[family]], budget), family, floor)
+    if family == SMOOTH:
+        return float(found[control] - found[peer])
+    return float(found[control] / found[peer])
+
+
+def trials_to(curves: pd.DataFrame, control: str, peer: str, family: str) -> pd.Series[float]:
+    """Trials, by block, until the control is as good as the peer after 50; 51 if it never is."""
+    of_family = blocks(curves, [control, peer]).loc[[family]]
+    own = of_family.xs(control, level="method").to_numpy()[:, :50]
+    target = of_family.xs(peer, level="method")[50].to_numpy()
+    reached = own <= target[:, None] + 1e-12
+    return pd.Series(np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, 51.0))
+
+
+# --- the page --------------------------------------------------------------------------------
+
+
+def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Sequence[str]) -> str:
+    """The whole page as markdown."""
+    made = curves.index.get_level_values("method").unique()
+    peers = [p for p in peers if p in made]
+    families = list(curves.index.get_level_values("family").unique())
+    everywhere = [p for p in peers if p not in SLOW]
+    parts = [
+        _against_best(curves, control, peers, families),
+        _trials(curves, control, peers, families),
+        "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
+        " over all blocks).",
+        _ranks(curves, [control, *everywhere]),
+        _ranks(curves, [control, *(p for p in peers if p not in NUMBERS_ONLY)]),
+        _significance(curves, control, everywhere, families),
+    ]
+    for family in families:
+        parts.append(_family(curves, times, control, peers, everywhere, family))
+    return "\n\n".join(parts) + "\n"
+
+
+def _budgets(family: str) -> tuple[int, ...]:
+    return (*BUDGETS, LAST) if family == SMOOTH else BUDGETS
+
+
+def _markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[str(c) for c in columns])
+    return str(frame.to_markdown(disable_numparse=True))
+
+
+def _hardest(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], family: str, budget: int
+) -> tuple[str, float]:
+    """The peer that does best beside the control, and the ratio to it."""
+    ratios = {p: against(curves, control, p, family, budget) for p in peers}
+    known = {p: r for p, r in ratios.items() if not math.isnan(r)}
+    return max(known.items(), key=lambda entry: entry[1])
+
+
+def _against_best(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    rows = {}
+    for family in families:
+        cells = []
+        for budget in (*BUDGETS, LAST):
+            if budget not in _budgets(family):
+                cells.append("")
+                continue
+            peer, ratio = _hardest(curves, control, peers, family, budget)
+            loose = against(curves, control, peer, family, budget, FLOOR / 10)
+            more = "" if family == SMOOTH else f" [{loose:.2f}]"
+            cells.append(f"{ratio:{'+' if family == SMOOTH else ''}.2f}{more} {peer}")
+        rows[family] = cells
+    return (
+        f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, and the"
+        f" peer: the one with which it is largest. Regrets below {FLOOR} % count as {FLOOR} %; in"
+        f" brackets the ratio with a floor of {FLOOR / 10} %. On smooth functions: difference of"
+        f" mean log10 regret.\n\n{_markdown(rows, (*BUDGETS, LAST))}"
+    )
+
+
+def _trials(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    rows, every = {}, []
+    for family in families:
+        peer, _ = _hardest(curves, control, peers, family, 50)
+        needed = trials_to(curves, control, peer, family)
+        every.append(needed)
+        never = float((needed > 50).mean())
+        rows[family] = [peer, str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
+    needed = pd.concat(every)
+    never = float((needed > 50).mean())
+    rows["all"] = ["", str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
+    return (
+        f"## Trials until {control} is as good as the best peer after 50\n\nMedian over blocks;"
+        " 51 stands for never.\n\n" + _markdown(rows, ("peer", "blocks", "trials", "never"))
+    )
+
+
+def _ranks(curves: pd.DataFrame, methods: Sequence[str]) -> str:
+    every = blocks(curves, methods)
+    rows: dict[str, list[str]] = {m: [] for m in methods}
+    for budget in BUDGETS:
+        ranks = every[budget].unstack("method").rank(axis=1)
+        equal = ranks.groupby("family").mean().mean()
+        for method in methods:
+            rows[method].append(f"{equal[method]:.2f} ({ranks[method].mean():.2f})")
+    return _markdown(rows, BUDGETS)
+
+
+def _significance(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    every = blocks(curves, [control, *peers])
+    recorded = every[every.index.get_level_values("family") != SMOOTH]
+    rows: dict[str, list[str]] = {p: [] for p in peers}
+    for budget in BUDGETS:
+        wide = recorded[budget].unstack("method").reset_index(drop=True)
+        for pair in compare(wide, control=control).budgets[0].pairs.itertuples():
+            sign = "*" if pair.different else ""
+            rows[str(pair.method_b)].append(
+                f"{pair.wins}/{pair.ties}/{pair.losses}, p {pair.p_finner:.2g}{sign}"
+            )
+    return (
+        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
+        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
+        f" smooth functions.\n\n{_markdown(rows, BUDGETS)}"
+    )
+
+
+def _family(
+    curves: pd.DataFrame,
+    times: pd.Series[float],
+    control: str,
+    peers: Sequence[str],
+    everywhere: Sequence[str],
+    family: str,
+) -> str:
+    """Means of a family: the methods that made all searches, then all on what is common."""
+    made = families_of(curves)
+    present = [p for p in peers if (family, p) in made]
+    parts = [f"## {family}"]
+    for methods in [everywhere] + [present] * (len(present) > len(everywhere)):
+        n, table = family_table(curves, times, [control, *methods], family)
+        what = "log10 regret" if family == SMOOTH else "regret in percent (geometric mean)"
+        parts.append(
+            f"{n} blocks, mean {what} by trials, milliseconds of a proposal.\n\n"
+            + str(table.to_markdown(disable_numparse=True))
+        )
+    return "\n\n".join(parts)
+
+
+def family_table(
+    curves: pd.DataFrame,
+    times: pd.Series[float],
+    methods: Sequence[str],
+    family: str,
+    floor: float = FLOOR,
+) -> tuple[int, pd.DataFrame]:
+    """The number of blocks; mean and geometric mean regret as text, by method and budget."""
+    found = blocks(curves[curves.index.get_level_values("family") == family], methods)
+    if not len(found):
+        return 0, pd.DataFrame()
+    of_family = found.loc[[family]]
+    columns: dict[str, dict[str, str]] = {}
+    for budget in _budgets(family):
+        values = at(of_family, budget)
+        means, geometric = values.mean(), typical(values, family, floor)
+        columns[str(budget)] = {
+            m: f"{means[m]:.2f}" + ("" if family == SMOOTH else f" ({geometric[m]:.2f})")
+            for m in methods
+        }
+    spent = times.xs(family, level="family").groupby("method").mean()
+    columns["ms"] = {m: f"{spent[m]:.1f}" for m in methods}
+    return len(at(of_family, 10)), pd.DataFrame(columns)
