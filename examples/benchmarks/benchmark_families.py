@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from common import run_command
 from families import FAMILIES, family, surrogate
+from family_page import page as write_page
 from family_report import FLOOR, families_of, family_table, read_curves
-from family_report import page as write_page
 from family_searches import OURS, PEERS, SCALES, SLOW
 from family_searches import run as run_searches
 

@@ -81,6 +81,11 @@ def _of_table(table: Table) -> Task:
     return Task(table.name, table.space, loss, table.best, table.worst, timed)
 
 
+def oboe_tables() -> list[Table]:
+    """Every sixth data set of oboe."""
+    return oboe(6)
+
+
 def _xgboost_random() -> list[Task]:
     """XGBoost, 5 000 random configurations for each data set."""
     frame = read_csv("xgboost_random/xgboost.csv.gz")
@@ -250,7 +255,7 @@ def _at_point(function: Function, d: int, config: Config) -> float:
 
 FAMILIES: dict[str, Callable[[], list[Task]]] = {
     "svm_grid": lambda: [_of_table(table) for table in svm_grid()],
-    "oboe": lambda: [_of_table(table) for table in oboe(6)],
+    "oboe": lambda: [_of_table(table) for table in oboe_tables()],
     "adaboost": lambda: [_of_table(table) for table in adaboost()],
     "xgboost_random": _xgboost_random,
     "hpobench_mlp": partial(_grids, "hpobench_mlp", "accuracy_u16.npy.xz", -1e-4),

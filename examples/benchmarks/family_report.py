@@ -1,4 +1,4 @@
-"""The page of the families: every figure is read from the kept searches, wins and losses alike.
+"""Figures of the families, from the kept searches.
 
 Regret is the gap between the best loss so far and the best known one, in percent of the range of a
 task; on smooth functions it is the decimal logarithm of that gap itself, at least -8. Methods are
@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from family_searches import NUMBERS_ONLY, SCALES, SLOW, read_results
-
-from automl_plugins.statistics import compare
+from family_searches import SCALES, read_results
 
 BUDGETS = (10, 20, 30, 50)
 LAST = 60  # trials on smooth functions
@@ -115,39 +113,7 @@ def trials_to(curves: pd.DataFrame, control: str, peer: str, family: str) -> pd.
     return pd.Series(np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, 51.0))
 
 
-# --- the page --------------------------------------------------------------------------------
-
-
-def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Sequence[str]) -> str:
-    """The whole page as markdown."""
-    made = curves.index.get_level_values("method").unique()
-    peers = [p for p in peers if p in made]
-    families = list(curves.index.get_level_values("family").unique())
-    everywhere = [p for p in peers if p not in SLOW]
-    parts = [
-        _against_best(curves, control, peers, families),
-        _trials(curves, control, peers, families),
-        "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
-        " over all blocks).",
-        _ranks(curves, [control, *everywhere]),
-        _ranks(curves, [control, *(p for p in peers if p not in NUMBERS_ONLY)]),
-        _significance(curves, control, everywhere, families),
-    ]
-    for family in families:
-        parts.append(_family(curves, times, control, peers, everywhere, family))
-    return "\n\n".join(parts) + "\n"
-
-
-def _budgets(family: str) -> tuple[int, ...]:
-    return (*BUDGETS, LAST) if family == SMOOTH else BUDGETS
-
-
-def _markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[str(c) for c in columns])
-    return str(frame.to_markdown(disable_numparse=True))
-
-
-def _hardest(
+def hardest(
     curves: pd.DataFrame, control: str, peers: Sequence[str], family: str, budget: int
 ) -> tuple[str, float]:
     """The peer that does best beside the control, and the ratio to it."""
@@ -156,99 +122,8 @@ def _hardest(
     return max(known.items(), key=lambda entry: entry[1])
 
 
-def _against_best(
-    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
-) -> str:
-    rows = {}
-    for family in families:
-        cells = []
-        for budget in (*BUDGETS, LAST):
-            if budget not in _budgets(family):
-                cells.append("")
-                continue
-            peer, ratio = _hardest(curves, control, peers, family, budget)
-            loose = against(curves, control, peer, family, budget, FLOOR / 10)
-            more = "" if family == SMOOTH else f" [{loose:.2f}]"
-            cells.append(f"{ratio:{'+' if family == SMOOTH else ''}.2f}{more} {peer}")
-        rows[family] = cells
-    return (
-        f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, and the"
-        f" peer: the one with which it is largest. Regrets below {FLOOR} % count as {FLOOR} %; in"
-        f" brackets the ratio with a floor of {FLOOR / 10} %. On smooth functions: difference of"
-        f" mean log10 regret.\n\n{_markdown(rows, (*BUDGETS, LAST))}"
-    )
-
-
-def _trials(
-    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
-) -> str:
-    rows, every = {}, []
-    for family in families:
-        peer, _ = _hardest(curves, control, peers, family, 50)
-        needed = trials_to(curves, control, peer, family)
-        every.append(needed)
-        never = float((needed > 50).mean())
-        rows[family] = [peer, str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
-    needed = pd.concat(every)
-    never = float((needed > 50).mean())
-    rows["all"] = ["", str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
-    return (
-        f"## Trials until {control} is as good as the best peer after 50\n\nMedian over blocks;"
-        " 51 stands for never.\n\n" + _markdown(rows, ("peer", "blocks", "trials", "never"))
-    )
-
-
-def _ranks(curves: pd.DataFrame, methods: Sequence[str]) -> str:
-    every = blocks(curves, methods)
-    rows: dict[str, list[str]] = {m: [] for m in methods}
-    for budget in BUDGETS:
-        ranks = every[budget].unstack("method").rank(axis=1)
-        equal = ranks.groupby("family").mean().mean()
-        for method in methods:
-            rows[method].append(f"{equal[method]:.2f} ({ranks[method].mean():.2f})")
-    return _markdown(rows, BUDGETS)
-
-
-def _significance(
-    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
-) -> str:
-    every = blocks(curves, [control, *peers])
-    recorded = every[every.index.get_level_values("family") != SMOOTH]
-    rows: dict[str, list[str]] = {p: [] for p in peers}
-    for budget in BUDGETS:
-        wide = recorded[budget].unstack("method").reset_index(drop=True)
-        for pair in compare(wide, control=control).budgets[0].pairs.itertuples():
-            sign = "*" if pair.different else ""
-            rows[str(pair.method_b)].append(
-                f"{pair.wins}/{pair.ties}/{pair.losses}, p {pair.p_finner:.2g}{sign}"
-            )
-    return (
-        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
-        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
-        f" smooth functions.\n\n{_markdown(rows, BUDGETS)}"
-    )
-
-
-def _family(
-    curves: pd.DataFrame,
-    times: pd.Series[float],
-    control: str,
-    peers: Sequence[str],
-    everywhere: Sequence[str],
-    family: str,
-) -> str:
-    """Means of a family: the methods that made all searches, then all on what is common."""
-    made = families_of(curves)
-    present = [p for p in peers if (family, p) in made]
-    parts = [f"## {family}"]
-    for methods in [everywhere] + [present] * (len(present) > len(everywhere)):
-        n, table = family_table(curves, times, [control, *methods], family)
-        what = "log10 regret" if family == SMOOTH else "regret in percent (geometric mean)"
-        parts.append(
-            f"{n} blocks, mean {what} by trials, milliseconds of a proposal.\n\n"
-            + str(table.to_markdown(disable_numparse=True))
-        )
-    return "\n\n".join(parts)
+def budgets_of(family: str) -> tuple[int, ...]:
+    return (*BUDGETS, LAST) if family == SMOOTH else BUDGETS
 
 
 def family_table(
@@ -264,7 +139,7 @@ def family_table(
         return 0, pd.DataFrame()
     of_family = found.loc[[family]]
     columns: dict[str, dict[str, str]] = {}
-    for budget in _budgets(family):
+    for budget in budgets_of(family):
         values = at(of_family, budget)
         means, geometric = values.mean(), typical(values, family, floor)
         columns[str(budget)] = {

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from common import Quiet, silence
 from families import Task, half
+from family_memories import WITH_MEMORY
 from joblib import Parallel, delayed
 
 from automl_plugins.frameworks import load_adapter
@@ -189,8 +190,8 @@ def _keep(
     """Run a search and append its line, in one piece: other processes append to the file too."""
     silence()
     task = half(family, which)[i]
-    made = methods(extra)[name]()
-    found = search(made, task, seed, n_trials, EVALUATIONS.get(name, 1))
+    method = WITH_MEMORY[name](task) if name in WITH_MEMORY else methods(extra)[name]()
+    found = search(method, task, seed, n_trials, EVALUATIONS.get(name, 1))
     line: Mapping[str, Any] = {
         "task": task.name,
         "method": name,

@@ -1,0 +1,62 @@
+"""AutoSampler with a memory of the other data sets of a family, honest or spoilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+from common import spoil
+from families import Task, oboe_tables
+from recorded_tables import adaboost, memory_of, read_features, svm_grid
+
+from automl_plugins import recipes
+from automl_plugins.meta import MetaDataset
+from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.replay import Method, Problem, proposing
+
+#: Data sets that are copies of each other, or nearly: none is in the memory of another.
+TWINS = [
+    {f"{family}/{name}" for name in names.split()}
+    for family, names in (
+        ("svm_grid", "diabetes pima"),
+        ("svm_grid", "breast-cancer wisconsin"),
+        ("svm_grid", "australian crx"),
+        ("oboe", "40474 40475 40476 40477 40478"),
+        ("oboe", "772 948"),
+        ("oboe", "1442 1449"),
+        ("oboe", "1086 1087"),
+        ("oboe", "1049 1454"),
+        ("oboe", "1499 1500"),
+        ("oboe", "40997 40998"),
+    )
+]
+HOW = ("honest", "negated", "shuffled")
+
+
+@cache
+def _memory(family: str, how: str) -> MetaDataset:
+    """All tables of a family, their losses spoilt if they are to be."""
+    if how != "honest":
+        return spoil(_memory(family, "honest"), how)
+    if family == "svm_grid":
+        return memory_of(svm_grid(), read_features("svm_grid/metafeatures.csv", "dataset"))
+    if family == "oboe":
+        return memory_of(oboe_tables(), read_features("oboe/dataset_sizes.csv", "dataset_id"))
+    features = read_features("adaboost_openml/metafeatures.csv.gz", "task_id")
+    return memory_of(adaboost(), features)
+
+
+def _make(memory: MetaDataset, problem: Problem) -> Proposer:
+    return recipes.tst(memory)
+
+
+def with_memory(how: str, task: Task) -> Method:
+    """The sampler for a task, which its memory does not know, nor any copy of it."""
+    twins = {name for group in TWINS if task.name in group for name in group}
+    memory = _memory(task.family, how).without(task.name, *twins)
+    return proposing(f"{how} memory", partial(_make, memory))
+
+
+WITH_MEMORY: dict[str, Callable[[Task], Method]] = {
+    f"AutoSampler, {how} memory": partial(with_memory, how) for how in HOW
+}

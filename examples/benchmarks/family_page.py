@@ -1,0 +1,207 @@
+"""The page of the families: as measured, also where a sampler falls short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from family_memories import HOW
+from family_report import (
+    BUDGETS,
+    FLOOR,
+    LAST,
+    SMOOTH,
+    against,
+    blocks,
+    budgets_of,
+    families_of,
+    family_table,
+    hardest,
+    trials_to,
+)
+from family_searches import NUMBERS_ONLY, SLOW
+
+from automl_plugins.statistics import compare
+
+_INTRODUCTION = """\
+# Families
+
+How `{control}` compares with the samplers one would use instead, on {n_families} families of
+problems. Its defaults were chosen on every second table of a family; the figures are those of the
+others, at most 20 of each, spread evenly. Written from the kept searches by
+
+    python examples/benchmarks/benchmark_families.py page
+
+50 trials (60 on smooth functions), up to {n_seeds} seeds, a seed of its own for every search.
+*Regret* is the gap between the best loss so far and the best known one, in percent of the distance
+between the best and the worst of a recorded table. `lcbench` and `rbv2_xgboost` are the surrogates
+of YAHPO Gym, smooth networks fitted to recorded runs: there it is the gap to the best of all
+searches and 20 000 random configurations, in percent of the distance from it to their median. On
+smooth functions it is the decimal logarithm of the gap itself, at least -8. A *block* is a table,
+with the mean of its seeds; where a family has ten tables or fewer, it is a table with a seed.
+`random 2x` is random search with two evaluations for a trial. SMAC, Optuna's GP and CMA-ES were
+run on every third table with two seeds, and are compared on these searches only; CMA-ES only where
+all parameters are numbers. All methods run with their defaults unless the name says more.
+"""
+
+
+def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Sequence[str]) -> str:
+    """The whole page as markdown."""
+    made = set(curves.index.get_level_values("method"))
+    if control not in made:
+        raise ValueError(f"No searches of {control!r}; there are those of {sorted(made)}.")
+    peers = [p for p in peers if p in made]
+    families = [f for f, method in sorted(families_of(curves)) if method == control]
+    everywhere = [p for p in peers if p not in SLOW]
+    parts = [
+        _INTRODUCTION.format(
+            control=control,
+            n_families=len(families),
+            n_seeds=curves.index.get_level_values("seed").nunique(),
+        ).strip(),
+        _against_best(curves, control, peers, families),
+        _trials(curves, control, peers, families),
+        "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
+        " over all blocks).",
+        _ranks(curves, [control, *everywhere]),
+        _ranks(curves, [control, *(p for p in peers if p not in NUMBERS_ONLY)]),
+        _significance(curves, control, everywhere, families),
+    ]
+    if memory := _memories(curves, control, peers, families):
+        parts.append(memory)
+    for family in families:
+        parts.append(_family(curves, times, control, peers, everywhere, family))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[str(c) for c in columns])
+    return str(frame.to_markdown(disable_numparse=True))
+
+
+def _against_best(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    rows = {}
+    for family in families:
+        cells = []
+        for budget in (*BUDGETS, LAST):
+            if budget not in budgets_of(family):
+                cells.append("")
+                continue
+            peer, ratio = hardest(curves, control, peers, family, budget)
+            loose = against(curves, control, peer, family, budget, FLOOR / 10)
+            more = "" if family == SMOOTH else f" [{loose:.2f}]"
+            cells.append(f"{ratio:{'+' if family == SMOOTH else ''}.2f}{more} {peer}")
+        rows[family] = cells
+    return (
+        f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, and the"
+        f" peer: the one with which it is largest. Regrets below {FLOOR} % count as {FLOOR} %; in"
+        f" brackets the ratio with a floor of {FLOOR / 10} %. On smooth functions: difference of"
+        f" mean log10 regret.\n\n{_markdown(rows, (*BUDGETS, LAST))}"
+    )
+
+
+def _trials(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    rows, every = {}, []
+    for family in families:
+        peer, _ = hardest(curves, control, peers, family, 50)
+        needed = trials_to(curves, control, peer, family)
+        every.append(needed)
+        never = float((needed > 50).mean())
+        rows[family] = [peer, str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
+    needed = pd.concat(every)
+    never = float((needed > 50).mean())
+    rows["all"] = ["", str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
+    return (
+        f"## Trials until {control} is as good as the best peer after 50\n\nMedian over blocks;"
+        " 51 stands for never.\n\n" + _markdown(rows, ("peer", "blocks", "trials", "never"))
+    )
+
+
+def _ranks(curves: pd.DataFrame, methods: Sequence[str]) -> str:
+    every = blocks(curves, methods)
+    rows: dict[str, list[str]] = {m: [] for m in methods}
+    for budget in BUDGETS:
+        ranks = every[budget].unstack("method").rank(axis=1)
+        equal = ranks.groupby("family").mean().mean()
+        for method in methods:
+            rows[method].append(f"{equal[method]:.2f} ({ranks[method].mean():.2f})")
+    return _markdown(rows, BUDGETS)
+
+
+def _significance(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    every = blocks(curves, [control, *peers])
+    recorded = every[every.index.get_level_values("family") != SMOOTH]
+    rows: dict[str, list[str]] = {p: [] for p in peers}
+    for budget in BUDGETS:
+        wide = recorded[budget].unstack("method").reset_index(drop=True)
+        for pair in compare(wide, control=control).budgets[0].pairs.itertuples():
+            sign = "*" if pair.different else ""
+            rows[str(pair.method_b)].append(
+                f"{pair.wins}/{pair.ties}/{pair.losses}, p {pair.p_finner:.2g}{sign}"
+            )
+    return (
+        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
+        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
+        f" smooth functions.\n\n{_markdown(rows, BUDGETS)}"
+    )
+
+
+def _memories(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+) -> str:
+    """What a memory of the other data sets brings, and what a lying one costs."""
+    made = families_of(curves)
+    rows, lies = {}, {}
+    for family in families:
+        if (family, f"{control}, {HOW[0]} memory") in made:
+            peer, _ = hardest(curves, control, peers, family, 50)
+            cells = [peer]
+            for method in (control, f"{control}, {HOW[0]} memory"):
+                needed = trials_to(curves, method, peer, family)
+                cells.append(f"{needed.median():.0f} ({(needed > 50).mean():.0%})")
+            rows[family] = cells
+        for how in HOW[1:]:
+            method = f"{control}, {how} memory"
+            if (family, method) in made:
+                late = blocks(curves, [control, method]).loc[[family]][range(20, 51)]
+                means = late.groupby("method").mean().mean(axis=1)
+                change = means[method] / means[control] - 1
+                told = [f"{means[m]:.2f}" for m in (control, method)]
+                lies[f"{family}, {how}"] = [*told, f"{change:+.0%}"]
+    if not rows:
+        return ""
+    return (
+        f"## With a memory\n\nOf the other data sets, copies of the searched one left out. Median"
+        f" number of trials until {control} is as good as the best peer after 50 (in brackets how"
+        f" often it never is).\n\n{_markdown(rows, ('peer', 'without memory', 'with memory'))}\n\n"
+        "Memories that lie: mean regret from trial 20 on, in percent.\n\n"
+        + _markdown(lies, ("without memory", "with the lie", "change"))
+    )
+
+
+def _family(
+    curves: pd.DataFrame,
+    times: pd.Series[float],
+    control: str,
+    peers: Sequence[str],
+    everywhere: Sequence[str],
+    family: str,
+) -> str:
+    """Means of a family: the methods that made all searches, then all on what is common."""
+    made = families_of(curves)
+    present = [p for p in peers if (family, p) in made]
+    parts = [f"## {family}"]
+    for methods in [everywhere] + [present] * (len(present) > len(everywhere)):
+        n, table = family_table(curves, times, [control, *methods], family)
+        what = "log10 regret" if family == SMOOTH else "regret in percent (geometric mean)"
+        parts.append(
+            f"{n} blocks, mean {what} by trials, milliseconds of a proposal.\n\n"
+            + str(table.to_markdown(disable_numparse=True))
+        )
+    return "\n\n".join(parts)

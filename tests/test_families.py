@@ -1,0 +1,188 @@
+"""The families of problems that samplers are measured on: functions, searches, figures."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.frameworks import NamedMethod
+from automl_plugins.replay import Outcome, Problem, Proposal
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+# --- functions -------------------------------------------------------------------------------
+
+
+def test_the_least_value_of_every_function_is_0_at_its_own_point() -> None:
+    known = {
+        "branin_2": np.array([(np.pi + 5) / 15, 2.275 / 15]),
+        "hartmann_6": np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]),
+    }
+    rng = np.random.default_rng(0)
+    smooth = module("smooth_functions").SMOOTH
+    assert len(smooth) >= 12 and {d for _, d in smooth.values()} >= {2, 20}
+    for name, (function, d) in smooth.items():
+        centre = known[name] if name in known else function.args[2]
+        assert np.all((centre > 0) & (centre < 1)), name
+        assert abs(function(centre)) < (1e-5 if name == "hartmann_6" else 1e-12), name
+        assert min(function(x) for x in rng.random((200, d))) > 0, name
+
+
+def test_half_of_a_family_is_tuned_on_and_the_other_judged() -> None:
+    families = module("families")
+    tuned, judged = families.half("smooth", "tuned"), families.half("smooth", "judged")
+    names = [task.name for task in families.family("smooth")]
+    assert [t.name for t in tuned] == names[::2] and [t.name for t in judged] == names[1::2]
+    assert all(task.numeric and task.best == 0.0 and task.worst is None for task in judged)
+
+
+# --- a search --------------------------------------------------------------------------------
+
+LOSSES = [0.5, math.nan, 0.7, 0.2, 0.2, 0.1]
+
+
+class _Counting:
+    """Proposes the numbers from 0 on and remembers what it was told."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.told: list[Outcome] = []
+
+    def ask(self) -> Proposal | None:
+        return Proposal({"x": len(self.told)}) if len(self.told) < len(LOSSES) else None
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        self.told.append(outcome)
+
+
+def _task() -> Any:
+    def loss(config: Mapping[str, Any]) -> float:
+        return LOSSES[int(config["x"])]
+
+    space = ConfigurationSpace({"x": (0, len(LOSSES) - 1)})
+    return module("families").Task("made/up", space, loss, 0.0, 1.0, lambda _: 2.0)
+
+
+def test_a_search_keeps_the_trials_at_which_it_improved() -> None:
+    started: list[_Counting] = []
+
+    def start(problem: Problem) -> _Counting:
+        started.append(_Counting(problem))
+        return started[-1]
+
+    search, method = module("family_searches").search, NamedMethod("counting", start)
+    assert search(method, _task(), 0, 10).improvements == [(1, 0.5), (4, 0.2), (6, 0.1)]
+    assert [(o.started, o.finished) for o in started[0].told[:2]] == [(0.0, 2.0), (2.0, 4.0)]
+    assert [o.status.name for o in started[0].told[:2]] == ["COMPLETE", "FAILED"]
+    # Two evaluations that count as one trial.
+    assert search(method, _task(), 0, 3, 2).improvements == [(1, 0.5), (2, 0.2), (3, 0.1)]
+    assert started[0].problem.n_trials == 10 and started[1].problem.n_trials == 6
+    assert started[0].problem.seed == started[1].problem.seed
+
+
+def test_finished_searches_are_not_run_again(tmp_path: Path) -> None:
+    searches = module("family_searches")
+    extra = tmp_path / "extra.py"
+    extra.write_text(
+        "from automl_plugins.frameworks import load_adapter\n"
+        "METHODS = {'mine': lambda: load_adapter('optuna').optimizer('RandomSampler')}\n"
+    )
+    arguments = (["smooth"], ["mine", "random 2x"], "tuned", range(2), tmp_path)
+    for _ in range(2):
+        searches.run(*arguments, extra=extra, n_trials=3, limit=1)
+        assert len(list(searches.read_results(tmp_path))) == 4
+    with searches.file_of(tmp_path, "smooth", "mine").open("a") as file:
+        file.write('{"task": "smooth/sph')  # a run that was killed
+    assert len(list(searches.read_results(tmp_path))) == 4
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two tables of one family, two seeds; a surrogate's task; a smooth function."""
+    scales = ["task,best,worst", "svm_grid/a,0,1", "svm_grid/b,1,3", "lcbench/c,-5,-1"]
+    (tmp_path / "scales.csv").write_text("\n".join([*scales, "smooth/d,0,"]))
+    made: list[tuple[str, str, int, list[tuple[int, float]]]] = [
+        ("svm_grid/a", "mine", 0, [(1, 0.5), (20, 0.0)]),
+        ("svm_grid/a", "mine", 1, [(1, 0.5), (30, 0.2)]),
+        ("svm_grid/b", "mine", 0, [(1, 2.0)]),
+        ("svm_grid/a", "peer", 0, [(1, 0.4), (45, 0.2)]),
+        ("svm_grid/a", "peer", 1, [(3, 0.4)]),
+        ("svm_grid/b", "peer", 0, [(1, 1.5)]),
+        ("svm_grid/b", "peer", 1, [(1, 1.0)]),  # mine has not searched it
+        ("lcbench/c", "mine", 0, [(1, -4.0), (2, -6.0)]),  # better than random ones ever were
+        ("lcbench/c", "peer", 0, [(1, -5.0)]),
+        ("smooth/d", "mine", 0, [(1, 0.01)]),
+        ("smooth/d", "peer", 0, [(1, 1e-12)]),
+    ]
+    names = ("task", "method", "seed", "improvements")
+    lines = [dict(zip(names, row, strict=True)) for row in made]
+    for line in lines:
+        n = 60 if line["task"] == "smooth/d" else 50
+        line |= {"n_trials": n, "proposing": n / 100}
+    (tmp_path / "judged").mkdir()
+    (tmp_path / "judged" / "all.jsonl").write_text("".join(json.dumps(r) + "\n" for r in lines))
+    return tmp_path
+
+
+def test_regret_by_hand(results: Path) -> None:
+    report = module("family_report")
+    curves, times = report.read_curves(results, "judged")
+    assert set(times) == {10.0}
+    assert curves.loc[("svm_grid", "svm_grid/a", 0, "mine"), [1, 19, 20, 50]].tolist() == [
+        50.0,
+        50.0,
+        0.0,
+        0.0,
+    ]
+    assert curves.loc[("svm_grid", "svm_grid/a", 1, "peer"), 2] == 100.0  # nothing found yet
+    assert curves.loc[("lcbench", "lcbench/c", 0, "peer"), 1] == pytest.approx(20.0)
+    assert curves.loc[("smooth", "smooth/d", 0, "peer"), 1] == -8.0
+    assert math.isnan(curves.loc[("lcbench", "lcbench/c", 0, "peer"), 51])
+
+
+def test_comparison_by_hand(results: Path) -> None:
+    report = module("family_report")
+    curves, _ = report.read_curves(results, "judged")
+    values = report.at(report.blocks(curves, ["mine", "peer"]).loc[["svm_grid"]], 50)
+    # Table a: means over two seeds; table b: the one seed that both have.
+    np.testing.assert_allclose(values["mine"], [10.0, 50.0])
+    np.testing.assert_allclose(values["peer"], [30.0, 25.0])
+    ratio = report.against(curves, "mine", "peer", "svm_grid", 50)
+    assert ratio == pytest.approx(math.sqrt(10 * 50 / (30 * 25)))
+    floored = report.against(curves, "mine", "peer", "lcbench", 50)
+    assert floored == pytest.approx(0.1 / 20)
+    assert report.against(curves, "mine", "peer", "smooth", 50) == pytest.approx(-2 + 8)
+    # Mean curve of a: 50 until trial 19, then 25, which is below the peer's 30.
+    assert list(report.trials_to(curves, "mine", "peer", "svm_grid")) == [20.0, 51.0]
+    assert list(report.trials_to(curves, "mine", "peer", "lcbench")) == [2.0]
+    assert math.isnan(report.against(curves, "mine", "nobody", "svm_grid", 50))
+
+
+def test_the_page_shows_every_family(results: Path) -> None:
+    curves, times = module("family_report").read_curves(results, "judged")
+    text = module("family_page").page(curves, times, "mine", ["peer"])
+    assert "## svm_grid\n\n2 blocks" in text and "0.82 [0.82] peer" in text
+    assert text.count("\n## ") == 7
