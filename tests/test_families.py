@@ -113,7 +113,12 @@ def test_finished_searches_are_not_run_again(tmp_path: Path) -> None:
         assert len(list(searches.read_results(tmp_path))) == 4
     with searches.file_of(tmp_path, "smooth", "mine").open("a") as file:
         file.write('{"task": "smooth/sph')  # a run that was killed
-    assert len(list(searches.read_results(tmp_path))) == 4
+    found = list(searches.read_results(tmp_path))
+    assert len(found) == 4
+    searches.pack(tmp_path)
+    assert [p.name for p in tmp_path.glob("*.jsonl*")] == ["smooth.jsonl.xz"]
+    searches.run(*arguments, extra=extra, n_trials=3, limit=1)
+    assert sorted(map(str, searches.read_results(tmp_path))) == sorted(map(str, found))
 
 
 # --- figures ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from families import FAMILIES, family, surrogate
 from family_page import page as write_page
 from family_report import FLOOR, families_of, family_table, read_curves
 from family_searches import OURS, PEERS, SCALES, SLOW
+from family_searches import pack as pack_results
 from family_searches import run as run_searches
 
 SCENARIOS = ("lcbench", "rbv2_xgboost")
@@ -102,5 +103,12 @@ def page(
     print(text)
 
 
+def pack(half: str = "judged", out: Path = FOLDER) -> None:
+    """Pack the searches of a half; they are still read, and added to."""
+    pack_results(out / half)
+
+
 if __name__ == "__main__":
-    run_command(__doc__, run, scale, report, page, half=("tuned", "judged"), families=FAMILIES)
+    run_command(
+        __doc__, run, scale, report, page, pack, half=("tuned", "judged"), families=FAMILIES
+    )

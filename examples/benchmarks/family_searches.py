@@ -134,6 +134,19 @@ def read_results(folder: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
+def pack(folder: Path) -> None:
+    """Turn the files of a folder into one packed file for each family."""
+    by_family: dict[str, dict[tuple[str, str, int], dict[str, Any]]] = {}
+    for found in read_results(folder):
+        key = (found["task"], found["method"], found["seed"])
+        by_family.setdefault(found["task"].partition("/")[0], {})[key] = found
+    for family, searches in by_family.items():
+        text = "".join(json.dumps(searches[key]) + "\n" for key in sorted(searches))
+        (folder / f"{family}.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9))
+    for path in folder.glob("*.jsonl"):
+        path.unlink()
+
+
 def run(
     families: Sequence[str],
     names: Sequence[str],
