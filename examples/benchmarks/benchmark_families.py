@@ -1,7 +1,16 @@
 """Every method on nine families of problems, half of each to tune on, half to judge on.
 
-benchmark_families.py run --half tuned --families svm_grid --methods GBQR mine --extra mine.py
-benchmark_families.py report
+    benchmark_families.py scale  # once for a folder
+    benchmark_families.py run --half tuned --families svm_grid --methods GBQR mine --extra mine.py
+    benchmark_families.py report
+
+The searches of the judged half are kept in docs/evidence/families, and the page is made of them:
+
+    benchmark_families.py run --half judged --seeds 5 --out docs/evidence/families
+    benchmark_families.py run --half judged --seeds 2 --every 3 --methods SMAC "Optuna CMA-ES" \\
+        "Optuna GP" --out docs/evidence/families  # Optuna GP needs torch
+    benchmark_families.py page
+    benchmark_families.py pack --out docs/evidence/families
 """
 
 from __future__ import annotations
@@ -20,7 +29,8 @@ from family_searches import pack as pack_results
 from family_searches import run as run_searches
 
 SCENARIOS = ("lcbench", "rbv2_xgboost")
-FOLDER = Path("build/families")
+FOLDER = Path("build/families")  # of searches under way
+KEPT = Path("docs/evidence/families")
 
 
 def run(
@@ -94,7 +104,7 @@ def report(
 def page(
     half: str = "judged",
     control: str = "AutoSampler",
-    out: Path = FOLDER,
+    out: Path = KEPT,
     path: Path = Path("docs/evidence/families.md"),
 ) -> None:
     """Write the page of the judged half, and print it."""
