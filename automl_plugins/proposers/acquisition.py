@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import FloatArray
@@ -29,6 +30,9 @@ _TIED = 1e-9  # relative difference of losses that are the same but for rounding
 # Of every range: how far a pair on a plateau speaks for its surroundings, at least and at most.
 _NEAR, _FAR = 0.02, 0.05
 _GROWTH = 2.0
+_DIFFERENCE = 1e-4  # of a range, between the points of a difference quotient
+_ASCENT = 20  # evaluations of a gradient
+_LOWEST = -1e9  # a score that may be -inf, where differences are taken
 _MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
 
 
@@ -156,6 +160,8 @@ class LocalSearch:
             the first batch; 0 stops only where no neighbour is better at all.
         joins: Whether a step also tries all single gains of a start together, which takes
             fewer steps the more hyperparameters there are.
+        climbs: Whether the best configuration found is moved up the gradient of its real numbers;
+            for models that have one.
     """
 
     n_observed: int = 5
@@ -163,6 +169,7 @@ class LocalSearch:
     n_candidates: int = 3
     tolerance: float = 0.05
     joins: bool = True
+    climbs: bool = False
 
 
 # As SMAC does it (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
@@ -228,7 +235,46 @@ def maximize(
         if not len(best):
             break
         points, levels = moved[best], scores[best]
-    return best_of(*_stack(batches), rng)
+    found = best_of(*_stack(batches), rng)
+    if search.climbs:
+        higher = climb(space, score, found, fixed)[None]
+        if space.allowed(higher)[0] and not repeats(higher)[0]:
+            batches.append((higher, *score(higher)))
+            found = best_of(*_stack(batches), rng)
+    return found
+
+
+def climb(
+    space: VectorSpace, score: Score, start: FloatArray, fixed: FloatArray | None
+) -> FloatArray:
+    """The configuration (d,) at the end of an ascent of the score (L-BFGS-B) from ``start`` (d,).
+
+    The real numbers that are active in ``start`` move, but for those ``fixed``; the rest stays.
+    Gradients are central differences, all in one batch, so that a step asks the models once.
+    """
+    free = np.isinf(space.n_values) & ~np.isnan(start)
+    if fixed is not None:
+        free &= np.isnan(fixed)
+    columns = np.flatnonzero(free)
+    m = len(columns)
+    if not m:
+        return start
+    steps = _DIFFERENCE * np.concatenate([np.zeros((1, m)), np.eye(m), -np.eye(m)])
+
+    def loss(x: FloatArray) -> tuple[float, FloatArray]:
+        rows = np.repeat(start[None], len(steps), axis=0)
+        rows[:, columns] = places = np.clip(x + steps, 0.0, 1.0)
+        scores = np.maximum(score(rows)[0], _LOWEST)
+        widths = np.diagonal(places[1 : m + 1] - places[m + 1 :])
+        return -float(scores[0]), -(scores[1 : m + 1] - scores[m + 1 :]) / widths
+
+    bounds, options = [(0.0, 1.0)] * m, {"maxfun": _ASCENT}
+    end = minimize(
+        loss, start[columns], jac=True, bounds=bounds, method="L-BFGS-B", options=options
+    )
+    higher = start.copy()
+    higher[columns] = end.x
+    return np.asarray(space.canonical(higher[None])[0])
 
 
 def best_of(

@@ -209,8 +209,7 @@ class ModelBasedProposer:
             fixed = None
         settings, rng = self.settings, streams.generator("candidates", k)
         asked = _Question(space, history, k, fixed, rng)
-        known = settings.informed or np.any(history.status == Status.COMPLETE)
-        starting = len(asked.earlier) < self.n_startup(space) or not known
+        starting = self.starts(space, history, k)
         if starting or (settings.interleave is not None and k % settings.interleave == 0):
             pool, _ = asked.unseen(_DESIGN_POOL)
             if starting and settings.uniform_start:
@@ -223,8 +222,13 @@ class ModelBasedProposer:
             columns, fixed = list(space.branching), np.full(space.d, np.nan)
             fixed[columns] = design.branch(space, pool, asked.earlier.vectors, rng)[0][0, columns]
             asked = replace(asked, fixed=fixed)
-        models, fit_seconds = self._models(space, history, streams)
+        models, fit_seconds = self.models(space, history, streams)
         return self._best(asked, models, fit_seconds)
+
+    def starts(self, space: VectorSpace, history: History, k: int) -> bool:
+        """Whether number ``k`` belongs to the start, when no model is asked."""
+        known = self.settings.informed or np.any(history.status == Status.COMPLETE)
+        return len(history.before(k)) < self.n_startup(space) or not known
 
     def n_startup(self, space: VectorSpace) -> int:
         """Rows of the start design, by the size of the space unless set."""
@@ -235,12 +239,13 @@ class ModelBasedProposer:
 
     # --- the model phase ------------------------------------------------------------------
 
-    def _models(
+    def models(
         self, space: VectorSpace, history: History, streams: Streams
     ) -> tuple[FittedModels, float | None]:
+        """The models that a proposal goes by, and the seconds of a fit if one was needed."""
         n = history.n_finished
         training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
-        key = _digest(training, streams.seed)
+        key = digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2], None
@@ -377,7 +382,7 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
     return low - 1e-3 * max(high - low, 1e-12)
 
 
-def _digest(history: History, seed: int) -> bytes:
+def digest(history: History, seed: int) -> bytes:
     """Identifies what a model is fitted on, and with which streams."""
     digest = hashlib.blake2b(str(seed).encode(), digest_size=16)
     for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):

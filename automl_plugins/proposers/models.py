@@ -6,7 +6,7 @@ Notation: y losses (n,), z targets (n,); every transform is increasing, so the b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -25,6 +25,7 @@ from automl_plugins.streams import Streams
 from automl_plugins.surrogates import Feasibility, RunningTime
 from automl_plugins.surrogates.base import (
     FloatArray,
+    OutOfSample,
     Surrogate,
     SurrogateTemplate,
     Voting,
@@ -36,6 +37,7 @@ from automl_plugins.surrogates.base import (
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
+_INCUMBENTS = 64  # best rows of which the best prediction is taken
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
@@ -110,6 +112,7 @@ def effective_losses(history: History, *, penalise_failures: bool = False) -> Fl
 
 
 FailedTrials = Literal["avoid", "ignore"]
+Incumbent = Literal["observed", "predicted"]
 
 # A crash costs a trial and often a machine: success must be likely enough to happen four times.
 _CAUTION = 4.0
@@ -125,6 +128,8 @@ class ModelSettings:
         max_rows: Rows the models see at most: the best half, and others at random; None for all.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
         timed: Whether to model the running time.
+        incumbent: What is to be improved on: the best target ``"observed"``, or the best
+            ``"predicted"`` for an evaluation, which the luck of a noisy one does not lower.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -136,10 +141,12 @@ class ModelSettings:
     max_rows: int | None = 500
     failed_trials: FailedTrials = "avoid"
     timed: bool = False
+    incumbent: Incumbent = "observed"
 
     def __post_init__(self) -> None:
         at_least("max_rows", self.max_rows, 2)
         one_of("target", self.target, TARGETS)
+        one_of("incumbent", self.incumbent, get_args(Incumbent))
         one_of("failed_trials", self.failed_trials, get_args(FailedTrials))
         if not isinstance(self.surrogate, SurrogateTemplate):
             check_surrogate(self.surrogate)
@@ -152,11 +159,13 @@ class FittedModels:
     Attributes:
         surrogate: Fitted model of the targets.
         targets: The transformed losses.
-        best: Best target f*, of a feasible row if there is one; infinite without any row.
+        best: Best target f*, of a feasible row if there is one; infinite without any row. That
+            which is predicted there, if settings say so.
         best_rows: Positions in the history, best loss first, feasible ones first.
         running_time: Model of ln seconds; None where no costs are known or wanted.
         feasibility: Model of the probability of success; None where nothing ever failed.
         n_rows: Finished rows that were known.
+        learnt: Positions, among the targets, of the rows that the surrogate was fitted on.
     """
 
     surrogate: Surrogate
@@ -166,6 +175,7 @@ class FittedModels:
     running_time: RunningTime | None
     feasibility: Feasibility | None
     n_rows: int
+    learnt: npt.NDArray[np.int64]
 
     def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the target; a bare bound has deviation 0.
@@ -198,6 +208,27 @@ class FittedModels:
     def to_loss(self, target: float) -> float | None:
         """The loss that ``target`` stands for; None without any row."""
         return self.targets.to_loss(target) if len(self.targets.losses) else None
+
+    @property
+    def merit(self) -> float:
+        """Rank correlation of the targets with what the surrogate predicts without them.
+
+        It lies in [-1, 1]; 0 where nothing can be said: below three predictions, or all alike.
+
+        Raises:
+            TypeError: If the surrogate is not ``OutOfSample``.
+        """
+        if not isinstance(self.surrogate, OutOfSample):
+            raise TypeError(
+                f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
+                " for its rows that were made without them."
+            )
+        predicted, known = self.surrogate.held_out(), self.targets.values[self.learnt]
+        told = ~np.isnan(predicted)
+        a, b = rankdata(predicted[told]), rankdata(known[told])
+        if len(a) < 3 or np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
+            return 0.0
+        return float(np.corrcoef(a, b)[0, 1])
 
     @property
     def shares(self) -> Mapping[str, float] | None:
@@ -247,7 +278,7 @@ def fit_models(
         raise SurrogateFailure(
             f"fit of {settings.surrogate!r} on {n} rows failed: {error}"
         ) from error
-    return FittedModels(
+    models = FittedModels(
         surrogate=surrogate,
         targets=targets,
         best=float(targets.values[order[0]]) if len(order) else np.inf,
@@ -255,7 +286,12 @@ def fit_models(
         running_time=running_time,
         feasibility=feasibility,
         n_rows=n,
+        learnt=rows,
     )
+    if settings.incumbent == "observed" or not len(order):
+        return models
+    best = known[order[success[known[order]] == success[known[order[0]]]]][:_INCUMBENTS]
+    return replace(models, best=float(models.predict(features[best])[0].min()))
 
 
 def thin_out(

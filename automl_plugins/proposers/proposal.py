@@ -46,6 +46,8 @@ class Proposal:
         fit_seconds: Time of a fit made for this proposal; None if the model was reused.
         shares: Share of each earlier task in the decision, by name; what is left to 1 is that of
             the search's own evaluations. None where no earlier tasks are known.
+        member: The member of a ``Committee`` that proposed; None where there is none.
+        trust: Probability with which each member was drawn, by name; None where there is none.
     """
 
     vector: FloatArray
@@ -57,6 +59,8 @@ class Proposal:
     n_rows: int = 0
     fit_seconds: float | None = None
     shares: Mapping[str, float] | None = None
+    member: str | None = None
+    trust: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """What is known besides the vector, as builtins that JSON keeps; None is left out."""
@@ -66,8 +70,11 @@ class Proposal:
                 known[name] = float(fact)
         if self.n_rows:
             known["n_rows"] = int(self.n_rows)
-        if self.shares is not None:
-            known["shares"] = {str(name): float(share) for name, share in self.shares.items()}
+        if self.member is not None:
+            known["member"] = self.member
+        for name in ("shares", "trust"):
+            if (parts := getattr(self, name)) is not None:
+                known[name] = {str(part): float(share) for part, share in parts.items()}
         return known
 
     @classmethod
@@ -83,6 +90,8 @@ class Proposal:
         told = [f"{name} {v:.4g}" for name in _FACTS if (v := getattr(self, name)) is not None]
         if self.n_rows:
             told.append(f"{self.n_rows} rows")
+        if self.member is not None:
+            told.append(f"member {self.member}")
         if self.shares:
             told.append(f"{len(self.shares)} earlier tasks")
         return f"Proposal({', '.join([f'{len(self.vector)} parameters by {self.origin}', *told])})"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from .auto import auto
     from .with_memory import blended, pmf, tst
     from .without_memory import (
         ei_per_second,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
+        "auto": ["auto"],
         "with_memory": ["blended", "pmf", "tst"],
         "without_memory": [
             "ei_per_second",
@@ -37,6 +39,7 @@ import_when_used(
 )
 
 __all__ = [
+    "auto",
     "blended",
     "ei_per_second",
     "gbqr",

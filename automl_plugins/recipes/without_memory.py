@@ -11,6 +11,7 @@ from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials, Target
 from automl_plugins.surrogates import (
+    AveragedProcess,
     DistanceAware,
     ExtraTrees,
     GaussianProcess,
@@ -24,6 +25,7 @@ SURROGATES: dict[str, Callable[[], Surrogate]] = {
     "random_forest": RandomForest,
     "extra_trees": ExtraTrees,
     "gaussian_process": GaussianProcess,
+    "averaged_process": AveragedProcess,
 }
 AcquisitionName = Literal["ei", "ei_per_second", "bound", "bound_per_second"]
 Startup = Literal["design", "random"]
@@ -208,8 +210,8 @@ def surrogate(
 
     Args:
         surrogate: ``"quantile_boosting"``, ``"random_forest"``, ``"extra_trees"``,
-            ``"gaussian_process"``, or an object with ``fit(X, y)`` and ``predict(X)``, the latter
-            returning (mean, std) or a bound of the loss.
+            ``"gaussian_process"``, ``"averaged_process"``, or an object with ``fit(X, y)`` and
+            ``predict(X)``, the latter returning (mean, std) or a bound of the loss.
         acquisition: ``"ei"``, ``"bound"`` (lower confidence bound of the loss), or either with
             ``"_per_second"``.
         interleave: See ``ProposerSettings``.

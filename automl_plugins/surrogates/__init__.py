@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate
     from automl_plugins.surrogates.blended import Blended
     from automl_plugins.surrogates.distance_aware import DistanceAware
-    from automl_plugins.surrogates.gaussian_process import GaussianProcess
+    from automl_plugins.surrogates.gaussian_process import AveragedProcess, GaussianProcess
     from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
     from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
     from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
@@ -21,7 +21,7 @@ import_when_used(
         "base": ["Surrogate", "SurrogateTemplate"],
         "blended": ["Blended"],
         "distance_aware": ["DistanceAware"],
-        "gaussian_process": ["GaussianProcess"],
+        "gaussian_process": ["AveragedProcess", "GaussianProcess"],
         "quantile_boosting": ["QuantileBoosting"],
         "random_forest": ["ExtraTrees", "RandomForest"],
         "seconds_and_success": ["Feasibility", "RunningTime"],
@@ -31,6 +31,7 @@ import_when_used(
 )
 
 __all__ = [
+    "AveragedProcess",
     "Blended",
     "DistanceAware",
     "ExtraTrees",

@@ -77,6 +77,15 @@ class PendingAware(Surrogate, Protocol):
 
 
 @runtime_checkable
+class OutOfSample(Surrogate, Protocol):
+    """A fitted surrogate that knows what it would have predicted without a row."""
+
+    def held_out(self) -> FloatArray:
+        """Prediction (n,) for each row of ``fit``, made without it; NaN where there is none."""
+        ...
+
+
+@runtime_checkable
 class Voting(Protocol):
     """A fitted surrogate in which earlier tasks vote."""
 

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from automl_plugins.surrogates.base import (
     FloatArray,
+    OutOfSample,
     Surrogate,
     as_features,
     as_training,
@@ -72,6 +73,13 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         gaps = gaps_to(self.points_, complete_inputs(X, self.flagged_))
         doubt = self.strength * self.spread_ * np.minimum(1.0, gaps / self.scale_)
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
+
+    def held_out(self) -> FloatArray:
+        """As ``OutOfSample.held_out`` of the surrogate; all NaN if it has none."""
+        surrogate = self.surrogate_
+        if isinstance(surrogate, OutOfSample):
+            return surrogate.held_out()
+        return np.full(len(self.observed_[1]), np.nan)
 
     def beside(self, pending: FloatArray) -> Self:
         """A copy for which evaluations under way (p, f) are observed, with a typical outcome.

@@ -49,6 +49,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         centre_: Loss at which the boosters' scale has its zero.
         scale_: Loss that is one on the boosters' scale.
         constant_: The prediction when there is nothing to split, else NaN.
+        left_out_: Mask (n_models, n) of the rows that each bootstrap sample left out.
 
     Example::
 
@@ -83,19 +84,22 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(self.random_state)
         self.models_: list[lightgbm.Booster] = []
         self.constant_ = float("nan")
+        self.left_out_ = np.zeros((0, len(y)), dtype=bool)
         # LightGBM keeps targets in single precision; quantiles are equivariant, so nothing else
         # changes.
         z, self.centre_, self.scale_ = standardise(y)
         if y.min() == y.max():  # degenerate leaves: LightGBM would fit NaN-free noise at best
             self.constant_ = float(y[0])
             return self
+        self._learnt = X
         data = lightgbm.Dataset(X, z, weight=np.ones(len(y)), params=SMALL_DATA).construct()
         if self.form == "ensemble":
             for _ in range(self.n_models):
                 # A bootstrap sample is a weight: how often each row was drawn. One data set,
                 # binned once, serves all models.
-                rows = rng.integers(len(y), size=len(y))
-                data.set_weight(np.bincount(rows, minlength=len(y)).astype(np.float64))
+                drawn = np.bincount(rng.integers(len(y), size=len(y)), minlength=len(y))
+                self.left_out_ = np.vstack([self.left_out_, drawn == 0])
+                data.set_weight(drawn.astype(np.float64))
                 self.models_.append(self._boost(data, self.alpha, rng))
         else:
             quantiles = (self.alpha,) if self.form == "bound" else _THREE_QUANTILES
@@ -118,6 +122,17 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         else:
             mean, std = quantiles.mean(axis=0), quantiles.std(axis=0)
         return self.centre_ + self.scale_ * mean, self.scale_ * std
+
+    def held_out(self) -> FloatArray:
+        """Mean (n,) of the models whose sample left a row out; NaN where none has."""
+        check_is_fitted(self)
+        n_models, n = self.left_out_.shape
+        if not n_models:
+            return np.full(n, self.constant_)
+        predicted = [np.asarray(m.predict(self._learnt, num_threads=1)) for m in self.models_]
+        votes = self.left_out_.sum(axis=0)
+        total = np.where(self.left_out_, predicted, 0.0).sum(axis=0)
+        return np.asarray(self.centre_ + self.scale_ * total / np.where(votes > 0, votes, np.nan))
 
     def _boost(
         self, data: lightgbm.Dataset, quantile: float, rng: np.random.Generator

@@ -145,6 +145,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.check_arguments()
         X, y = as_training(X, y, least=0)
         rows = informative_rows(y, self.max_rows) if len(y) else np.arange(0)
+        self._rows, self._n_rows = rows, len(y)
         X, y, n = X[rows], y[rows], len(y)
         self.sources_ = sources = self._sources(X)
         self.n_features_in_ = X.shape[1]
@@ -155,7 +156,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         if len(sources):
             candidates.append(Candidate(sources.scales, max(sources.noise, 1e-6), _LOG_PRIOR))
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
-        seen = sources.predict(X)  # (S, n)
+        self._seen = seen = sources.predict(X)  # (S, n)
         self.weights_, self.distances_ = self._weigh(sources, seen, y)
         votes = float(self.weights_.sum())
         # Before the first observation the own process knows nothing, not even the level.
@@ -188,6 +189,23 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             variance = share @ (f - centre) ** 2
             std = np.sqrt((1.0 - a) * std**2 + a * _INFLATION * variance)
         return mean, std
+
+    def held_out(self) -> FloatArray:
+        """Prediction (n,) for each row without it; NaN for rows not learnt from.
+
+        The earlier tasks have not seen this one; what their weights owe to a single row counts as
+        nothing.
+        """
+        check_is_fitted(self, "own_")
+        mean = self.own_.held_out()
+        voting, votes = self.weights_ > 0, float(self.weights_.sum())
+        if votes > 0.0:
+            f = self._shift[voting, None] + self._stretch * self._seen[voting]
+            a = votes / (votes + self.own_weight_)
+            mean = a * (self.weights_[voting] / votes) @ f + (1.0 - a) * mean  # TST eq. 8
+        out = np.full(self._n_rows, np.nan)
+        out[self._rows] = mean
+        return out
 
     def promise(self, X: FloatArray) -> FloatArray:
         """Loss that the votes promise at ``X`` (m, f), in units of the earlier tasks.

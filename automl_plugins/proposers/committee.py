@@ -1,0 +1,139 @@
+"""A committee of proposers: whoever has ranked this search's own trials right, proposes.
+
+Each member is a proposer with a model of its own. How well a model ranks evaluations that it was
+not shown (leave-one-out for processes, out-of-bag for bootstrap models) is its merit, and the
+member of each proposal is drawn by merit. Draws, not an average of the acquisitions: one model
+that is wrong with confidence has the largest expected improvement everywhere, and wins in every
+average; drawn, it costs its share of the trials only. It also costs the time of one model. After
+the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Bayesian optimization"
+(UAI 2011), which weigh members by the losses that their proposals are predicted to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from automl_plugins._arguments import check_finite
+from automl_plugins.proposers.model_based import ModelBasedProposer, digest
+from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import FloatArray
+
+_LEAST = 0.05  # trust below which a member is not asked
+_HIGHEST = 0.99  # merit beyond which no member is better than another
+
+
+class Committee:
+    """Draws the member that proposes, with a probability that grows with its merit.
+
+    The trust in member i is in proportion to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, ``r_i >=
+    0`` the rank correlation of the n losses with its predictions, each made without the one that
+    is predicted. That is the likelihood of a regression of the ranks on the predicted ones,
+    tempered, for the predictions do not err independently. Trust below 5 % becomes 0.
+
+    Args:
+        members: Proposers by name. The first one makes the start design, so they should begin
+            alike.
+        prior: Trust by name before anything is known, in proportion; 1 where it is not given.
+        tempering: Share of the likelihood that counts, in [0, 1]; at 0 the prior stays.
+
+    Raises:
+        ValueError: Without members, or for a number outside its range.
+
+    Example::
+
+        members = {"trees": gbqr(), "process": surrogate("averaged_process")}
+        proposal = Committee(members).propose(space, history, Streams(1), k=12)
+        print(proposal.member, proposal.trust)
+    """
+
+    def __init__(
+        self,
+        members: Mapping[str, ModelBasedProposer],
+        *,
+        prior: Mapping[str, float] | None = None,
+        tempering: float = 0.5,
+    ) -> None:
+        if not members:
+            raise ValueError("A committee needs at least one member, got none.")
+        prior = {} if prior is None else prior
+        if foreign := sorted(prior.keys() - members.keys()):
+            raise ValueError(
+                f"prior names {', '.join(foreign)}; the members are {', '.join(members)}."
+            )
+        for name, value in prior.items():
+            check_finite(f"prior[{name!r}]", value, positive=True)
+        if not 0.0 <= tempering <= 1.0:
+            raise ValueError(f"tempering must lie in [0, 1], got {tempering!r}.")
+        self.members = dict(members)
+        self.prior = np.array([prior.get(name, 1.0) for name in members])
+        self.tempering = tempering
+        self.timed = any(member.timed for member in members.values())
+        self._cache: tuple[VectorSpace, bytes, dict[str, float]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_cache": None}
+
+    def __repr__(self) -> str:
+        return f"Committee({', '.join(self.members)})"
+
+    def propose(
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        k: int,
+        fixed: FloatArray | None = None,
+    ) -> Proposal:
+        """As ``Proposer.propose``."""
+        first, *_ = self.members.values()
+        if first.starts(space, history, k):
+            return first.propose(space, history, streams, k, fixed)
+        trust = self._trust(space, history, streams)
+        names, shares = list(trust), list(trust.values())
+        drawn = streams.generator("member", k).choice(len(names), p=shares)
+        proposal = self.members[names[drawn]].propose(space, history, streams, k, fixed)
+        return replace(proposal, member=names[drawn], trust=trust)
+
+    def _trust(self, space: VectorSpace, history: History, streams: Streams) -> dict[str, float]:
+        """Trust in the members by name, adding up to 1; those that are not asked are left out."""
+        judged = history.first(judging_point(history.n_finished))
+        key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
+        if cache is not None and cache[0] is space and cache[1] == key:
+            return cache[2]
+        merits = np.array(
+            [member.models(space, judged, streams)[0].merit for member in self.members.values()]
+        )
+        shares = trust_in(merits, len(judged), self.prior, self.tempering)
+        trust = {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
+        self._cache = (space, key, trust)
+        return trust
+
+
+def judging_point(n: int) -> int:
+    """Number of finished rows by which the members are judged when there are ``n``.
+
+    Every row below 16, then every 2nd, from 32 every 4th, and so on: the judgement is never more
+    than 1/8 of the rows old, and fits of members that are not asked are spread over proposals.
+    """
+    step = 1 << max(0, n.bit_length() - 4)
+    return n - n % step
+
+
+def trust_in(merits: FloatArray, n: int, prior: FloatArray, tempering: float) -> FloatArray:
+    """Trust (m,) in members with these merits (m,) after ``n`` rows, see ``Committee``.
+
+    It adds up to 1.
+    """
+    unexplained = 1.0 - np.clip(merits, 0.0, _HIGHEST) ** 2
+    logs = np.log(prior) - 0.5 * tempering * n * np.log(unexplained)
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    shares[shares < _LEAST] = 0.0
+    return np.asarray(shares / shares.sum())

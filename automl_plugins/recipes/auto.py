@@ -1,0 +1,121 @@
+"""One method to keep: a committee of the models that the other recipes are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
+from automl_plugins.meta.tasks import describe_task
+from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
+from automl_plugins.proposers.acquisition import LocalSearch
+from automl_plugins.proposers.committee import Committee
+from automl_plugins.proposers.model_based import ModelBasedProposer
+from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
+from automl_plugins.surrogates import AveragedProcess
+
+from .without_memory import CostArguments, Options, gbqr_surrogate, make_proposer
+
+# With few evaluations a process is the better guess; trees need some to split anything.
+_PRIOR = {"process": 3.0}
+
+
+class AutoArguments(CostArguments, total=False):
+    """Own arguments of ``auto``, but for the memory and ``per_second``."""
+
+    task: str | None
+    meta_features: Mapping[str, float] | None
+    X: Any
+    y: Any
+    n_suggested: int
+    balance: int | None
+
+
+class AutoOptions(AutoArguments, Options, total=False):
+    """All arguments of ``auto``, but for the memory."""
+
+    per_second: bool
+
+
+def auto(
+    memory: Memory | AlignedMemory | None = None,
+    *,
+    task: str | None = None,
+    meta_features: Mapping[str, float] | None = None,
+    X: Any = None,
+    y: Any = None,
+    n_suggested: int = 5,
+    per_second: bool = False,
+    cost_exponent: float = 1.0,
+    cost_budget: int | None = None,
+    balance: int | None = 5,
+    **options: Unpack[Options],
+) -> Proposer:
+    """Bayesian optimisation by a committee: whoever has ranked this search's trials right.
+
+    Its members are the quantile boosting of ``gbqr`` and a Gaussian process averaged over kernels;
+    with a memory also the two-stage surrogate of ``tst`` and the meta-learner of ``blended``, and
+    the design ``diverse`` suggests the first configurations. See
+    ``automl_plugins.proposers.committee`` for how they are trusted.
+
+    Args:
+        memory: The earlier tasks; None for none.
+        task: See ``tst``.
+        meta_features: Those of this task; without them the meta-learner predicts their mean.
+        X: See ``tst``.
+        y: See ``tst``.
+        n_suggested: Evaluations that the memory suggests before the committee is asked.
+        per_second: Whether the gain is divided by the predicted seconds.
+        cost_exponent: See ``ProposerSettings``; used per second only.
+        cost_budget: See ``ProposerSettings``.
+        balance: See ``ProposerSettings``.
+        **options: See above.
+
+    Raises:
+        TypeError: For what is no memory.
+        MemoryMismatch: For a memory without another task.
+        ValueError: For an argument outside its range.
+    """
+    shared: dict[str, Any] = dict(
+        timed=per_second,
+        cost_exponent=cost_exponent if per_second else 0.0,
+        cost_budget=cost_budget,
+        balance=balance,
+        **options,
+    )
+    alone = Committee(_own_members(shared, per_second), prior=_PRIOR)
+    if memory is None:
+        return alone
+    known = task_memory(memory, task=task)
+    described = describe_task(meta_features, X, y).meta_features or None
+    shared.setdefault("n_startup", n_suggested)
+    votes = TransferTemplate(known)
+    blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
+    members = _own_members(shared, per_second) | {
+        "earlier tasks": make_proposer(votes, target="raw", **shared),
+        "meta-learner": make_proposer(blend, target="normal_scores", **shared),
+    }
+    suggested = SuggestedStart(
+        known,
+        Committee(members, prior=_PRIOR),
+        n_suggested=n_suggested,
+        meta_features=described,
+    )
+    return WithFallback(suggested, alone, memory=known)
+
+
+def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBasedProposer]:
+    """Those that learn from this search only."""
+    return {
+        "trees": make_proposer(
+            gbqr_surrogate(per_second=per_second), target="normal_scores", **shared
+        ),
+        "process": make_proposer(
+            AveragedProcess(),
+            target="log_regret",
+            incumbent="predicted",
+            search=LocalSearch(climbs=True),
+            **shared,
+        ),
+    }
