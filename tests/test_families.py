@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -133,6 +134,9 @@ def results(tmp_path: Path) -> Path:
         ("svm_grid/a", "mine", 0, [(1, 0.5), (20, 0.0)]),
         ("svm_grid/a", "mine", 1, [(1, 0.5), (30, 0.2)]),
         ("svm_grid/b", "mine", 0, [(1, 2.0)]),
+        ("svm_grid/a", "mine, honest memory", 0, [(1, 0.5), (2, 0.3), (3, 0.2)]),
+        ("svm_grid/a", "mine, described memory", 0, [(1, 0.5)]),
+        ("svm_grid/a", "mine, negated memory", 1, [(1, 0.5), (40, 0.1)]),
         ("svm_grid/a", "peer", 0, [(1, 0.4), (45, 0.2)]),
         ("svm_grid/a", "peer", 1, [(3, 0.4)]),
         ("svm_grid/b", "peer", 0, [(1, 1.5)]),
@@ -190,4 +194,8 @@ def test_the_page_shows_every_family(results: Path) -> None:
     curves, times = module("family_report").read_curves(results, "judged")
     text = module("family_page").page(curves, times, "mine", ["peer"])
     assert "## svm_grid\n\n2 blocks" in text and "0.82 [0.82] peer" in text
-    assert text.count("\n## ") == 7
+    assert text.count("\n## ") == 8
+    # On seed 1, trials 20 to 50: alone 50 % until 29, then 20 %; lied to 50 % until 39, then 10 %.
+    cells = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
+    assert ["svm_grid", "peer", "36 (50%)", "3 (0%)", "51 (100%)"] in cells
+    assert ["svm_grid, negated", f"{920 / 31:.2f}", f"{1110 / 31:.2f}", "+21%"] in cells

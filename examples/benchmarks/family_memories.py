@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from common import spoil
@@ -30,13 +30,14 @@ TWINS = [
         ("oboe", "40997 40998"),
     )
 ]
-HOW = ("honest", "negated", "shuffled")
+#: ``described`` knows the meta-features of the searched data set too.
+HONEST, LIES = ("honest", "described"), ("negated", "shuffled")
 
 
 @cache
 def _memory(family: str, how: str) -> MetaDataset:
     """All tables of a family, their losses spoilt if they are to be."""
-    if how != "honest":
+    if how in LIES:
         return spoil(_memory(family, "honest"), how)
     if family == "svm_grid":
         return memory_of(svm_grid(), read_features("svm_grid/metafeatures.csv", "dataset"))
@@ -46,17 +47,19 @@ def _memory(family: str, how: str) -> MetaDataset:
     return memory_of(adaboost(), features)
 
 
-def _make(memory: MetaDataset, problem: Problem) -> Proposer:
-    return recipes.tst(memory)
+def _make(memory: MetaDataset, known: Mapping[str, float] | None, problem: Problem) -> Proposer:
+    return recipes.auto(memory, meta_features=known)
 
 
 def with_memory(how: str, task: Task) -> Method:
     """The sampler for a task, which its memory does not know, nor any copy of it."""
     twins = {name for group in TWINS if task.name in group for name in group}
-    memory = _memory(task.family, how).without(task.name, *twins)
-    return proposing(f"{how} memory", partial(_make, memory))
+    every = _memory(task.family, "honest" if how == "described" else how)
+    known = next(dict(t.meta_features) for t in every.tasks if t.name == task.name)
+    others = every.without(task.name, *twins)
+    return proposing(how, partial(_make, others, known if how == "described" else None))
 
 
 WITH_MEMORY: dict[str, Callable[[Task], Method]] = {
-    f"AutoSampler, {how} memory": partial(with_memory, how) for how in HOW
+    f"AutoSampler, {how} memory": partial(with_memory, how) for how in (*HONEST, *LIES)
 }

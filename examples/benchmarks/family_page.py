@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-from family_memories import HOW
+from family_memories import HONEST, LIES
 from family_report import (
     BUDGETS,
     FLOOR,
@@ -159,14 +159,15 @@ def _memories(
     made = families_of(curves)
     rows, lies = {}, {}
     for family in families:
-        if (family, f"{control}, {HOW[0]} memory") in made:
+        remembering = [f"{control}, {how} memory" for how in HONEST]
+        if all((family, method) in made for method in remembering):
             peer, _ = hardest(curves, control, peers, family, 50)
             cells = [peer]
-            for method in (control, f"{control}, {HOW[0]} memory"):
+            for method in (control, *remembering):
                 needed = trials_to(curves, method, peer, family)
                 cells.append(f"{needed.median():.0f} ({(needed > 50).mean():.0%})")
             rows[family] = cells
-        for how in HOW[1:]:
+        for how in LIES:
             method = f"{control}, {how} memory"
             if (family, method) in made:
                 late = blocks(curves, [control, method]).loc[[family]][range(20, 51)]
@@ -176,12 +177,13 @@ def _memories(
                 lies[f"{family}, {how}"] = [*told, f"{change:+.0%}"]
     if not rows:
         return ""
+    columns = ("peer", "without memory", *(f"{how} memory" for how in HONEST))
     return (
-        f"## With a memory\n\nOf the other data sets, copies of the searched one left out. Median"
-        f" number of trials until {control} is as good as the best peer after 50 (in brackets how"
-        f" often it never is).\n\n{_markdown(rows, ('peer', 'without memory', 'with memory'))}\n\n"
-        "Memories that lie: mean regret from trial 20 on, in percent.\n\n"
-        + _markdown(lies, ("without memory", "with the lie", "change"))
+        "## With a memory\n\nOf the other data sets, copies of the searched one left out;"
+        " described: with the meta-features of the searched one. Median number of trials until"
+        f" {control} is as good as the best peer after 50, in brackets how often it never is.\n\n"
+        f"{_markdown(rows, columns)}\n\nMemories that lie: mean regret from trial 20 on, in"
+        f" percent.\n\n{_markdown(lies, ('without memory', 'with the lie', 'change'))}"
     )
 
 
