@@ -20,7 +20,7 @@ PUBLIC_NAMES = {
     package: names.split()
     for package, names in {
         "automl_plugins.adapters.optuna": """
-            BOASFSampler BanditSampler BlendedSampler EIPerSecondSampler GBQRSampler
+            AutoSampler BOASFSampler BanditSampler BlendedSampler EIPerSecondSampler GBQRSampler
             NoImprovement PMFSampler SuccessiveFilteringPruner SurrogateSampler TSTSampler
             WeightedModelSampler arm_report curves enqueue_initial_design explain
             meta_dataset_from_studies optimizer record

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .memory import curves, meta_dataset_from_studies, record
     from .replaying import optimizer
     from .samplers import EIPerSecondSampler, GBQRSampler, SurrogateSampler
-    from .transfer_samplers import BlendedSampler, PMFSampler, TSTSampler
+    from .transfer_samplers import AutoSampler, BlendedSampler, PMFSampler, TSTSampler
     from .trials import SECONDS
 
 import_when_used(
@@ -37,7 +37,7 @@ import_when_used(
         "memory": ["curves", "meta_dataset_from_studies", "record"],
         "replaying": ["optimizer"],
         "samplers": ["EIPerSecondSampler", "GBQRSampler", "SurrogateSampler"],
-        "transfer_samplers": ["BlendedSampler", "PMFSampler", "TSTSampler"],
+        "transfer_samplers": ["AutoSampler", "BlendedSampler", "PMFSampler", "TSTSampler"],
         "trials": ["SECONDS"],
     },
 )
@@ -46,6 +46,7 @@ __all__ = [
     "ADAPTER",
     "INITIAL_DESIGN",
     "SECONDS",
+    "AutoSampler",
     "BOASFSampler",
     "BanditSampler",
     "BlendedSampler",

@@ -24,6 +24,7 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import Memory, TaskMemory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.recipes.auto import AutoArguments
 from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.union import union_space
@@ -33,7 +34,7 @@ from . import _private
 from ._study import Foresight
 from .memory import Studies, named_studies, read_study, task_name
 from .proposer_sampler import Cache, ProposerSampler
-from .samplers import SamplerOptions, split, takes
+from .samplers import CostOptions, SamplerOptions, split, takes
 from .space import UnionSpace, distributions_of
 from .trials import finished_trials, owns
 
@@ -57,7 +58,7 @@ class Sources:
         return {task_name(study), self.marks.get(_mark(study), "")} & set(self.memory.names)
 
 
-def read_sources(sources: AnySources, task: str | None = None) -> Sources:
+def read_sources(sources: AnySources | None, task: str | None = None) -> Sources:
     """Read what was given, the runs of ``task`` left out.
 
     Raises:
@@ -174,6 +175,10 @@ def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
 # --- the samplers ---------------------------------------------------------------------------
 
 
+class AutoOptions(AutoArguments, CostOptions, total=False):
+    """Arguments of ``AutoSampler``."""
+
+
 class TSTOptions(TSTArguments, SamplerOptions, total=False):
     """Arguments of ``TSTSampler``."""
 
@@ -201,6 +206,7 @@ class TransferSampler(ProposerSampler):
         recipe: Makes the proposer, given the memory of a study and the options that are not those
             of all samplers.
         options: Arguments of the sampler, see ``TSTSampler``.
+        required: Whether there have to be sources; else None stands for none.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -208,33 +214,73 @@ class TransferSampler(ProposerSampler):
 
     def __init__(
         self,
-        sources: AnySources,
+        sources: AnySources | None,
         recipe: Callable[..., Proposer],
         options: Mapping[str, Any],
+        *,
+        required: bool = True,
     ) -> None:
         of_recipe, of_sampler = split(type(self), options)
+        self._sources: Sources | None = None
+        if sources is None and not required:
+            super().__init__(recipe(None, **of_recipe), **of_sampler)
+            return
         self._sources = read_sources(sources, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
+        self._adapted: Cache[tuple[int, int], Proposer] = Cache()
         memory = self._sources.memory
         foresight = self._sources.foresight
         super().__init__(self._recipe(memory), foresight=foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if nothing known lies in it
             rules = foresight.rules({}, self._search_space)
             memory.on(UnionSpace(self._search_space, rules, self._ordinal).vectors)
-        self._adapted: Cache[tuple[int, int], Proposer] = Cache()
 
     def _proposer_of(self, study: Study) -> Proposer:
+        sources = self._sources
+        if sources is None:
+            return self._proposer
         key = _private.study_key(study)[:2]
-        return self._adapted.of(key, lambda: self._adapt(_private.whole_study(study)))
+        return self._adapted.of(key, lambda: self._adapt(sources, _private.whole_study(study)))
 
-    def _adapt(self, study: Study) -> Proposer:
-        itself = self._sources.being(study)
+    def _adapt(self, sources: Sources, study: Study) -> Proposer:
+        itself = sources.being(study)
         if itself:
             _logger.info(
                 f"Study {study.study_name!r} is one of its own sources; what is known of"
                 f" {', '.join(sorted(itself))} is left out."
             )
-        return self._recipe(self._sources.memory.without(itself))
+        return self._recipe(sources.memory.without(itself))
+
+
+@takes(recipes.auto, CostOptions)
+class AutoSampler(TransferSampler):
+    """The one to use: a committee of models, of which whoever ranks the trials right proposes.
+
+    Its members are the quantile boosting of ``GBQRSampler`` and a Gaussian process averaged over
+    kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
+    suggests the first trials. How well a model predicts the order of trials that it was not shown
+    says how often it proposes, so a memory that misleads is soon not asked any more.
+    ``explain(trial)`` tells which member proposed.
+
+    Args:
+        memory: What ``TSTSampler`` takes as ``sources``; None for a search by itself.
+        cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.
+
+    Raises:
+        TypeError: For a memory that is none, or an unknown option.
+        MemoryMismatch: For a memory of which nothing can be learnt, or that shares no parameter
+            with ``search_space``.
+        ValueError: For an argument outside its range.
+
+    Example::
+
+        study = optuna.create_study(sampler=AutoSampler(seed=1))
+        study.optimize(objective, n_trials=60)
+    """
+
+    def __init__(self, memory: AnySources | None = None, **options: Unpack[AutoOptions]) -> None:
+        recipe = partial(recipes.auto, per_second=options.get("cost") is not None)
+        super().__init__(memory, recipe, options, required=False)
 
 
 @takes(recipes.tst, SamplerOptions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,9 @@ class SuggestedStart:
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(vector, "design", shares={"meta-learner": 1.0})
-        return self.proposer.propose(space, history, streams, k, fixed)
+        proposal = self.proposer.propose(space, history, streams, k, fixed)
+        # Where a memory is known, a model that does not ask it has left it no share.
+        return proposal if proposal.shares is not None else replace(proposal, shares={})
 
     def _suggestions(self, space: VectorSpace) -> FloatArray:
         dataset = self.memory.on(space)

@@ -61,15 +61,15 @@ def auto(
 
     Args:
         memory: The earlier tasks; None for none.
-        task: See ``tst``.
+        task: See ``automl_plugins.recipes.tst``.
         meta_features: Those of this task; without them the meta-learner predicts their mean.
-        X: See ``tst``.
-        y: See ``tst``.
+        X: See ``automl_plugins.recipes.tst``.
+        y: See ``automl_plugins.recipes.tst``.
         n_suggested: Evaluations that the memory suggests before the committee is asked.
         per_second: Whether the gain is divided by the predicted seconds.
-        cost_exponent: See ``ProposerSettings``; used per second only.
-        cost_budget: See ``ProposerSettings``.
-        balance: See ``ProposerSettings``.
+        cost_exponent: See ``automl_plugins.recipes.gbqr``.
+        cost_budget: See ``automl_plugins.recipes.gbqr``.
+        balance: See ``automl_plugins.recipes.gbqr``.
         **options: See above.
 
     Raises:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     BlendedSampler,
     EIPerSecondSampler,
     GBQRSampler,
@@ -34,6 +35,7 @@ EARLIER = [
 FAST: SamplerOptions = {"n_startup_trials": 0, "n_candidates": 50, "seed": 0}
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
+    "auto": lambda: AutoSampler(n_startup_trials=0, seed=0),
     "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),
     "tst": lambda: TSTSampler(EARLIER, **FAST),
 }
@@ -42,6 +44,8 @@ FURTHER: dict[str, Callable[[], BaseSampler]] = {
     "surrogate": lambda: SurrogateSampler(n_startup_trials=0, seed=0),
     "pmf": lambda: PMFSampler(EARLIER, **FAST),
     "blended": lambda: BlendedSampler(EARLIER, **FAST),
+    "auto_with_memory": lambda: AutoSampler(EARLIER, **FAST),
+    "auto_per_second": lambda: AutoSampler(n_startup_trials=0, cost="duration", seed=0),
     "thesis": lambda: GBQRSampler.thesis(n_startup_trials=0, seed=0),
     "gbqr_per_second": lambda: GBQRSampler(n_startup_trials=0, cost="duration", seed=0),
     "forest_interleaved": lambda: SurrogateSampler(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import optuna
-from automl_plugins.adapters.optuna import BlendedSampler, PMFSampler, TSTSampler
+from automl_plugins.adapters.optuna import AutoSampler, BlendedSampler, PMFSampler, TSTSampler
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.study import Study
 
@@ -103,7 +103,12 @@ def fixing(values: dict[str, Any], sampler: BaseSampler) -> BaseSampler:
 
 # --- earlier studies ------------------------------------------------------------------------
 
-TRANSFER = {"tst": TSTSampler, "pmf": PMFSampler, "blended": BlendedSampler}
+TRANSFER = {
+    "tst": TSTSampler,
+    "pmf": PMFSampler,
+    "blended": BlendedSampler,
+    "auto": AutoSampler,
+}
 
 
 def studied(
