@@ -217,7 +217,7 @@ def model_based(proposer: Proposer) -> ModelBasedProposer:
 @pytest.mark.parametrize("name", [*PLAIN, "tst", "tst_paper"])
 def test_only_presets_of_a_source_stay_on_plateaus(name: str) -> None:
     proposer = model_based((PLAIN | TRANSFER)[name]())
-    assert proposer.settings.leave_plateaus == (name not in ("gbqr_thesis", "tst_paper"))
+    assert (proposer.settings.plateau_reach is None) == (name in ("gbqr_thesis", "tst_paper"))
 
 
 def test_options_reach_the_settings() -> None:

@@ -27,8 +27,7 @@ Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted 
 Mask = Callable[[FloatArray], npt.NDArray[np.bool_]]
 
 _TIED = 1e-9  # relative difference of losses that are the same but for rounding
-# Of every range: how far a pair on a plateau speaks for its surroundings, at least and at most.
-_NEAR, _FAR = 0.02, 0.05
+_NEAR = 0.02  # of every range: how far a pair on a plateau speaks for its surroundings, at least
 _GROWTH = 2.0
 _DIFFERENCE = 1e-4  # of a range, between the points of a difference quotient
 _ASCENT = 20  # evaluations of a gradient
@@ -104,17 +103,18 @@ def distance_factor(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
     return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1, initial=np.inf) ** 2))
 
 
-def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
+def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> FloatArray:
     """How far around each evaluation its loss is taken not to change, (n,); 0 where it may.
 
     An evaluation lies on a plateau if another one of the same loss is nearer than any of another
-    loss, and nearer than 5 % of each range. Twice that far the plateau is taken to go on, at
-    least 2 and at most 5 % of each range, and not beyond the nearest of another loss. On a slope
+    loss, and nearer than ``reach``. Twice that far the plateau is taken to continue, at least 2 %
+    of each range and at most ``reach``, and not beyond the nearest of another loss. On a slope
     no losses are the same, and on most grids none are that near.
 
     Args:
         features: Evaluations (n, f), NaN = inactive.
         losses: Their losses (n,), finite.
+        reach: Share of each range, at least 2 %.
     """
     radii = np.zeros(len(losses))
     least = np.sort(losses)
@@ -124,11 +124,11 @@ def plateau_radii(features: FloatArray, losses: FloatArray) -> FloatArray:
         tied = np.isclose(losses[:, None], losses[None, :], rtol=_TIED, atol=0.0)
     gaps = largest_differences(features, features)
     other = np.where(tied, np.inf, gaps).min(axis=1)
-    near = tied & (gaps < np.minimum(other, _FAR)[:, None])
+    near = tied & (gaps < np.minimum(other, reach)[:, None])
     np.fill_diagonal(near, False)
-    reach = _GROWTH * np.where(near, gaps, 0.0).max(axis=1)
+    width = _GROWTH * np.where(near, gaps, 0.0).max(axis=1)
     flat = near.any(axis=1)
-    radii[flat] = np.minimum(np.clip(reach, _NEAR, _FAR), other)[flat]
+    radii[flat] = np.minimum(np.clip(width, _NEAR, reach), other)[flat]
     return radii
 
 

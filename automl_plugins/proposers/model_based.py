@@ -67,6 +67,7 @@ _LEAST = {  # of the settings that are numbers
     "n_startup": 0,
     "n_candidates": 1,
     "n_recorded": 0,
+    "plateau_reach": 0.02,
 }
 
 _RADIUS = 0.02  # around what the model does not know, see ``distance_factor``
@@ -100,8 +101,8 @@ class ProposerSettings(ModelSettings):
         n_recorded: First evaluations for which the best recorded configurations of the earlier
             tasks are chosen among where the tasks promise nearly their best, or better, of
             another one; for a ``RecordedTemplate`` of ``Promising`` surrogates.
-        leave_plateaus: Whether a candidate beside evaluations of equal losses gains nothing, see
-            ``plateau_radii``.
+        plateau_reach: How far beside evaluations of equal losses a candidate gains nothing, at
+            most, as a share of each range, see ``plateau_radii``; None leaves no plateau.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -121,7 +122,7 @@ class ProposerSettings(ModelSettings):
     uniform_start: bool = False
     informed: bool = False
     n_recorded: int = 0
-    leave_plateaus: bool = True
+    plateau_reach: float | None = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -346,12 +347,13 @@ class ModelBasedProposer:
     def _plateaus(self, space: VectorSpace, history: History) -> tuple[FloatArray, FloatArray]:
         """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
         complete = np.flatnonzero(history.status == Status.COMPLETE)
-        if not self.settings.leave_plateaus:
-            complete = complete[:0]
+        reach = self.settings.plateau_reach
+        if reach is None:
+            return np.empty((0, 1)), np.empty(0)
         order = np.argsort(history.losses[complete], kind="stable")
         best = complete[order[:_PLATEAU_ROWS]]
         features = space.features(history.vectors[best])
-        radii = plateau_radii(features, history.losses[best])
+        radii = plateau_radii(features, history.losses[best], reach)
         return features[radii > 0.0], radii[radii > 0.0]
 
     def _choose_recorded(

@@ -213,7 +213,9 @@ class FittedModels:
     def merit(self) -> float:
         """Rank correlation of the targets with what the surrogate predicts without them.
 
-        It lies in [-1, 1]; 0 where nothing can be said: below three predictions, or all alike.
+        Equal targets count once, by the mean of their predictions: a search that evaluates the
+        same plateau again and again predicts it well, and learns nothing. It lies in [-1, 1]; 0
+        where nothing can be said: below three distinct targets, or predictions all alike.
 
         Raises:
             TypeError: If the surrogate is not ``OutOfSample``.
@@ -225,10 +227,11 @@ class FittedModels:
             )
         predicted, known = self.surrogate.held_out(), self.targets.values[self.learnt]
         told = ~np.isnan(predicted)
-        a, b = rankdata(predicted[told]), rankdata(known[told])
-        if len(a) < 3 or np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
+        distinct, group = np.unique(known[told], return_inverse=True)
+        ranks = rankdata(np.bincount(group, predicted[told]) / np.bincount(group))
+        if len(distinct) < 3 or np.ptp(ranks) == 0.0:
             return 0.0
-        return float(np.corrcoef(a, b)[0, 1])
+        return float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
 
     @property
     def shares(self) -> Mapping[str, float] | None:

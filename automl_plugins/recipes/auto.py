@@ -19,6 +19,8 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 
 # With few evaluations a process is the better guess; trees need some to split anything.
 _PRIOR = {"process": 3.0}
+# A process with noise would return to the best plateau for ever.
+_REACH = 0.2
 
 
 class AutoArguments(CostArguments, total=False):
@@ -82,6 +84,7 @@ def auto(
         cost_exponent=cost_exponent if per_second else 0.0,
         cost_budget=cost_budget,
         balance=balance,
+        plateau_reach=_REACH,
         **options,
     )
     alone = Committee(_own_members(shared, per_second), prior=_PRIOR)

@@ -110,7 +110,7 @@ def tst(
     if paper:
         own = Options(n_candidates=1000, max_rows=None, failed_trials="ignore")
         options = preset_options(options, **own)
-        settings = {"refit": "always", "leave_plateaus": False}
+        settings = {"refit": "always", "plateau_reach": None}
     known = task_memory(memory, task=task)
     template = TransferTemplate(
         known,

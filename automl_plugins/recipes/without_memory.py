@@ -187,7 +187,7 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
         uniform_start=True,
         refit="always",
         search=SMAC_SEARCH,
-        leave_plateaus=False,
+        plateau_reach=None,
         **options,
     )
 

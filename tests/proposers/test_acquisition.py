@@ -252,12 +252,12 @@ def test_distance_factor_by_hand(gaps: Any, radius: Any, factor: list[float]) ->
 )
 def test_plateau_radii_by_hand(x: list[float], losses: list[float], radii: list[float]) -> None:
     features = np.array(x).reshape(-1, 1)
-    np.testing.assert_allclose(plateau_radii(features, np.array(losses)), radii, atol=1e-12)
+    np.testing.assert_allclose(plateau_radii(features, np.array(losses), 0.05), radii, atol=1e-12)
 
 
 def test_a_plateau_ends_where_a_branch_does() -> None:
     features = np.array([[0.1, np.nan], [0.1, 0.5], [0.11, 0.5], [0.12, np.nan], [0.1, 0.9]])
-    radii = plateau_radii(features, np.ones(5))
+    radii = plateau_radii(features, np.ones(5), 0.05)
     # The last one is far in a number of its own branch.
     np.testing.assert_allclose(radii, [0.04, 0.02, 0.02, 0.04, 0.0], atol=1e-12)
     gaps = largest_differences(features + 0.01, features[:1])

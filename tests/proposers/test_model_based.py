@@ -91,7 +91,7 @@ def test_a_plateau_is_left_and_a_slope_is_not(acquisition: Any) -> None:
 
     flat, slope = [0.25, 0.25, 0.25], [0.25, 0.26, 0.27]
     assert gap(flat) > 0.02 > gap(slope)
-    assert gap(flat, leave_plateaus=False) == gap(slope, leave_plateaus=False) == gap(slope)
+    assert gap(flat, plateau_reach=None) == gap(slope, plateau_reach=None) == gap(slope)
 
 
 def test_a_proposal_is_a_pure_function() -> None:
