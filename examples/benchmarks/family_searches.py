@@ -38,6 +38,7 @@ def _of(framework: str, what: str, **options: Any) -> MakeMethod:
 
 
 OURS: dict[str, MakeMethod] = {
+    "AutoSampler": _of("optuna", "AutoSampler"),
     "GBQR": _of("optuna", "GBQRSampler"),
 }
 PEERS: dict[str, MakeMethod] = {
