@@ -199,6 +199,8 @@ class Adapter:
         arm_report: Reports on the arms of a search; None if the framework has none.
         source_shares: Reads the shares of earlier tasks by name, by number of the evaluation; None
             if the framework keeps none.
+        member_trust: Reads how much each member of a committee was trusted, in the same form; None
+            if the framework keeps none.
     """
 
     name: str
@@ -210,6 +212,7 @@ class Adapter:
     optimizer: Callable[..., Method]
     arm_report: Callable[..., ArmReport] | None = None
     source_shares: Callable[[Any], Mapping[int, Mapping[str, float]]] | None = None
+    member_trust: Callable[[Any], Mapping[int, Mapping[str, float]]] | None = None
 
 
 def load_adapter(name: str) -> Adapter:
@@ -323,6 +326,18 @@ def source_shares_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
         " shares of the sources by name, by number of the evaluation.",
     )(thing)
     return shares
+
+
+def member_trust_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
+    """``member_trust(thing)`` of the adapter that knows it; TypeError if none does."""
+    trust: Mapping[int, Mapping[str, float]] = _ask(
+        thing,
+        "member_trust",
+        f"Cannot read the members' trust of a {type(thing).__name__}: pass an Optuna study,"
+        " Hyperopt trials, a SMAC run history or facade, or the trust by name of the member, by"
+        " number of the evaluation.",
+    )(thing)
+    return trust
 
 
 def _list_installed() -> Iterator[Adapter]:

@@ -78,6 +78,7 @@ def test_the_adapter_answers() -> None:
         (frameworks.searches_of, r"searches of a Foreign: .*optuna"),
         (frameworks.arm_report_of, "arms of a Foreign: pass an ArmReport"),
         (frameworks.source_shares_of, "sources of a Foreign: pass an Optuna study"),
+        (frameworks.member_trust_of, "trust of a Foreign: pass an Optuna study, Hyperopt trials"),
         (frameworks.reader_of, "Cannot read a Foreign as a history"),
         (lambda thing: replay(thing, [], budget=1), "Cannot replay"),
     ],

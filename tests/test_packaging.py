@@ -26,14 +26,14 @@ PUBLIC_NAMES = {
             meta_dataset_from_studies optimizer record
         """,
         "automl_plugins.adapters.hyperopt": """
-            arm_report bandit blended boasf boasf_fmin curves ei_per_second explain expression gbqr
-            initial_trials meta_dataset_from_trials optimizer pmf record surrogate tst
+            arm_report auto bandit blended boasf boasf_fmin curves ei_per_second explain expression
+            gbqr initial_trials meta_dataset_from_trials optimizer pmf record surrogate tst
             weighted
         """,
         "automl_plugins.adapters.smac": """
-            CostAndSecondsEncoder EIPerSecond GBQRFacade KNNInitialDesign MetaInitialDesign
-            ProposerConfigSelector QuantileBound RecordCallback SurrogateModel curves
-            meta_dataset_from_runhistory optimizer
+            AutoFacade CostAndSecondsEncoder EIPerSecond GBQRFacade KNNInitialDesign
+            MetaInitialDesign ProposerConfigSelector QuantileBound RecordCallback SurrogateModel
+            curves meta_dataset_from_runhistory optimizer
         """,
         "automl_plugins.bandits": """
             UCB1 AlwaysBest DecreasingEpsilon EpsilonGreedy Hyperband IncreasingEffort
@@ -48,8 +48,8 @@ PUBLIC_NAMES = {
             Optimizer Table regret replay
         """,
         "automl_plugins.visualization": """
-            plot_arm_allocation plot_pipeline_embedding plot_rank_diagram plot_ranks
-            plot_regret plot_source_weights
+            plot_arm_allocation plot_member_trust plot_pipeline_embedding plot_rank_diagram
+            plot_ranks plot_regret plot_source_weights
         """,
         "automl_plugins.statistics": """
             average_ranks compare finner iman_davenport

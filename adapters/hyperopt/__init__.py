@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from .boasf import boasf_fmin
     from .initial_design import initial_trials
     from .memory import curves, meta_dataset_from_trials, record
-    from .recipes import blended, ei_per_second, gbqr, pmf, surrogate, tst
+    from .recipes import auto, blended, ei_per_second, gbqr, pmf, surrogate, tst
     from .replaying import optimizer
     from .space import PyllSpace, translate
-    from .trials import INITIAL_DESIGN, explain
+    from .trials import INITIAL_DESIGN, explain, member_trust
 
 import_when_used(
     __name__,
@@ -30,10 +30,10 @@ import_when_used(
         "boasf": ["boasf_fmin"],
         "initial_design": ["initial_trials"],
         "memory": ["curves", "meta_dataset_from_trials", "record"],
-        "recipes": ["blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"],
+        "recipes": ["auto", "blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"],
         "replaying": ["optimizer"],
         "space": ["PyllSpace", "translate"],
-        "trials": ["INITIAL_DESIGN", "explain"],
+        "trials": ["INITIAL_DESIGN", "explain", "member_trust"],
     },
 )
 
@@ -42,6 +42,7 @@ __all__ = [
     "INITIAL_DESIGN",
     "PyllSpace",
     "arm_report",
+    "auto",
     "bandit",
     "blended",
     "boasf",
@@ -52,6 +53,7 @@ __all__ = [
     "expression",
     "gbqr",
     "initial_trials",
+    "member_trust",
     "meta_dataset_from_trials",
     "optimizer",
     "pmf",

@@ -305,7 +305,7 @@ class TrialsMemory:
 
 
 def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
-    """Options whose memory is opened, so that proposers share it; trials stay what they are.
+    """Options whose memory, if any, is opened, so that proposers share it; trials stay so.
 
     Meta-features take the place of the data ``X`` and ``y``.
 
@@ -313,7 +313,7 @@ def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
         TypeError: For what is no memory.
         MemoryMismatch: For a memory without another task.
     """
-    if "memory" not in options:
+    if options.get("memory") is None:  # the recipe says whether it needs one
         return options
     options, task = describe_options(options), options.get("task")
     if (named := _trials_by_name(options["memory"])) is None:

@@ -31,12 +31,35 @@ from automl_plugins.surrogates import Surrogate
 from .proposing import ProposerAlgorithm
 
 if TYPE_CHECKING:
+    from automl_plugins.recipes.auto import AutoOptions
     from automl_plugins.recipes.with_memory import BlendedOptions, PMFOptions, TSTOptions
 
 #: ``{name: its Trials}``, or what the recipes of the core take.
 AnyMemory = Any
 
-__all__ = ["blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"]
+__all__ = ["auto", "blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"]
+
+
+@ProposerAlgorithm
+def auto(
+    *, memory: AnyMemory = None, seed: int | None = None, **options: Unpack[AutoOptions]
+) -> Proposer:
+    """The one to use: a committee of models, of which whoever ranks the trials right proposes.
+
+    Its members are the quantile boosting of ``gbqr`` and a Gaussian process averaged over kernels;
+    earlier tasks and a meta-learner join them if there is a memory, which also suggests the first
+    trials. ``explain`` tells which member proposed, and how much each was trusted.
+
+    Arguments besides those of the recipe:
+        memory: See ``tst``; None for a search by itself.
+
+    Example::
+
+        earlier = {"monday": trials_1, "tuesday": trials_2}
+        fmin(objective, space, algo=auto, max_evals=60)
+        fmin(objective, space, algo=auto(memory=earlier, seed=1), max_evals=60)
+    """
+    return core.auto(memory, **options)
 
 
 @ProposerAlgorithm

@@ -27,7 +27,7 @@ from hyperopt import (
     Trials,
 )
 
-from automl_plugins.proposers.explanation import ArmFacts, Explanation
+from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
     Columns,
@@ -300,3 +300,17 @@ def explain(trials: Trials, tid: int | None = None) -> Explanation:
         origins = {"random": "random", "space_filling": "design"}
         origin = origins.get(str(design.get("design")), "suggested")
     return Explanation.from_proposal(number, note.get(PROPOSAL), arm=arm, origin=origin)
+
+
+def member_trust(trials: Trials) -> dict[int, dict[str, float]]:
+    """How much each member of the committee was trusted when each trial was proposed.
+
+    Args:
+        trials: The trials of a search by ``auto``.
+
+    Returns:
+        Probabilities by name of the member, by number of the trial; trials that the committee did
+        not propose are absent.
+    """
+    stored = ((d["tid"], note_of(d).get(PROPOSAL)) for d in all_documents(trials))
+    return {tid: trust for tid, note in stored if (trust := read_trust(note))}

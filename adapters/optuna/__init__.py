@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .arm_recipes import BanditSampler, BOASFSampler, WeightedModelSampler
     from .arm_report import arm_report
     from .callbacks import NoImprovement
-    from .explain import explain, source_shares
+    from .explain import explain, member_trust, source_shares
     from .filtering_pruner import SuccessiveFilteringPruner
     from .initial_design import INITIAL_DESIGN, enqueue_initial_design
     from .memory import curves, meta_dataset_from_studies, record
@@ -30,7 +30,7 @@ import_when_used(
         "arm_recipes": ["BOASFSampler", "BanditSampler", "WeightedModelSampler"],
         "arm_report": ["arm_report"],
         "callbacks": ["NoImprovement"],
-        "explain": ["explain", "source_shares"],
+        "explain": ["explain", "member_trust", "source_shares"],
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
@@ -63,6 +63,7 @@ __all__ = [
     "curves",
     "enqueue_initial_design",
     "explain",
+    "member_trust",
     "meta_dataset_from_studies",
     "optimizer",
     "record",

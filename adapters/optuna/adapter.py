@@ -3,7 +3,7 @@
 from automl_plugins.frameworks import Adapter
 
 from .arm_report import arm_report
-from .explain import source_shares
+from .explain import member_trust, source_shares
 from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .space import is_space
@@ -19,4 +19,5 @@ ADAPTER = Adapter(
     optimizer=optimizer,
     arm_report=arm_report,
     source_shares=source_shares,
+    member_trust=member_trust,
 )

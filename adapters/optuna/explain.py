@@ -9,7 +9,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.proposers.explanation import ArmFacts, Explanation
+from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
 
 from . import _private
 from .initial_design import INITIAL_DESIGN
@@ -76,6 +76,20 @@ def source_shares(study: Study) -> dict[int, dict[str, float]]:
     """
     found = {t.number: _private.read_shares(t) for t in study.get_trials(deepcopy=False)}
     return {number: shares[1] for number, shares in found.items() if shares is not None}
+
+
+def member_trust(study: Study) -> dict[int, dict[str, float]]:
+    """How much each member of the committee was trusted when each trial was proposed.
+
+    Args:
+        study: A study of ``AutoSampler``.
+
+    Returns:
+        Probabilities by name of the member, by number of the trial; trials that the committee did
+        not propose are absent.
+    """
+    stored = ((t.number, _private.read_explanation(t)) for t in study.get_trials(deepcopy=False))
+    return {number: trust for number, facts in stored if (trust := read_trust(facts))}
 
 
 def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:

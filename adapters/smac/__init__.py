@@ -18,7 +18,13 @@ if TYPE_CHECKING:
         QuantileBound,
         SurrogateModel,
     )
-    from .proposing import ExplainCallback, GBQRFacade, ProposerConfigSelector
+    from .proposing import (
+        AutoFacade,
+        ExplainCallback,
+        GBQRFacade,
+        ProposerConfigSelector,
+        member_trust,
+    )
     from .replaying import optimizer
 
 import_when_used(
@@ -34,13 +40,20 @@ import_when_used(
             "QuantileBound",
             "SurrogateModel",
         ],
-        "proposing": ["ExplainCallback", "GBQRFacade", "ProposerConfigSelector"],
+        "proposing": [
+            "AutoFacade",
+            "ExplainCallback",
+            "GBQRFacade",
+            "ProposerConfigSelector",
+            "member_trust",
+        ],
         "replaying": ["optimizer"],
     },
 )
 
 __all__ = [
     "ADAPTER",
+    "AutoFacade",
     "CostAndSecondsEncoder",
     "CostEncoder",
     "EIPerSecond",
@@ -53,6 +66,7 @@ __all__ = [
     "RecordCallback",
     "SurrogateModel",
     "curves",
+    "member_trust",
     "meta_dataset_from_runhistory",
     "optimizer",
 ]

@@ -5,6 +5,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins.frameworks import Adapter
 
 from .memory import curves, read_task, write_history
+from .proposing import member_trust
 from .replaying import optimizer
 from .trials import owns
 
@@ -16,4 +17,5 @@ ADAPTER = Adapter(
     read_task=read_task,
     write_history=write_history,
     optimizer=optimizer,
+    member_trust=member_trust,
 )

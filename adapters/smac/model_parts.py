@@ -463,13 +463,15 @@ def describe(part: Any, depth: int = _DEPTH) -> Any:
     if isinstance(part, np.ndarray):
         return {"shape": list(part.shape)}
     if isinstance(part, Mapping | list | tuple):
-        if depth == 0 or len(part) > _SHORT:
+        if depth <= 0 or len(part) > _SHORT:
             return {"entries": len(part)}
         if isinstance(part, Mapping):
             return {str(key): describe(value, depth - 1) for key, value in part.items()}
         return [describe(value, depth - 1) for value in part]
     name = {"name": type(part).__name__}
-    return name if depth == 0 else name | describe(_settings(part), depth - 1)
+    if depth <= 0:
+        return name
+    return name | {key: describe(value, depth - 2) for key, value in _settings(part).items()}
 
 
 def _settings(part: Any) -> dict[str, Any]:

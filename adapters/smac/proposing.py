@@ -1,4 +1,4 @@
-"""Proposers of the core in SMAC: any one by ``ProposerConfigSelector``, GBQR as a facade."""
+"""Proposers of the core in SMAC: any one by ``ProposerConfigSelector``, two as facades."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from smac import HyperparameterOptimizationFacade, Scenario
 from smac.acquisition.function import EI
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 from smac.callback import Callback
+from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import RandomInitialDesign
 from smac.main.config_selector import ConfigSelector
 from smac.main.smbo import SMBO
@@ -21,12 +22,14 @@ from smac.multi_objective.abstract_multi_objective_algorithm import (
     AbstractMultiObjectiveAlgorithm,
 )
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
-from smac.runhistory import TrialInfo, TrialValue
+from smac.runhistory import RunHistory, TrialInfo, TrialValue
 
-from automl_plugins.proposers.explanation import Explanation
+from automl_plugins.meta.memories import AlignedMemory, Memory
+from automl_plugins.proposers.explanation import Explanation, read_trust
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.proposers.with_memory import WithFallback
-from automl_plugins.recipes import gbqr, gbqr_surrogate
+from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
+from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
@@ -272,6 +275,21 @@ class ExplainCallback(Callback):
         return None
 
 
+def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, float]]:
+    """How much each member of the committee was trusted when each configuration was proposed.
+
+    Args:
+        source: A run history or facade, of a search by ``AutoFacade``.
+
+    Returns:
+        Probabilities by name of the member, by number of the configuration; those that the
+        committee did not propose are absent.
+    """
+    history = source.runhistory if isinstance(source, AbstractFacade) else source
+    stored = ((key.config_id, _read_note(value)) for key, value in history.items())
+    return {number: trust for number, note in stored if (trust := read_trust(note))}
+
+
 def _read_note(value: TrialValue) -> Mapping[str, Any] | None:
     """Our note on a trial; None where the target function has one of its own under its name."""
     info = value.additional_info
@@ -323,8 +341,8 @@ class GBQRFacade(HyperparameterOptimizationFacade):
     def __init__(self, scenario: Scenario, target_function: Any = None, **parts: Any) -> None:
         if scenario.count_objectives() > 1 or parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
-                "GBQRFacade minimises one objective: combine several into one cost, or use"
-                " HyperparameterOptimizationFacade."
+                f"{type(self).__name__} minimises one objective: combine several into one cost, or"
+                " use HyperparameterOptimizationFacade."
             )
         parts = {name: part for name, part in parts.items() if part is not None}
         replaced = sorted(parts.keys() & _MODEL_PARTS)
@@ -403,7 +421,87 @@ class GBQRFacade(HyperparameterOptimizationFacade):
         Raises:
             ValueError: Always.
         """
-        raise ValueError("GBQRFacade minimises one objective.")
+        raise ValueError("This facade minimises one objective.")
+
+
+class AutoFacade(GBQRFacade):
+    """SMAC with a committee of models: whoever ranks the trials right chooses the next one.
+
+    ``AutoFacade(scenario, train)`` is the whole recipe, and the one to use. The members are the
+    models of ``GBQRFacade`` and a Gaussian process averaged over kernels; with a memory earlier
+    tasks and a meta-learner as well, and the memory suggests the first configurations. Its
+    ``ProposerConfigSelector`` explains them: ``facade.intensifier.config_selector.explain(best)``.
+
+    Parts can be exchanged as in ``GBQRFacade``. SMAC's own selector, to which a ``model``,
+    ``acquisition_function``, ``acquisition_maximizer`` or ``runhistory_encoder`` hands the choice
+    over, asks one model: that is the one given or, from ``get_model``, that of ``GBQRFacade``.
+    There is no committee then.
+
+    Args:
+        scenario: The scenario, of one objective.
+        target_function: What is minimised; None for ask and tell.
+        memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
+            of tasks, or the name of a bundled memory; None for a search by itself. Runs of the
+            task that has the name of the scenario are left out.
+        per_second: Whether the gain is divided by the predicted seconds.
+        **parts: See ``GBQRFacade``. Further arguments of the recipe are given to the selector:
+            ``config_selector=AutoFacade.get_config_selector(scenario, memory=memory, X=X, y=y)``.
+
+    Raises:
+        TypeError: For a memory that is none.
+        MemoryMismatch: For one of which the search space can use nothing.
+        ValueError: As ``GBQRFacade``; for ``memory`` or ``per_second`` beside a part that is asked
+            in place of the committee.
+
+    Example::
+
+        scenario = Scenario(space, n_trials=100, deterministic=True)
+        best = AutoFacade(scenario, train, memory="lightgbm").optimize()
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        target_function: Any = None,
+        *,
+        memory: Memory | AlignedMemory | None = None,
+        per_second: bool = False,
+        **parts: Any,
+    ) -> None:
+        choosing = {n for n in _MODEL_PARTS | {"config_selector"} if parts.get(n) is not None}
+        own = {"memory": memory is not None, "per_second": per_second}
+        if choosing and any(own.values()):
+            raise ValueError(
+                f"{' and '.join(n for n, given in own.items() if given)} would not be used: the"
+                f" committee is not asked beside {' and '.join(sorted(choosing))}. Give them to"
+                " the selector: config_selector=AutoFacade.get_config_selector(scenario,"
+                " memory=..., per_second=...)."
+            )
+        if not choosing and scenario.count_objectives() == 1:
+            parts["config_selector"] = self.get_config_selector(
+                scenario, memory=memory, per_second=per_second
+            )
+        super().__init__(scenario, target_function, **parts)
+
+    @staticmethod
+    def get_config_selector(  # type: ignore[override]
+        scenario: Scenario,
+        *,
+        min_trials: int | None = None,
+        memory: Memory | AlignedMemory | None = None,
+        **options: Unpack[AutoOptions],
+    ) -> ProposerConfigSelector:
+        """The committee as the chooser.
+
+        Args:
+            scenario: The scenario.
+            min_trials: See ``ProposerConfigSelector``.
+            memory: See ``AutoFacade``.
+            **options: Arguments of ``automl_plugins.recipes.auto``; ``task`` is the name of the
+                scenario unless given.
+        """
+        options = {"task": scenario.name, **options}
+        return ProposerConfigSelector(scenario, auto(memory, **options), min_trials=min_trials)
 
 
 _MODEL_PARTS = {"acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder"}

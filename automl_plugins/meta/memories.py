@@ -186,11 +186,12 @@ class TaskMemory:
         #: Keeps what was computed of the tasks, if the memory is a store.
         self.store = cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
         self.known = _informative(read_memory(memory), logger)
-        self.task = task
-        self.exclude = frozenset() if task is None else frozenset({task})
+        #: The task, if the memory has runs of it.
+        self.task = task if task in self.names else None
+        self.exclude = frozenset() if self.task is None else frozenset({self.task})
         self.growing = growing
         self._logger = logger
-        if task in self.names:
+        if self.task is not None:
             logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
         if not set(self.names) - self.exclude:
             raise MemoryMismatch(self._only_itself())

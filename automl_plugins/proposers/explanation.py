@@ -82,6 +82,9 @@ class Explanation:
         n_rows: Finished trials behind the prediction.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
+        member: The member of a committee of models that proposed; None where there is none.
+        trust: Probability with which each member was to propose, by name, largest first; None
+            where there is no committee, or as long as it makes the start design.
         arm: The arm and why it was chosen; None without arms.
         fixed: Names of parameters whose values were decided beforehand, by the user.
         independent: Names of parameters that were not part of the joint proposal.
@@ -102,6 +105,8 @@ class Explanation:
     n_rows: int = 0
     own_share: float | None = None
     shares: Mapping[str, float] | None = None
+    member: str | None = None
+    trust: Mapping[str, float] | None = None
     arm: ArmFacts | None = None
     fixed: tuple[str, ...] = ()
     independent: tuple[str, ...] = ()
@@ -121,8 +126,8 @@ class Explanation:
     ) -> Explanation:
         """An explanation from facts as they were stored, which anybody may have changed since.
 
-        The facts are the origin, predictions and ``n_rows`` by name; what is not legal is left
-        out. ``origin`` counts where they have none.
+        The facts are the origin, predictions, ``n_rows``, ``member`` and ``trust`` by name; what
+        is not legal is left out. ``origin`` counts where they have none.
         """
         known = facts if isinstance(facts, Mapping) else {}
         stored = known.get("origin")
@@ -131,6 +136,7 @@ class Explanation:
             found = "suggested"
         rows = known.get("n_rows")
         predicts = found in _PREDICTING
+        member = known.get("member")
         return cls(
             number=number,
             origin=found,
@@ -138,6 +144,8 @@ class Explanation:
             n_rows=rows if predicts and isinstance(rows, int) and rows >= 0 else 0,
             own_share=own_share,
             shares=shares,
+            member=member if isinstance(member, str) else None,
+            trust=read_trust(known),
             arm=arm,
             fixed=tuple(fixed),
             independent=tuple(independent),
@@ -152,11 +160,7 @@ class Explanation:
         ``origin`` counts where nothing legal is stored.
         """
         facts = stored if isinstance(stored, Mapping) else {}
-        given = facts.get("shares")
-        shares: dict[str, float] | None = None
-        if isinstance(given, Mapping):
-            legal = {str(n): s for n, share in given.items() if (s := _number(share)) is not None}
-            shares = dict(sorted(legal.items(), key=lambda item: -item[1]))
+        shares = _parts(facts.get("shares"))
         return cls.from_facts(
             number,
             {**facts, "value": facts.get("loss")},
@@ -178,6 +182,8 @@ class Explanation:
 
     def __str__(self) -> str:
         facts = [f"Trial {self.number} {self._origin()}"]
+        if self.member is not None:
+            facts.append(f"the {self.member} proposed it{self._trusted()}")
         for text, fact in (
             ("predicted value {:.6g}", self.value),
             ("optimistic bound {:.6g}", self.bound),
@@ -200,6 +206,14 @@ class Explanation:
                 facts.append(f"{', '.join(names)} {what}")
         return "; ".join(facts) + "."
 
+    def _trusted(self) -> str:
+        """How much the member that proposed was trusted, and each other one."""
+        trust = dict(self.trust or {})
+        own = trust.pop(str(self.member), None)
+        terms = [] if own is None else [f"trusted with {own:.0%}"]
+        terms += [f"{name} {part:.0%}" for name, part in trust.items()]
+        return f" ({', '.join(terms)})" if terms else ""
+
     def _origin(self) -> str:
         if self.origin == "model":
             if not self.n_rows:
@@ -210,6 +224,22 @@ class Explanation:
             inside = ", the sampler of its arm" if self.arm.arm is not None else ""
             return f"was proposed by {self.arm.sampler}{inside}"
         return ORIGINS.get(self.origin, self.origin)
+
+
+def read_trust(facts: Any) -> dict[str, float] | None:
+    """Trust in each member of a committee, largest first, from facts as they were stored.
+
+    None where there is none.
+    """
+    return _parts(facts.get("trust")) if isinstance(facts, Mapping) else None
+
+
+def _parts(given: Any) -> dict[str, float] | None:
+    """Finite numbers by name, largest first; None for anything but a mapping."""
+    if not isinstance(given, Mapping):
+        return None
+    legal = {str(n): part for n, share in given.items() if (part := _number(share)) is not None}
+    return dict(sorted(legal.items(), key=lambda item: -item[1]))
 
 
 def _number(fact: Any) -> float | None:

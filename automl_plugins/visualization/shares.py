@@ -1,4 +1,4 @@
-"""Stacked areas over a search: what part arms had in it, or earlier tasks in its proposals."""
+"""Stacked areas over a search: the parts of arms, earlier tasks and members of a committee."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from automl_plugins._arguments import one_of
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import join_names
-from automl_plugins.frameworks import arm_report_of, source_shares_of
+from automl_plugins.frameworks import arm_report_of, member_trust_of, source_shares_of
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
@@ -168,10 +168,8 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
             " from them, such as TSTSampler."
         )
     figure = graph_objects().Figure()
-    numbers = np.array(sorted(shares))
-    found = dict.fromkeys(name for number in numbers.tolist() for name in shares[number])
-    each = {n: np.array([shares[k].get(n, 0.0) for k in numbers.tolist()]) for n in found}
-    names = sorted((n for n in each if each[n].any()), key=lambda n: -float(each[n].mean()))
+    numbers, each = _columns(shares)
+    names = list(each)
     styles = line_styles(names[:n_sources])
     own = 1.0 - sum(each.values(), np.zeros(len(numbers)))
     rows = [("this search", np.maximum(0.0, own), {"color": GREY, "dash": "solid"})]
@@ -188,3 +186,51 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     titles = ("Number of the evaluation", "Share in the proposal (%)")
     _title_shares(figure, "Weights of the sources", note, *titles)
     return figure
+
+
+def plot_member_trust(source: Any) -> go.Figure:
+    """Plot how much each member of a committee was trusted over a search.
+
+    The areas add up to 100 %; the member with the largest mean trust is at the bottom. What was
+    not proposed by the committee, such as its start design, is left out.
+
+    Args:
+        source: Trust in the members by name, by number of the evaluation. Or what the
+            ``member_trust`` of an adapter reads: an Optuna study, Hyperopt trials, a SMAC run
+            history or facade.
+
+    Returns:
+        A ``plotly.graph_objects.Figure``.
+
+    Raises:
+        ValueError: If no evaluation was proposed by a committee.
+        TypeError: If no adapter knows the source.
+        ModuleNotFoundError: If plotly is not installed.
+    """
+    trust = source if isinstance(source, Mapping) else member_trust_of(source)
+    if not trust:
+        raise ValueError(
+            "No evaluation was proposed by a committee: use AutoSampler (Optuna), auto (Hyperopt)"
+            " or AutoFacade (SMAC), with more evaluations than the start design has."
+        )
+    figure = graph_objects().Figure()
+    numbers, each = _columns(trust)
+    for name, style in line_styles(each).items():
+        draw_area(figure, str(name), numbers, 100.0 * each[str(name)], style, shape="hv")
+    note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"
+    note += f", {len(each)} member{'s' * (len(each) != 1)} with trust"
+    titles = ("Number of the evaluation", "Trust (%)")
+    _title_shares(figure, "Trust in the members of the committee", note, *titles)
+    return figure
+
+
+def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArray]]:
+    """Numbers of the evaluations (n,), and parts (n,) by name: those that have any, largest first.
+
+    Largest is meant on average.
+    """
+    numbers = np.array(sorted(shares))
+    found = dict.fromkeys(name for number in numbers.tolist() for name in shares[number])
+    each = {n: np.array([shares[k].get(n, 0.0) for k in numbers.tolist()]) for n in found}
+    names = sorted((n for n in each if each[n].any()), key=lambda n: -float(each[n].mean()))
+    return numbers, {name: each[name] for name in names}

@@ -21,6 +21,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.statistics import compare
 from automl_plugins.visualization import (
     plot_arm_allocation,
+    plot_member_trust,
     plot_rank_diagram,
     plot_ranks,
     plot_regret,
@@ -172,6 +173,13 @@ def test_a_study_is_read_by_its_adapter() -> None:
     figure = plot_source_weights(study)
     assert areas(figure) == {"this search": [25.0], "first": [50.0], "second": [25.0]}
     assert list(figure.data[0].x) == [9]
+    with pytest.raises(ValueError, match="proposed by a committee: use AutoSampler"):
+        plot_member_trust(study)
+    note = {"origin": "model", "member": "trees", "trust": {"trees": 0.25, "process": 0.75}}
+    study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs={"automl_plugins": note}))
+    figure = plot_member_trust(study)
+    assert areas(figure) == {"process": [75.0], "trees": [25.0]}
+    assert list(figure.data[0].x) == [10]
 
 
 UNTIMED = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
@@ -189,6 +197,13 @@ UNTIMED = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
         ),
         (plot_source_weights, {"source": {}}, ValueError, "with the help of earlier tasks"),
         (plot_source_weights, {"source": 3}, TypeError, "Cannot read the sources of a int"),
+        (
+            plot_member_trust,
+            {"source": {}},
+            ValueError,
+            "No evaluation was proposed by a committee",
+        ),
+        (plot_member_trust, {"source": 3}, TypeError, "Cannot read the members' trust of a int"),
         (plot_source_weights, {"n_sources": -1}, ValueError, "n_sources"),
         (plot_source_weights, {"n_sources": 1.5}, ValueError, "n_sources"),
         (plot_source_weights, {"n_sources": True}, ValueError, "n_sources"),
@@ -230,6 +245,18 @@ def test_the_others_are_drawn_together(n: int, rest: str, values: list[float]) -
     assert np.sum(list(found.values()), axis=0) == pytest.approx(100.0)
 
 
+# Members
+
+
+def test_members_are_ordered_by_mean_trust_and_those_without_any_are_absent() -> None:
+    trust = {5: {"trees": 0.75, "process": 0.25, "tasks": 0.0}, 3: {"process": 1.0}}
+    figure = plot_member_trust(trust)
+    assert list(areas(figure).items()) == [("process", [100.0, 25.0]), ("trees", [0.0, 75.0])]
+    assert [list(trace.x) for trace in figure.data] == [[3, 5]] * 2
+    assert {trace.stackgroup for trace in figure.data} == {"shares"}
+    assert figure.layout.title.subtitle.text == "2 proposals, 2 members with trust"
+
+
 # All plots
 
 
@@ -250,6 +277,7 @@ PLOTS: dict[str, Any] = {
     "diagram": lambda: plot_rank_diagram(compare(RUNS, budgets=3)),
     "arms": lambda: plot_arm_allocation(REPORT),
     "sources": lambda: plot_source_weights(SHARES),
+    "members": lambda: plot_member_trust(SHARES),
 }
 
 

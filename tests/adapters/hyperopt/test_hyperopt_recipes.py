@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import (
+    auto,
     bandit,
     blended,
     ei_per_second,
@@ -51,6 +52,7 @@ from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailu
 from automl_plugins.spaces.vector_space import VectorSpace
 
 ALL = {
+    "auto": auto,
     "gbqr": gbqr,
     "ei_per_second": ei_per_second,
     "surrogate": surrogate,

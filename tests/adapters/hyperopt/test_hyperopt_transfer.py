@@ -1,4 +1,4 @@
-"""``tst``, ``pmf`` and ``blended`` as ``algo=`` of ``fmin``: memories and shares."""
+"""``auto``, ``tst``, ``pmf`` and ``blended`` as ``algo=`` of ``fmin``: memories and shares."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from automl_plugins.adapters.hyperopt import ADAPTER, blended, meta_dataset_from_trials, pmf, tst
+from automl_plugins.adapters.hyperopt import (
+    ADAPTER,
+    auto,
+    blended,
+    meta_dataset_from_trials,
+    pmf,
+    tst,
+)
 from hyperopt import Domain, Trials, hp, rand, tpe
 from hyperopt_runs import configs, explanation, minimise
 
 from automl_plugins.meta import MetaStore
 
-ALGOS = {"tst": tst, "pmf": pmf, "blended": blended}
+ALGOS = {"auto": auto, "tst": tst, "pmf": pmf, "blended": blended}
 SPACE = hp.choice(
     "model",
     [

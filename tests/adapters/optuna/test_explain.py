@@ -8,6 +8,7 @@ import optuna
 import pytest
 from arm_objectives import zoo
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     BanditSampler,
     BlendedSampler,
     BOASFSampler,
@@ -19,6 +20,7 @@ from automl_plugins.adapters.optuna import (
     WeightedModelSampler,
     enqueue_initial_design,
     explain,
+    member_trust,
     meta_dataset_from_studies,
     source_shares,
 )
@@ -54,6 +56,8 @@ ALL: dict[str, Any] = {
     "TST": lambda: TSTSampler(earlier(), seed=1),
     "PMF": lambda: PMFSampler(earlier(), seed=1),
     "Blended": lambda: BlendedSampler(earlier(), seed=1),
+    "auto": lambda: AutoSampler(seed=1),
+    "auto with a memory": lambda: AutoSampler(earlier(), seed=1),
     "bandit": lambda: BanditSampler(seed=1),
     "bandit over GBQR": lambda: BanditSampler(inner=GBQRSampler, seed=1),
     "BOASF": lambda: BOASFSampler(n_trials=10, seed=1),
@@ -62,6 +66,7 @@ ALL: dict[str, Any] = {
     "random": lambda: RandomSampler(seed=1),
     "TPE": lambda: TPESampler(seed=1),
 }
+SUGGESTING = ("PMF", "Blended", "auto with a memory")
 ARMS = ("bandit", "bandit over GBQR", "BOASF", "weighted", "volumes")
 
 
@@ -100,7 +105,7 @@ def test_every_trial_of_a_study_is_explained(name: str) -> None:
             assert f"algorithm={arm.arm}" in str(said[k])
     else:
         assert "model" in origins and "foreign" not in origins
-        assert ("suggested" in origins) == (name in ("PMF", "Blended"))
+        assert ("suggested" in origins) == (name in SUGGESTING)
         assert ("random" in origins) == (name == "random start")
     running = study.ask()
     assert explain(running) == explain(study.trials[running.number])
@@ -155,6 +160,21 @@ def test_predictions_are_of_the_trials_before() -> None:
     assert why.seconds == pytest.approx(1.0, rel=0.05) and "predicted cost 1 s" in str(why)
     assert (why.shares, why.own_share, why.source, why.source_share) == (None, None, None, 0.0)
     assert source_shares(study) == {}
+
+
+def test_members_of_a_committee_and_how_much_they_were_trusted() -> None:
+    study = search(AutoSampler(seed=0, n_startup_trials=4), zoo, 14)
+    said = {t.number: explain(t) for t in study.trials}
+    asked = {k: why for k, why in said.items() if why.member is not None}
+    assert 3 not in asked and len(asked) > 6
+    for why in asked.values():
+        assert why.trust is not None and why.member in why.trust
+        assert set(why.trust) <= {"trees", "process"}
+        assert sum(why.trust.values()) == pytest.approx(1.0)
+        assert list(why.trust.values()) == sorted(why.trust.values(), reverse=True)
+        assert f"the {why.member} proposed it (trusted with" in str(why)
+    assert member_trust(study) == {k: why.trust for k, why in asked.items()}
+    assert member_trust(search(GBQRSampler(seed=0), zoo, 9)) == {}
 
 
 def test_scores_rounds_and_inner_samplers_of_arms() -> None:
@@ -216,6 +236,7 @@ def test_a_value_that_was_held_is_named() -> None:
 DAMAGED: tuple[Any, ...] = (
     *("a text", 3, [], {}, None, {"origin": 4}, {"origin": "nowhere", "value": "x"}),
     {"origin": "model", "value": float("nan"), "n_rows": "x", "fixed": 3},
+    {"origin": "model", "member": ["x"], "trust": {"x": "much"}},
     *({"own": "x", "sources": [1]}, {"own": 1.0, "sources": {"a": "b"}}),
     *({"arm": 3, "score": True, "round": 1.5}, {"arm": None, "sampler": []}),
 )

@@ -1,4 +1,4 @@
-"""Proposers of the core choose SMAC's configurations; GBQR as a facade."""
+"""Proposers of the core choose SMAC's configurations; two of them as facades."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.smac import (
+    AutoFacade,
     CostAndSecondsEncoder,
     CostEncoder,
     EIPerSecond,
@@ -25,6 +26,7 @@ from automl_plugins.adapters.smac import (
     ProposerConfigSelector,
     QuantileBound,
     SurrogateModel,
+    member_trust,
     optimizer,
 )
 from automl_plugins.adapters.smac.replaying import SMACSearch
@@ -71,7 +73,7 @@ from smac_runs import (
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
-from automl_plugins.recipes import ei_per_second, gbqr, gbqr_thesis
+from automl_plugins.recipes import auto, ei_per_second, gbqr, gbqr_thesis
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -441,6 +443,16 @@ def test_proposals_are_explained_on_the_trials(tmp_path: Path) -> None:
     assert json.loads(Path(smac.scenario.output_directory / "runhistory.json").read_text())
 
 
+def test_members_of_a_committee_and_how_much_they_were_trusted(tmp_path: Path) -> None:
+    smac = facade(tmp_path, auto(n_startup=4), n_trials=8)
+    search(smac)
+    last = selector_of(smac).explain(smac.runhistory.get_configs()[-1])
+    assert last.trust is not None and last.member in last.trust
+    for source in (smac, smac.runhistory):
+        told = member_trust(source)
+        assert told[8] == last.trust and 1 not in told
+
+
 @pytest.mark.parametrize("note", ["mine", {"mine": 1}, {"origin": "mine", "vector": 1}])
 def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> None:
     """Trials of the initial design were not proposed, so a continued run looks at their notes."""
@@ -586,6 +598,87 @@ def test_another_proposer_or_smacs_selector(tmp_path: Path) -> None:
     own = partial(ConfigSelector, retrain_after=4)
     smac = facade(tmp_path / "b", config_selector=own, acquisition_maximizer=few_candidates)
     assert len(search(smac)) == 12 and type(smac.intensifier.config_selector) is ConfigSelector
+
+
+# --- the committee as a facade ------------------------------------------------------------------
+
+
+EARLIER = [
+    TaskRecord(
+        name,
+        [{"kind": "linear", "x": x / 9} for x in range(10)],
+        np.array([(x / 9 - best) ** 2 for x in range(10)]),
+        space=search_space(),
+    )
+    for name, best in (("iris", 0.9), ("wine", 0.4), ("digits", 0.3))
+]
+
+
+def test_the_committee_needs_no_argument(tmp_path: Path) -> None:
+    smac = facade(tmp_path, kind=AutoFacade, n_trials=9)
+    assert min(run["cost"] for run in search(smac)) < 0.1
+    trust = member_trust(smac)[9]
+    assert set(trust) <= {"trees", "process"} and sum(trust.values()) == pytest.approx(1.0)
+    assert smac.scenario.meta["facade"] == {"name": "AutoFacade"}
+
+
+def test_a_memory_suggests_first_and_leaves_the_task_itself_out(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"kind": AutoFacade, "memory": EARLIER, "n_trials": 7}
+    smac = facade(tmp_path, name="iris", **given)
+    found = search(smac)
+    assert found[0]["kind"] == "linear" and found[0]["x"] < 0.5
+    said = [selector_of(smac).explain(config) for config in smac.runhistory.get_configs()]
+    assert said[0].origin == "suggested" and said[-1].shares is not None
+    assert "iris" not in said[-1].shares
+    # whatever SMAC calls a scenario without a name, it is not another run
+    run = scenario(tmp_path / "unnamed", n_trials=2)
+    names = [
+        AutoFacade(run, target, memory=EARLIER, logging_level=False).scenario.name
+        for _ in range(2)
+    ]
+    assert names[0] == names[1]
+
+
+def test_seconds_and_further_arguments_of_the_committee(tmp_path: Path) -> None:
+    smac = facade(tmp_path, kind=AutoFacade, per_second=True, n_trials=8)
+    search(smac)
+    assert selector_of(smac).explain(smac.runhistory.get_configs()[-1]).seconds is not None
+    made = partial(AutoFacade.get_config_selector, memory=EARLIER, task="wine", n_suggested=1)
+    smac = facade(tmp_path / "b", kind=AutoFacade, config_selector=made, n_trials=3)
+    search(smac)
+    assert origins(smac)[0] == "Proposer: design"
+    assert member_trust(smac).keys() == {2, 3}
+
+
+def test_smacs_own_selector_has_one_model(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"acquisition_function": EI()}
+    given |= {"acquisition_maximizer": few_candidates}
+    smac = facade(tmp_path, kind=AutoFacade, n_trials=4, **given)
+    assert type(smac.intensifier.config_selector) is ConfigSelector
+    assert smac.scenario.meta["model"]["name"] == "SurrogateModel"
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ({"memory": 3}, TypeError, "memory must be a MetaDataset"),
+        ({"memory": [], "name": "a"}, ValueError, "no sources to learn from"),
+        (
+            {"memory": EARLIER, "acquisition_function": EI()},
+            *(ValueError, "memory would not be used: .* beside acquisition_function"),
+        ),
+        (
+            {"memory": EARLIER, "per_second": True, "config_selector": QUICKLY},
+            *(ValueError, "memory and per_second would not be used"),
+        ),
+        ({"objectives": ["a", "b"]}, ValueError, "AutoFacade minimises one objective"),
+    ],
+)
+def test_what_the_committee_refuses(
+    tmp_path: Path, parts: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        facade(tmp_path, kind=AutoFacade, **parts)
 
 
 # --- in a replay -------------------------------------------------------------------------------
