@@ -21,9 +21,10 @@ from automl_plugins import recipes
 from automl_plugins._arguments import preset
 from automl_plugins.addresses import check_exists
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import Memory, TaskMemory
+from automl_plugins.meta.memories import AUTO, Memory, RecognisedMemory, TaskMemory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.proposers.with_memory import check_fits
 from automl_plugins.recipes.auto import AutoArguments
 from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
 from automl_plugins.records.task_record import TaskRecord
@@ -49,13 +50,21 @@ Distributions = dict[str, BaseDistribution]
 class Sources:
     """Earlier tasks, what they tell of the search space, and their names by mark of the study."""
 
-    memory: TaskMemory
+    memory: TaskMemory | RecognisedMemory
     foresight: Foresight
     marks: Mapping[str, str]
 
-    def being(self, study: Study) -> set[str]:
-        """Names of the tasks that are the study itself."""
-        return {task_name(study), self.marks.get(_mark(study), "")} & set(self.memory.names)
+    def without(self, study: Study) -> TaskMemory | RecognisedMemory:
+        """The memory without the tasks that are the study itself, which is logged."""
+        itself = {task_name(study), self.marks.get(_mark(study), "")}
+        if isinstance(self.memory, TaskMemory):
+            itself &= set(self.memory.names)
+            if itself:
+                _logger.info(
+                    f"Study {study.study_name!r} is one of its own sources; what is known of"
+                    f" {', '.join(sorted(itself))} is left out."
+                )
+        return self.memory.without(itself)
 
 
 def read_sources(sources: AnySources | None, task: str | None = None) -> Sources:
@@ -67,6 +76,8 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         MemoryMismatch: If there is nothing to learn from.
     """
     marks: dict[str, str] = {}
+    if isinstance(sources, str) and sources == AUTO:
+        return Sources(RecognisedMemory(task=task, logger=_logger), Foresight({}, ()), marks)
     if _holds_studies(sources):
         records, distributions, marks = _of_studies(sources)  # type: ignore[arg-type]
         memory = TaskMemory(records, task=task, growing=True, logger=_logger)
@@ -78,8 +89,8 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         except TypeError:
             raise TypeError(
                 "sources must be optuna studies (one, several, or by name), a storage, or a"
-                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, or"
-                f" the name of a bundled one. Got {sources!r}."
+                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, the"
+                f" name of a bundled one, or 'auto'. Got {sources!r}."
             ) from None
         distributions = _expected(memory.known)
     tasks: list[Sequence[Mapping[str, Any]]]
@@ -233,23 +244,16 @@ class TransferSampler(ProposerSampler):
         super().__init__(self._recipe(memory), foresight=foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if nothing known lies in it
             rules = foresight.rules({}, self._search_space)
-            memory.on(UnionSpace(self._search_space, rules, self._ordinal).vectors)
+            check_fits(memory, UnionSpace(self._search_space, rules, self._ordinal).vectors)
 
     def _proposer_of(self, study: Study) -> Proposer:
         sources = self._sources
         if sources is None:
             return self._proposer
         key = _private.study_key(study)[:2]
-        return self._adapted.of(key, lambda: self._adapt(sources, _private.whole_study(study)))
-
-    def _adapt(self, sources: Sources, study: Study) -> Proposer:
-        itself = sources.being(study)
-        if itself:
-            _logger.info(
-                f"Study {study.study_name!r} is one of its own sources; what is known of"
-                f" {', '.join(sorted(itself))} is left out."
-            )
-        return self._recipe(sources.memory.without(itself))
+        return self._adapted.of(
+            key, lambda: self._recipe(sources.without(_private.whole_study(study)))
+        )
 
 
 @takes(recipes.auto, CostOptions)
@@ -260,10 +264,15 @@ class AutoSampler(TransferSampler):
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
     suggests the first trials. How well a model predicts the order of trials that it was not shown
     says how often it proposes, so a memory that misleads is soon not asked any more.
-    ``explain(trial)`` tells which member proposed.
+    ``explain(trial)`` tells which member proposed; ``visualization.plot_member_trust`` draws how
+    much each was trusted.
 
     Args:
-        memory: What ``TSTSampler`` takes as ``sources``; None for a search by itself.
+        memory: What ``TSTSampler`` takes as ``sources``; None for a search by itself. ``"auto"``
+            takes the bundled memory of a learner if the objective asks for at least two of its
+            hyperparameters, by the names of scikit-learn and LightGBM, and if they are at least
+            half of all; a line in the log says which one. Without ``search_space`` the names are
+            known from the second trial on.
         cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.
 
     Raises:
@@ -295,7 +304,8 @@ class TSTSampler(TransferSampler):
         sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
             maximised; a storage, its address or its journal file, for all studies in it; or a
             memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
-            tasks, or the name of a bundled one.
+            tasks, the name of a bundled one, or ``"auto"``: the bundled one of the learner that
+            the names of the parameters tell, see ``AutoSampler``.
         n_startup_trials: Random trials before the sources are asked; None is 0.
 
     Raises:

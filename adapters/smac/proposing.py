@@ -441,7 +441,9 @@ class AutoFacade(GBQRFacade):
         scenario: The scenario, of one objective.
         target_function: What is minimised; None for ask and tell.
         memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
-            of tasks, or the name of a bundled memory; None for a search by itself. Runs of the
+            of tasks, or the name of a bundled memory; None for a search by itself. ``"auto"`` is
+            the bundled memory of the learner whose hyperparameters the space has, by the names of
+            scikit-learn and LightGBM, if there is one; a line in the log says which. Runs of the
             task that has the name of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.
         **parts: See ``GBQRFacade``. Further arguments of the recipe are given to the selector:

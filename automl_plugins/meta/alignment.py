@@ -69,6 +69,8 @@ class MemoryMismatch(ValueError):
     Args:
         message: What is missing.
         final: Whether it stays so; False as long as the search space may still grow.
+        expected: Whether nobody has said that the memory fits: then the search does without, and
+            needs no warning.
 
     Example::
 
@@ -78,9 +80,10 @@ class MemoryMismatch(ValueError):
             print(error)
     """
 
-    def __init__(self, message: str, *, final: bool = True) -> None:
+    def __init__(self, message: str, *, final: bool = True, expected: bool = False) -> None:
         super().__init__(message)
         self.final = final
+        self.expected = expected
 
 
 @dataclass(frozen=True)
@@ -252,17 +255,15 @@ class _Column(NamedTuple):
 def _fill(
     column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
 ) -> None:
-    choices = choices_of(hyperparameter)
+    choices = _categories(hyperparameter)
     if isinstance(hyperparameter, Constant):
         told = ~_missing(values)
         column.entries[told] = 1.0
         is_text = math.isnan(to_number(hyperparameter.value))
         other = column.foreign if is_text else column.moved
-        other[:] = told & [find(choices or (), value) is None for value in values]
-    elif choices is not None and (
-        isinstance(hyperparameter, CategoricalHyperparameter)
-        or np.isnan(numbers_of(choices)).any()
-    ):
+        choices = choices_of(hyperparameter) or ()
+        other[:] = told & [find(choices, value) is None for value in values]
+    elif choices is not None:
         place = finder(choices)
         found = [None if value is ABSENT else place(value) for value in values]
         column.entries[:] = [math.nan if i is None else i for i in found]
@@ -275,6 +276,25 @@ def _fill(
         numbers = _to_numbers(column, hyperparameter, values, size)
         known = ~np.isnan(numbers)
         column.entries[known], column.moved[known] = _place(hyperparameter, numbers[known])
+
+
+def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:
+    """The choices that are no numbers in order; None for a numeric hyperparameter."""
+    choices = choices_of(hyperparameter)
+    if choices is None or isinstance(hyperparameter, CategoricalHyperparameter):
+        return choices
+    return choices if np.isnan(numbers_of(choices)).any() else None
+
+
+def speak_alike(known: Hyperparameter[Any, Any], asked: Hyperparameter[Any, Any]) -> bool:
+    """Whether values of a known hyperparameter can be values of the one that is asked for.
+
+    Numbers can be numbers, and categories others of which some are the same.
+    """
+    theirs, mine = _categories(known), _categories(asked)
+    if theirs is None or mine is None:
+        return theirs is None and mine is None
+    return any(find(mine, value) is not None for value in theirs)
 
 
 def _missing(values: Sequence[Any]) -> BoolArray:

@@ -16,7 +16,12 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from automl_plugins import _arguments
 from automl_plugins.addresses import check_exists
-from automl_plugins.meta.alignment import MemoryMismatch, note_coverage, nothing_left
+from automl_plugins.meta.alignment import (
+    MemoryMismatch,
+    note_coverage,
+    nothing_left,
+    speak_alike,
+)
 from automl_plugins.meta.dataset import FloatArray, MetaDataset
 from automl_plugins.meta.files import read_records
 from automl_plugins.records.task_record import TaskRecord
@@ -41,6 +46,7 @@ class Store(Protocol):
 
 
 #: A memory: aligned or not, in a database, its path or address, or the name of a bundled one.
+#: For a search also ``"auto"``, see ``RecognisedMemory``.
 Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
 Known = MetaDataset | list[TaskRecord]
 
@@ -251,9 +257,14 @@ class TaskMemory:
 
 
 def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> AlignedMemory:
-    """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that."""
+    """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that.
+
+    ``"auto"`` is a ``RecognisedMemory``.
+    """
     if isinstance(memory, AlignedMemory):
         return memory
+    if isinstance(memory, str) and memory == AUTO:
+        return RecognisedMemory(task=task)
     return TaskMemory(memory, task=task)
 
 
@@ -312,15 +323,27 @@ def _uninformative(known: Known) -> dict[str, str]:
 
 # --- those of the package ---------------------------------------------------------------------
 
-LEARNERS = (
-    "lightgbm",
-    "random_forest",
-    "extra_trees",
-    "svm",
-    "logistic_regression",
-    "mlp",
-    "knn",
+_FOREST = (
+    *("bootstrap", "class_weight", "criterion", "max_features", "max_samples"),
+    *("min_samples_leaf", "min_samples_split"),
 )
+#: Hyperparameters by learner, known without reading the runs.
+HYPERPARAMETERS = {
+    "lightgbm": (
+        *("colsample_bytree", "learning_rate", "min_child_samples", "n_estimators"),
+        *("num_leaves", "reg_alpha", "reg_lambda", "subsample"),
+    ),
+    "random_forest": _FOREST,
+    "extra_trees": _FOREST,
+    "svm": ("C", "class_weight", "coef0", "degree", "gamma", "kernel"),
+    "logistic_regression": (*("C", "class_weight", "fit_intercept", "l1_ratio", "solver", "tol"),),
+    "mlp": (
+        *("activation", "alpha", "batch_size", "early_stopping", "learning_rate_init"),
+        *("n_layers", "n_units"),
+    ),
+    "knn": ("n_neighbors", "p", "weights"),
+}
+LEARNERS = tuple(HYPERPARAMETERS)
 METRICS = ("error", "balanced_error", "auc_error")
 
 
@@ -354,3 +377,125 @@ def bundled(learner: str, *, metric: str = "balanced_error") -> MetaDataset:
     for column in (memory.task, memory.vectors, memory.losses, memory.seconds, memory.status):
         column.setflags(write=False)  # all callers share them
     return memory
+
+
+# --- those of the package, by the search space ------------------------------------------------
+
+AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
+
+
+class RecognisedMemory:
+    """The bundled memory of the learner whose hyperparameters the search space has, if any.
+
+    A hyperparameter of the space is one of a learner's if it has its name, as scikit-learn and
+    LightGBM call it and without a prefix, if it can vary, and if it speaks alike: numbers where
+    the memory has numbers, categories of which the memory knows some. A learner is recognised if
+    the space has at least two of its hyperparameters, and they are at least half of all that can
+    vary; of several learners that of which the space has the most. A random forest and extra trees
+    have the same ones: it is the random forest. Where others have equally many, such as ``C`` and
+    ``class_weight`` of ``svm`` and ``logistic_regression``, it is none.
+
+    An INFO line says what was recognised, and how to turn it off or choose another one. Where no
+    learner is recognised the mismatch is an expected one, so that a search goes on without a
+    memory and without a warning; every new search space is looked at again.
+
+    Args:
+        task: Name of the task that is searched: the runs on the data set of that name are left
+            out.
+        logger: Takes the line.
+
+    Example::
+
+        memory = RecognisedMemory()
+        dataset = memory.on(VectorSpace(space))  # that of "svm" if space has C, gamma, kernel
+    """
+
+    store = None
+
+    def __init__(self, *, task: str | None = None, logger: logging.Logger = _logger) -> None:
+        self.exclude = frozenset() if task is None else frozenset({task})
+        self._logger = logger
+        self._said = ""
+        self._opened: dict[str, TaskMemory] = {}
+        self._last: tuple[VectorSpace, str | None, str] | None = None
+
+    def without(self, names: Collection[str]) -> Self:
+        """The same memory without the runs on data sets of these names, known or not."""
+        other = copy.copy(self)
+        other.exclude = self.exclude | set(names)
+        other._opened, other._last = {}, None
+        return other
+
+    def on(self, space: VectorSpace) -> MetaDataset:
+        """The runs of the learner in the vectors of ``space``.
+
+        Raises:
+            MemoryMismatch: If no learner is recognised, or none of its runs lies in the space.
+        """
+        last = self._last  # read once: threads share the memory
+        if last is None or last[0] is not space:
+            learner, told = recognise(space)
+            self._say(told, about=learner)
+            self._last = last = (space, learner, told)
+        _, learner, told = last
+        if learner is None:
+            raise MemoryMismatch(told, expected=True)
+        if learner not in self._opened:
+            known = TaskMemory(bundled(learner), growing=True, logger=self._logger)
+            self._opened[learner] = known.without(self.exclude)
+        try:
+            return self._opened[learner].on(space)
+        except MemoryMismatch as mismatch:
+            self._say(f"{mismatch} The search goes on without a memory.")
+            raise MemoryMismatch(str(mismatch), expected=True) from None
+
+    def _say(self, told: str, about: str | None = None) -> None:
+        """Log something new: of the same learner in a grown space there is nothing."""
+        if (news := about or told) != self._said:
+            self._said = news
+            self._logger.info(told)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # nothing in it ever changes but caches
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_opened": {}, "_last": None}
+
+    def __repr__(self) -> str:
+        return "RecognisedMemory()"
+
+
+def recognise(space: VectorSpace) -> tuple[str | None, str]:
+    """The learner of which a space has the hyperparameters, if any, and what to say of it.
+
+    The rule is that of ``RecognisedMemory``.
+    """
+    varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
+    least = max(2.0, len(varying) / 2)
+    found: dict[str, list[str]] = {}
+    for learner, names in HYPERPARAMETERS.items():
+        shared = [name for name in varying if name in names]
+        if len(shared) >= least:  # only then are its runs read
+            known = bundled(learner).space
+            shared = [n for n in shared if speak_alike(known[n], space.space[n])]
+        if len(shared) >= least:
+            found[learner] = shared
+    most = max(map(len, found.values()), default=0)
+    best = [learner for learner, shared in found.items() if len(shared) == most]
+    if not best:
+        return None, (
+            "The search space is that of no learner with a bundled memory"
+            f" ({', '.join(LEARNERS)}): the search goes on without one."
+        )
+    first, *others = best
+    told = ", ".join(found[first])
+    if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
+        return None, (
+            f"The search space may be that of {' or '.join(best)} ({told}): the search goes on"
+            f" without a memory. If one of them is meant, pass its name: memory={first!r}."
+        )
+    same = f" That of {' or '.join(others)} would fit as well." if others else ""
+    return first, (
+        f"The search space is that of {first} ({told}), whose bundled memory is used.{same}"
+        " memory=None turns it off, the name of a learner chooses another one."
+    )

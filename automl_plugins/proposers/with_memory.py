@@ -46,9 +46,9 @@ class WithFallback:
         """Raise what would be warned of, where the search space is known beforehand.
 
         Raises:
-            MemoryMismatch: If the space can use nothing of the memory.
+            MemoryMismatch: If the space can use nothing of the memory, and that is not expected.
         """
-        self.memory.on(space)
+        check_fits(self.memory, space)
 
     def propose(
         self,
@@ -63,7 +63,8 @@ class WithFallback:
             self.memory.on(space)
             return self.proposer.propose(space, history, streams, k, fixed)
         except MemoryMismatch as mismatch:
-            if mismatch.final or not may_branch(space, history):
+            lasting = mismatch.final or not may_branch(space, history)
+            if lasting and not mismatch.expected:
                 self._warn(mismatch)
         except SurrogateFailure as failure:
             self._warn(failure)
@@ -76,6 +77,19 @@ class WithFallback:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.proposer!r}, {self.fallback!r})"
+
+
+def check_fits(memory: AlignedMemory, space: VectorSpace) -> None:
+    """Check that a memory fits a search space, or that nobody has said so.
+
+    Raises:
+        MemoryMismatch: If the space can use nothing of the memory, and that is not expected.
+    """
+    try:
+        memory.on(space)
+    except MemoryMismatch as mismatch:
+        if not mismatch.expected:
+            raise
 
 
 def may_branch(space: VectorSpace, history: History) -> bool:

@@ -62,7 +62,9 @@ def auto(
     ``automl_plugins.proposers.committee`` for how they are trusted.
 
     Args:
-        memory: The earlier tasks; None for none.
+        memory: The earlier tasks; None for none; ``"auto"`` for the bundled memory of the learner
+            whose hyperparameters the search space has, see
+            ``automl_plugins.meta.memories.RecognisedMemory``.
         task: See ``automl_plugins.recipes.tst``.
         meta_features: Those of this task; without them the meta-learner predicts their mean.
         X: See ``automl_plugins.recipes.tst``.

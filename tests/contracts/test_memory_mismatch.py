@@ -1,4 +1,4 @@
-"""A memory that does not fit: refused where it can be known, else one warning and GBQR."""
+"""A memory that does not fit: refused where it can be known, else one warning and none."""
 
 from __future__ import annotations
 
@@ -25,11 +25,19 @@ from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay.simulation import proposing
 
 METHODS: dict[str, Callable[..., Proposer]] = {
+    "auto": recipes.auto,
     "tst": recipes.tst,
     "blended": recipes.blended,
     "pmf": recipes.pmf,
 }
-SAMPLERS = {"tst": "TSTSampler", "blended": "BlendedSampler", "pmf": "PMFSampler"}
+SAMPLERS = {
+    "auto": "AutoSampler",
+    "tst": "TSTSampler",
+    "blended": "BlendedSampler",
+    "pmf": "PMFSampler",
+    "gbqr": "GBQRSampler",
+}
+AnyMemory = MetaDataset | str
 N = 8
 
 
@@ -62,10 +70,16 @@ def of_optuna(sampler: optuna.samplers.BaseSampler) -> Points:
     return [(trial.params["x"], trial.params["y"]) for trial in study.trials]
 
 
-def optuna_door(method: str, memory: MetaDataset) -> tuple[Points, Points]:
+def without(method: str) -> str:
+    """What continues without a memory."""
+    return "auto" if method == "auto" else "gbqr"
+
+
+def optuna_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
     sampler = getattr(optuna_samplers, SAMPLERS[method])(memory, seed=3)
     # The first trial's parameters are not known before: both samplers draw them the same way.
-    return of_optuna(sampler), of_optuna(optuna_samplers.GBQRSampler(seed=3))
+    plain = getattr(optuna_samplers, SAMPLERS[without(method)])(seed=3)
+    return of_optuna(sampler), of_optuna(plain)
 
 
 def of_hyperopt(algo: Any) -> Points:
@@ -77,9 +91,9 @@ def of_hyperopt(algo: Any) -> Points:
     return list(zip(trials.vals["x"], trials.vals["y"], strict=True))
 
 
-def hyperopt_door(method: str, memory: MetaDataset) -> tuple[Points, Points]:
+def hyperopt_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
     algo = getattr(hyperopt_algos, method)(memory=memory, seed=3)
-    return of_hyperopt(algo), of_hyperopt(hyperopt_algos.gbqr(seed=3))
+    return of_hyperopt(algo), of_hyperopt(getattr(hyperopt_algos, without(method))(seed=3))
 
 
 def of_replay(make: Callable[[], Proposer]) -> Points:
@@ -96,8 +110,8 @@ def of_replay(make: Callable[[], Proposer]) -> Points:
     return points
 
 
-def replay_door(method: str, memory: MetaDataset) -> tuple[Points, Points]:
-    return of_replay(lambda: METHODS[method](memory)), of_replay(recipes.gbqr)
+def replay_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
+    return of_replay(lambda: METHODS[method](memory)), of_replay(getattr(recipes, without(method)))
 
 
 DOORS = {"optuna": optuna_door, "hyperopt": hyperopt_door, "replay": replay_door}
@@ -105,7 +119,7 @@ DOORS = {"optuna": optuna_door, "hyperopt": hyperopt_door, "replay": replay_door
 
 @pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize("door", list(DOORS))
-def test_one_warning_and_gbqr_continues(
+def test_one_warning_and_the_search_continues_without(
     door: str, method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -113,6 +127,51 @@ def test_one_warning_and_gbqr_continues(
     (told,) = [record.message for record in caplog.records]
     assert "share no hyperparameter" in told and "continues without its memory" in told
     assert found == plain
+
+
+@pytest.mark.parametrize("method", ["auto", "tst"])
+@pytest.mark.parametrize("door", list(DOORS))
+def test_where_no_learner_is_recognised_nothing_is_warned_of(
+    door: str, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        found, plain = DOORS[door](method, "auto")
+    assert found == plain and not caplog.records
+
+
+def test_neither_is_it_refused_where_the_space_is_known() -> None:
+    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
+    ProposerConfigSelector(scenario, recipes.auto("auto"))
+    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
+    optuna_samplers.AutoSampler("auto", search_space=declared)
+
+
+def svm_in_optuna(memory: str) -> list[dict[str, Any]]:
+    """After a first trial: from the second one on the names are known."""
+    study = optuna.create_study()
+    study.enqueue_trial({"C": 1.0, "gamma": 0.5})
+
+    def objective(trial: optuna.Trial) -> float:
+        C = trial.suggest_float("C", 0.1, 10.0, log=True)
+        return C + trial.suggest_float("gamma", 0.0, 1.0)
+
+    study.optimize(objective, 1)
+    study.sampler = optuna_samplers.AutoSampler(memory, seed=3)
+    study.optimize(objective, N)
+    return [trial.params for trial in study.trials]
+
+
+def svm_in_hyperopt(memory: str) -> Any:
+    trials = hyperopt.Trials()
+    space = {"C": hp.loguniform("C", -2, 2), "gamma": hp.uniform("gamma", 0, 1)}
+    algo = hyperopt_algos.auto(memory=memory, seed=3)
+    hyperopt.fmin(lambda v: v["C"] + v["gamma"], space, algo, N, trials=trials, verbose=False)
+    return trials.vals
+
+
+@pytest.mark.parametrize("search", [svm_in_optuna, svm_in_hyperopt])
+def test_a_learner_that_is_recognised_is_what_its_name_gives(search: Callable[..., Any]) -> None:
+    assert search("auto") == search("svm")
 
 
 @pytest.mark.parametrize("method", list(METHODS))

@@ -14,12 +14,15 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 
 import automl_plugins
-from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord, bundled
+from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord, bundled
 from automl_plugins.meta.memories import (
+    HYPERPARAMETERS,
     LEARNERS,
     METRICS,
     AlignedMemory,
+    RecognisedMemory,
     TaskMemory,
+    recognise,
     task_memory,
 )
 from automl_plugins.records.trial import Status
@@ -166,3 +169,96 @@ def test_they_are_small() -> None:
 def test_unknown_names(options: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         bundled(**options)
+
+
+# --- by the search space ----------------------------------------------------------------------
+
+ANY, WORDS = (0.01, 2.0), ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("space", "learner"),
+    [
+        ({"num_leaves": (4, 64), "learning_rate": ANY}, "lightgbm"),
+        # as many others as its own
+        ({"num_leaves": (4, 64), "learning_rate": ANY, "max_bin": (2, 9), "x": ANY}, "lightgbm"),
+        ({"num_leaves": (4, 64), "a": ANY, "learning_rate": ANY, "b": ANY, "c": ANY}, None),
+        # what cannot vary does not count
+        (
+            {"C": ANY, "gamma": ANY, "kernel": ["rbf"], "a": "x", "b": [1], "c": ["y"]},
+            "svm",
+        ),
+        ({"C": ANY, "kernel": ["rbf"]}, None),
+        ({"C": ANY, "kernel": ["rbf", "linear"]}, "svm"),
+        ({"C": ANY, "kernel": ["linear", "cosine"]}, None),  # other words
+        ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, None),  # words, numbers
+        ({"max_features": ANY, "min_samples_leaf": (1, 9)}, "random_forest"),
+        ({"max_features": ANY, "min_samples_leaf": (1, 9), "learning_rate": ANY}, "random_forest"),
+        ({"n_neighbors": (1, 30), "weights": ["uniform", "distance"]}, "knn"),
+        ({"n_neighbors": (1, 30)}, None),
+        ({"alpha": ANY, "learning_rate_init": ANY}, "mlp"),
+        ({"C": ANY, "class_weight": ["balanced", "none"]}, None),  # svm or logistic_regression
+        ({"C": ANY, "class_weight": ["balanced", "none"], "tol": ANY}, "logistic_regression"),
+        # as many of each learner
+        ({"C": ANY, "gamma": ANY, "n_neighbors": (1, 30), "p": (1, 2)}, None),
+        ({"model__C": ANY, "model__gamma": ANY}, None),
+        ({"x": ANY, "y": ANY}, None),
+    ],
+)
+def test_a_learner_is_recognised_by_its_hyperparameters(space: Any, learner: str | None) -> None:
+    found, told = recognise(VectorSpace(ConfigurationSpace(space)))
+    assert found == learner
+    assert ("bundled memory is used" in told) == (learner is not None)
+    assert ("goes on without" in told) == (learner is None)
+
+
+def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None:
+    for learner in LEARNERS:
+        space = bundled(learner).space
+        assert sorted(space) == sorted(HYPERPARAMETERS[learner])
+        found, told = recognise(VectorSpace(space))
+        assert found == ("random_forest" if learner == "extra_trees" else learner)
+        assert ("That of extra_trees would fit as well." in told) == (found == "random_forest")
+    nothing = recognise(VectorSpace(ConfigurationSpace({"C": ANY, "class_weight": ["none", "x"]})))
+    assert "may be that of svm or logistic_regression (C, class_weight)" in nothing[1]
+
+
+def test_a_space_is_served_by_the_memory_of_its_learner(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    memory = task_memory("auto", task="iris")
+    assert isinstance(memory, RecognisedMemory) and memory.store is None
+    small = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY}))
+    larger = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY, "degree": (2, 5)}))
+    other = VectorSpace(ConfigurationSpace({"x": ANY}))
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
+        for space in (small, larger):
+            dataset = memory.on(space)
+            assert memory.on(space) is dataset
+            expected = bundled("svm").aligned(space.space)
+            assert {task.name for task in dataset.tasks} == {
+                task.name for task in expected.tasks
+            } - {"iris"}
+        for _ in range(2):
+            with pytest.raises(MemoryMismatch, match="no learner with a bundled") as raised:
+                memory.on(other)
+            assert raised.value.expected
+    told = [r.message for r in caplog.records if "search space is that" in r.message]
+    assert "wine" not in {task.name for task in memory.without({"wine"}).on(small).tasks}
+    again = pickle.loads(pickle.dumps(memory))
+    np.testing.assert_array_equal(again.on(small).vectors, memory.on(small).vectors)
+    assert [message.partition(",")[0] for message in told] == [
+        "The search space is that of svm (C",
+        "The search space is that of no learner with a bundled memory (lightgbm",
+    ]
+
+
+def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> None:
+    space = bundled("knn").space
+    memory = RecognisedMemory().without({task.name for task in bundled("knn").tasks})
+    with (
+        caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"),
+        pytest.raises(MemoryMismatch, match="nothing to learn from") as raised,
+    ):
+        memory.on(VectorSpace(space))
+    assert raised.value.expected and "goes on without a memory" in caplog.text
