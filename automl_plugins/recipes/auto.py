@@ -11,14 +11,15 @@ from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.committee import Committee
 from automl_plugins.proposers.model_based import ModelBasedProposer
+from automl_plugins.proposers.models import Target
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.surrogates import AveragedProcess
 
 from .without_memory import CostArguments, Options, gbqr_surrogate, make_proposer
 
-# With few evaluations a process is the better guess; trees need some to split anything.
-_PRIOR = {"process": 3.0}
+# With few evaluations the processes are the better guess; trees need some to split anything.
+_PRIOR = {"process": 1.5, "log process": 1.5}
 # A process with noise would return to the best plateau for ever.
 _REACH = 0.2
 
@@ -56,7 +57,8 @@ def auto(
 ) -> Proposer:
     """Bayesian optimisation by a committee: whoever has ranked this search's trials right.
 
-    Its members are the quantile boosting of ``gbqr`` and a Gaussian process averaged over kernels;
+    Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
+    kernels, one of the losses and one of the logarithms of their regrets;
     with a memory also the two-stage surrogate of ``tst`` and the meta-learner of ``blended``, and
     the design ``diverse`` suggests the first configurations. See
     ``automl_plugins.proposers.committee`` for how they are trusted.
@@ -111,16 +113,20 @@ def auto(
 
 
 def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBasedProposer]:
-    """Those that learn from this search only."""
-    return {
-        "trees": make_proposer(
-            gbqr_surrogate(per_second=per_second), target="normal_scores", **shared
-        ),
-        "process": make_proposer(
+    """Those that learn from this search only.
+
+    Of the processes one sees losses as they are, which is best where they are smooth, and the
+    other the logarithm of their regret, for losses that differ by orders of magnitude.
+    """
+    seen: dict[str, Target] = {"process": "standardize", "log process": "log_regret"}
+    trees = gbqr_surrogate(per_second=per_second)
+    return {"trees": make_proposer(trees, target="normal_scores", **shared)} | {
+        name: make_proposer(
             AveragedProcess(),
-            target="log_regret",
+            target=target,
             incumbent="predicted",
             search=LocalSearch(climbs=True),
             **shared,
-        ),
+        )
+        for name, target in seen.items()
     }

@@ -54,9 +54,11 @@ _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _NEGLIGIBLE = 1e-4  # weight of a kernel that is not asked
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
-_LOG_SCALE_STD = 3.0  # prior deviation of a log length scale from that shared by all inputs
+# Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
+_LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _RELEVANCE_ROWS = 64  # the cost of an ascent grows with their cube
 _RELEVANCE_STEPS = 25
+_OWN_CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
 
 
 def correlation(A: FloatArray, B: FloatArray, scales: FloatArray, kernel: Kernel) -> FloatArray:
@@ -147,7 +149,7 @@ def _most_likely(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel of unit variance, with length scales (d,).
+    """A kernel with length scales (d,), for standardised losses.
 
     ``log_prior`` is the logarithm of its prior weight, up to a constant.
     """
@@ -155,6 +157,7 @@ class Candidate:
     scales: FloatArray
     noise: float
     log_prior: float = 0.0
+    variance: float = 1.0
 
 
 def uninformed_kernels(d: int, noises: Sequence[float] = _NOISES) -> list[Candidate]:
@@ -167,7 +170,8 @@ def fit_relevances(
 ) -> Candidate:
     """The kernel with a length scale of its own for each input that is most likely a posteriori.
 
-    An ascent from ``start``, whose length scales are the prior means (in logarithms; deviation 3).
+    An ascent from ``start``, whose length scales are the prior means (in logarithms; deviation 3,
+    2 for the constant, whose prior mean is 1).
     What has no influence gets a long length scale, so that no evaluations are spent on it.
 
     Args:
@@ -177,21 +181,25 @@ def fit_relevances(
         kernel: Its form.
 
     Returns:
-        A candidate whose log prior is that of its length scales.
+        A candidate whose log prior is that of its length scales and its constant.
     """
     first = np.concatenate([[0.0], np.log(start.scales), [log(start.noise)]])
-    bounds = np.log([(1.0, 1.0), *[_SHARED_SCALE_BOUNDS] * len(start.scales), _NOISE_BOUNDS])
-    prior = np.append(np.insert(np.full(len(start.scales), _LOG_SCALE_STD**-2.0), 0, 0.0), 0.0)
+    bounds = np.log(
+        [_OWN_CONSTANT_BOUNDS, *[_SHARED_SCALE_BOUNDS] * len(start.scales), _NOISE_BOUNDS]
+    )
+    precision = np.full(len(first), _LOG_SCALE_STD**-2.0)
+    precision[0], precision[-1] = _LOG_CONSTANT_STD**-2.0, 0.0
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         value, slope = log_likelihood(theta, inputs, z[:, None], kernel)
         step = theta - first
-        return 0.5 * float(prior @ step**2) - value, prior * step - slope
+        return 0.5 * float(precision @ step**2) - value, precision * step - slope
 
     options = {"maxiter": _RELEVANCE_STEPS, "maxfun": _RELEVANCE_STEPS + 2}
     end = minimize(loss, first, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
-    log_prior = -0.5 * float(prior @ (end - first) ** 2)
-    return Candidate(np.exp(end[1:-1]), float(np.exp(end[-1])), log_prior)
+    log_prior = -0.5 * float(precision @ (end - first) ** 2)
+    variance = float(np.exp(end[0]))
+    return Candidate(np.exp(end[1:-1]), float(np.exp(end[-1])), log_prior, variance)
 
 
 class EvidenceAverage:
@@ -214,7 +222,7 @@ class EvidenceAverage:
         log_weights = np.empty(len(self.candidates))
         correlations = self._correlations(inputs, self.candidates)
         for i, candidate in enumerate(self.candidates):
-            K = correlations[candidate.scales.tobytes()].copy()
+            K = candidate.variance * correlations[candidate.scales.tobytes()]
             K[np.diag_indices_from(K)] += candidate.noise
             L = cholesky(K, lower=True, check_finite=False) if len(z) else K
             w = solve_triangular(L, z, lower=True, check_finite=False) if len(z) else z
@@ -247,11 +255,13 @@ class EvidenceAverage:
         correlations = self._correlations(inputs, [self.candidates[i] for i in asked])
         for i, weight in zip(asked, weights, strict=True):
             L, w = self.solved_[i]
-            m, v = np.zeros(len(inputs)), np.ones(len(inputs))
+            variance = self.candidates[i].variance
+            m, v = np.zeros(len(inputs)), np.full(len(inputs), variance)
             if len(w):
-                K = correlations[self.candidates[i].scales.tobytes()]
+                K = variance * correlations[self.candidates[i].scales.tobytes()]
                 V = solve_triangular(L, K, lower=True, check_finite=False)
-                m, v = w @ V, np.maximum(1.0 - np.einsum("nm,nm->m", V, V), 0.0)  # RW 2.25, 2.26
+                m = w @ V  # RW 2.25, 2.26
+                v = np.maximum(variance - np.einsum("nm,nm->m", V, V), 0.0)
             mean += weight * m
             square += weight * (v + m * m)
         std = np.sqrt(np.maximum(square - mean * mean, 0.0))
