@@ -14,11 +14,13 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.proposers.committee import Committee
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.pipelines import PipelineProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.recipes import with_memory, without_memory
+from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
@@ -60,12 +62,15 @@ SPACE = VectorSpace(a_space())
 EMPTY = History.of(np.empty((0, 3)), [])
 
 PLAIN: dict[str, Callable[..., Proposer]] = {
+    "auto": recipes.auto,
+    "auto_per_second": lambda **o: recipes.auto(per_second=True, **o),
     "gbqr": recipes.gbqr,
     "gbqr_per_second": lambda **o: recipes.gbqr(per_second=True, **o),
     "gbqr_thesis": recipes.gbqr_thesis,
     "ei_per_second": recipes.ei_per_second,
 }
 TRANSFER: dict[str, Callable[..., Proposer]] = {
+    "auto_with_memory": lambda **o: recipes.auto(MEMORY, **o),
     "tst": lambda **o: recipes.tst(MEMORY, **o),
     "tst_paper": lambda **o: recipes.tst(MEMORY, paper=True, **o),
     "tst_m": lambda **o: recipes.tst(
@@ -89,6 +94,7 @@ def observed(n: int = 12) -> History:
 def same(a: Proposal, b: Proposal) -> None:
     np.testing.assert_array_equal(a.vector, b.vector)
     assert (a.origin, a.loss, a.bound, a.shares) == (b.origin, b.loss, b.bound, b.shares)
+    assert (a.member, a.trust) == (b.member, b.trust)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *TRANSFER])
@@ -186,7 +192,7 @@ def test_shares_are_of_earlier_tasks(name: str) -> None:
         assert set(proposal.shares) == expected
 
 
-@pytest.mark.parametrize("name", ["tst", "blended", "pmf"])
+@pytest.mark.parametrize("name", ["auto", "tst", "blended", "pmf"])
 def test_the_task_itself_tells_nothing(name: str) -> None:
     make = getattr(recipes, name)
     made = [make(MEMORY, task="task 2"), make(MEMORY.without("task 2"))]
@@ -195,7 +201,7 @@ def test_the_task_itself_tells_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(PLAIN))
 def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
-    proposer, timed = PLAIN[name](n_startup=2), name in ("gbqr_per_second", "ei_per_second")
+    proposer, timed = PLAIN[name](n_startup=2), name.endswith("_per_second")
     proposal = proposer.propose(SPACE, EMPTY, Streams(0), 0)
     assert proposal.origin in ("design", "random") and proposal.shares is None
     later = proposer.propose(SPACE, observed(), Streams(0), 13)
@@ -205,13 +211,20 @@ def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
 
 def model_based(proposer: Proposer) -> ModelBasedProposer:
     """The proposer with the model, inside of those that hand over to it."""
+    return members_of(proposer)[0]
+
+
+def members_of(proposer: Proposer) -> list[ModelBasedProposer]:
+    """Those of a committee; else the one."""
     while not isinstance(proposer, ModelBasedProposer):
+        if isinstance(proposer, Committee):
+            return list(proposer.members.values())
         if isinstance(proposer, PipelineProposer):
             proposer = proposer.fallback
         else:
             assert isinstance(proposer, WithFallback | SuggestedStart)
             proposer = proposer.proposer
-    return proposer
+    return [proposer]
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "tst", "tst_paper"])
@@ -224,9 +237,9 @@ def test_options_reach_the_settings() -> None:
     options = {"n_startup": 9, "n_candidates": 77, "max_rows": 33, "failed_trials": "ignore"}
     for make in (PLAIN | TRANSFER).values():
         proposer = make(**options)
-        parts = [model_based(proposer)]
+        parts = members_of(proposer)
         if isinstance(proposer, WithFallback):
-            parts.append(model_based(proposer.fallback))
+            parts += members_of(proposer.fallback)
         for settings in (part.settings for part in parts):
             assert (settings.n_startup, settings.n_candidates) == (9, 77)
             assert (settings.max_rows, settings.failed_trials) == (33, "ignore")
@@ -276,7 +289,7 @@ def test_what_is_refused_at_once(make: Any, error: type[Exception], message: str
         ("failed_trials", "never", "failed_trials must be one of 'avoid', 'ignore', got 'never'"),
     ],
 )
-@pytest.mark.parametrize("name", ["gbqr", "ei_per_second", "tst", "pmf", "blended"])
+@pytest.mark.parametrize("name", ["auto", "gbqr", "ei_per_second", "tst", "pmf", "blended"])
 def test_options_outside_their_range_are_refused_at_once(
     name: str, option: str, value: object, message: str
 ) -> None:
@@ -288,6 +301,7 @@ def test_options_outside_their_range_are_refused_at_once(
 @pytest.mark.parametrize(
     ("recipe", "options", "given"),
     [
+        (recipes.auto, AutoOptions, {"memory"}),
         (recipes.gbqr, without_memory.GBQROptions, set()),
         (recipes.ei_per_second, without_memory.EIPerSecondOptions, set()),
         (recipes.surrogate, without_memory.SurrogateOptions, {"surrogate"}),

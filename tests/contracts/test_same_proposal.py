@@ -144,6 +144,27 @@ def test_transfer_begins_the_same(case: int, tmp_path: Path) -> None:
     check("tst", parameters, random_memory(parameters, rng), [], tmp_path)
 
 
+def test_of_many_options_the_least_served_has_its_turn(tmp_path: Path) -> None:
+    """Every fifth time, whichever member of the committee proposes; here it is bad, too."""
+    options, least = 16, 11
+    parameters = [Parameter("outer", "choice", high=options)]
+    parameters += [
+        Parameter(f"n{i}", "float", 0, 1, parent="outer", options=(i,)) for i in range(options)
+    ]
+    runs = [
+        Run({"outer": f"outer{i}", f"n{i}": (i + j) / 20}, "complete", j / 10 + (i == least), 1.0)
+        for j in range(4)
+        for i in range(options)
+        if j < 2 or i != least
+    ]
+    del runs[60:]
+    space = as_configspace(parameters)
+    found = in_core(recipes.auto(), space, runs)
+    assert len(runs) % 5 == 0 and found["outer"] == f"outer{least}"
+    assert in_core(recipes.auto(balance=None), space, runs)["outer"] != f"outer{least}"
+    check("auto", parameters, [], runs, tmp_path)
+
+
 def test_the_spaces_are_of_every_kind() -> None:
     spaces = [random_space(np.random.default_rng([case, 5])) for case in range(4)]
     found = {p.kind for space in spaces for p in space}

@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     BanditSampler,
     BlendedSampler,
     BOASFSampler,
@@ -34,6 +35,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 N = 12
 
 SAMPLERS: dict[str, Callable[[optuna.Study], BaseSampler]] = {
+    "auto": lambda _: AutoSampler(n_startup_trials=3, seed=0),
     "gbqr": lambda _: GBQRSampler(n_startup_trials=3, seed=0),
     "ei": lambda _: EIPerSecondSampler(n_startup_trials=3, seed=0),
     "gp": lambda _: SurrogateSampler(

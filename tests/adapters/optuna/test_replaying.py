@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import SECONDS, GBQRSampler, curves, optimizer
+from automl_plugins.adapters.optuna import SECONDS, AutoSampler, GBQRSampler, curves, optimizer
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
@@ -118,6 +118,7 @@ def test_the_search_is_that_of_a_loop_written_by_hand(multivariate: bool) -> Non
         ("RandomSampler", {}, "RandomSampler", RandomSampler),
         ("TPESampler", {"n_startup_trials": 3}, "TPESampler", TPESampler),
         (TPESampler, {"n_startup_trials": 3}, "TPESampler", TPESampler),
+        ("AutoSampler", {"memory": "svm"}, "AutoSampler", AutoSampler),
         ("GBQRSampler", {}, "GBQRSampler", GBQRSampler),
         ("GBQRSampler.thesis", {}, "GBQRSampler.thesis", GBQRSampler),
         (GBQRSampler.thesis, {}, "GBQRSampler.thesis", GBQRSampler),
@@ -166,6 +167,7 @@ def test_the_seed_of_an_instance_rules() -> None:
     [
         optimizer("TPESampler", pruner=optuna.pruners.MedianPruner(), n_startup_trials=3),
         optimizer("GBQRSampler.thesis"),
+        optimizer("AutoSampler"),
         optimizer(RandomSampler(seed=1)),
     ],
 )

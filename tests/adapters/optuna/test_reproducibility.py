@@ -15,6 +15,7 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     EIPerSecondSampler,
     GBQRSampler,
     SurrogateSampler,
@@ -33,6 +34,7 @@ def remembering(name: str, **options: Any) -> ProposerSampler:
 
 
 PLAIN: dict[str, Callable[[], ProposerSampler]] = {
+    "alone": lambda: AutoSampler(seed=3),
     "gbqr": lambda: GBQRSampler(seed=3),
     "ei_per_second": lambda: EIPerSecondSampler(cost="seconds", seed=3),
     "forest": lambda: SurrogateSampler(surrogate="random_forest", interleave=3, seed=3),

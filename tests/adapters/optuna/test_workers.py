@@ -19,6 +19,7 @@ from typing import Any
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     BanditSampler,
     BOASFSampler,
     EIPerSecondSampler,
@@ -56,6 +57,7 @@ def small(trial: optuna.Trial) -> float:
 
 
 OWN: dict[str, Callable[[Objective], BaseSampler]] = {
+    "alone": lambda _: AutoSampler(seed=1),
     "gbqr": lambda _: GBQRSampler(seed=1),
     "ei_per_second": lambda _: EIPerSecondSampler(cost=lambda t: 1.0 + t.number % 3, seed=1),
     "forest": lambda _: SurrogateSampler(surrogate="random_forest", seed=1),
