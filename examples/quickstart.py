@@ -1,4 +1,4 @@
-"""Tune a real classifier with GBQRSampler and with Optuna's default sampler, trial for trial.
+"""Tune a real classifier with AutoSampler and with Optuna's default sampler, trial for trial.
 
 LightGBM or extra-trees on scikit-learn's breast cancer data, 5-fold cross-validated log loss.
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from automl_plugins.adapters.optuna import GBQRSampler
+from automl_plugins.adapters.optuna import AutoSampler
 from lightgbm import LGBMClassifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import ExtraTreesClassifier
@@ -50,7 +50,7 @@ if __name__ == "__main__":
     args = parser.parse_args()
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    for sampler in (optuna.samplers.TPESampler, GBQRSampler):
+    for sampler in (optuna.samplers.TPESampler, AutoSampler):
         best = []
         for seed in range(args.seeds):
             study = optuna.create_study(sampler=sampler(seed=seed))

@@ -29,7 +29,7 @@ FEW = "--n-trials 3 --seeds 1"
 
 # Without pandas, like who installs an extra of one framework; and what they print.
 PLAIN = {
-    f"quickstart.py {FEW}": r"TPESampler: log loss 0\.\d+.*GBQRSampler: log loss 0\.\d+",
+    f"quickstart.py {FEW}": r"TPESampler: log loss 0\.\d+.*AutoSampler: log loss 0\.\d+",
     f"transfer_lightgbm.py {FEW}": r"wine TPESampler \[.*wine TSTSampler \[",
     f"transfer_optuna.py {FEW}": r"TPESampler \[.*TSTSampler \[.*chosen by the surrogate model",
     f"warm_start_optuna.py {FEW}": r"30 trials.*cold: best.*expected regret.*warm: best",

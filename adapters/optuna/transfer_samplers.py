@@ -67,8 +67,10 @@ class Sources:
         return self.memory.without(itself)
 
 
-def read_sources(sources: AnySources | None, task: str | None = None) -> Sources:
-    """Read what was given, the runs of ``task`` left out.
+def read_sources(
+    sources: AnySources | None, task: str | None = None, *, called: str = "sources"
+) -> Sources:
+    """Read what was given as the argument ``called`` so, the runs of ``task`` left out.
 
     Raises:
         TypeError: For what holds no tasks.
@@ -82,13 +84,13 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         records, distributions, marks = _of_studies(sources)  # type: ignore[arg-type]
         memory = TaskMemory(records, task=task, growing=True, logger=_logger)
     elif isinstance(sources, Mapping):
-        raise TypeError(f"sources by name must be optuna studies, got {sources!r}.")
+        raise TypeError(f"{called} by name must be optuna studies, got {sources!r}.")
     else:
         try:
             memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(
-                "sources must be optuna studies (one, several, or by name), a storage, or a"
+                f"{called} must be optuna studies (one, several, or by name), a storage, or a"
                 " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, the"
                 f" name of a bundled one, or 'auto'. Got {sources!r}."
             ) from None
@@ -236,7 +238,8 @@ class TransferSampler(ProposerSampler):
         if sources is None and not required:
             super().__init__(recipe(None, **of_recipe), **of_sampler)
             return
-        self._sources = read_sources(sources, of_recipe.pop("task", None))
+        called = "sources" if required else "memory"
+        self._sources = read_sources(sources, of_recipe.pop("task", None), called=called)
         self._recipe = partial(recipe, **describe_options(of_recipe))
         self._adapted: Cache[tuple[int, int], Proposer] = Cache()
         memory = self._sources.memory

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import ADAPTER, TSTSampler, meta_dataset_from_studies
+from automl_plugins.adapters.optuna import (
+    ADAPTER,
+    AutoSampler,
+    TSTSampler,
+    meta_dataset_from_studies,
+)
 from automl_plugins.adapters.optuna.transfer_samplers import Sources, read_sources
 from ConfigSpace import ConfigurationSpace
 from objectives import earlier, studied
@@ -103,7 +108,7 @@ def test_the_widest_distributions_are_expected() -> None:
         ({}, ValueError, "no sources to learn from"),
         (None, TypeError, "sources must be optuna studies"),
         ([1, 2], TypeError, "sources must be optuna studies"),
-        ({"a": 1}, TypeError, "must be optuna studies"),
+        ({"a": 1}, TypeError, "sources by name must be optuna studies"),
         ("no such memory", ValueError, "no such memory"),
         ("sqlite:///no/such/file.db", ValueError, "no database"),
         ("no/such/journal.log", ValueError, "no memory"),
@@ -112,6 +117,13 @@ def test_the_widest_distributions_are_expected() -> None:
 def test_what_is_no_source(sources: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         TSTSampler(sources, seed=0)
+
+
+def test_a_memory_that_may_be_left_out_is_called_so() -> None:
+    assert AutoSampler(None, seed=0).seed == 0
+    for given in (3, {"a": 1}):
+        with pytest.raises(TypeError, match=r"memory (by name )?must be optuna studies"):
+            AutoSampler(given, seed=0)
 
 
 def test_no_database_is_made_by_looking_for_it(tmp_path: Path) -> None:
