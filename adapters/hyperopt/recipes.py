@@ -46,7 +46,7 @@ def auto(
 ) -> Proposer:
     """The one to use: a committee of models, of which whoever ranks the trials right proposes.
 
-    Its members are the quantile boosting of ``gbqr`` and a Gaussian process averaged over kernels;
+    Its members are the quantile boosting of ``gbqr`` and Gaussian processes averaged over kernels;
     earlier tasks and a meta-learner join them if there is a memory, which also suggests the first
     trials. ``explain`` tells which member proposed, and how much each was trusted.
 

@@ -263,7 +263,7 @@ class TransferSampler(ProposerSampler):
 class AutoSampler(TransferSampler):
     """The one to use: a committee of models, of which whoever ranks the trials right proposes.
 
-    Its members are the quantile boosting of ``GBQRSampler`` and a Gaussian process averaged over
+    Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
     suggests the first trials. How well a model predicts the order of trials that it was not shown
     says how often it proposes, so a memory that misleads is soon not asked any more.

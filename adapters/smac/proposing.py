@@ -428,7 +428,7 @@ class AutoFacade(GBQRFacade):
     """SMAC with a committee of models: whoever ranks the trials right chooses the next one.
 
     ``AutoFacade(scenario, train)`` is the whole recipe, and the one to use. The members are the
-    models of ``GBQRFacade`` and a Gaussian process averaged over kernels; with a memory earlier
+    models of ``GBQRFacade`` and Gaussian processes averaged over kernels; with a memory earlier
     tasks and a meta-learner as well, and the memory suggests the first configurations. Its
     ``ProposerConfigSelector`` explains them: ``facade.intensifier.config_selector.explain(best)``.
 
