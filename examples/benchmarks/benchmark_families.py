@@ -7,8 +7,12 @@
 The searches of the judged half are kept in docs/evidence/families, and the page is made of them:
 
     benchmark_families.py run --half judged --seeds 5 --out docs/evidence/families
-    benchmark_families.py run --half judged --seeds 2 --every 3 --methods SMAC "Optuna CMA-ES" \\
-        "Optuna GP" --out docs/evidence/families  # Optuna GP needs torch
+    benchmark_families.py run --half judged --seeds 2 --methods "Optuna CMA-ES" "Optuna GP" \\
+        --out docs/evidence/families  # needs torch
+    benchmark_families.py run --half judged --seeds 2 --methods SMAC --every 3 \\
+        --out docs/evidence/families  # and families of few tables without --every
+    benchmark_families.py run --half judged --seeds 3 --families svm_grid oboe adaboost \\
+        --methods "AutoSampler, honest memory" --out docs/evidence/families  # described, ...
     benchmark_families.py page
     benchmark_families.py pack --out docs/evidence/families
 """
