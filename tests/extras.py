@@ -31,7 +31,7 @@ def loss(values: Mapping[str, Any], seed: int = 0) -> float:
 
 def in_optuna() -> int:
     import optuna
-    from automl_plugins.adapters.optuna import GBQRSampler, TSTSampler, explain
+    from automl_plugins.adapters.optuna import AutoSampler, TSTSampler, explain
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -42,7 +42,7 @@ def in_optuna() -> int:
             values["depth"] = trial.suggest_int("depth", 1, 9)
         return loss(values)
 
-    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study = optuna.create_study(sampler=AutoSampler(seed=0))
     study.optimize(objective, n_trials=N_TRIALS)
     assert explain(study.best_trial)
     after = optuna.create_study(sampler=TSTSampler({"before": study}, seed=0))
@@ -51,7 +51,7 @@ def in_optuna() -> int:
 
 
 def in_smac() -> int:
-    from automl_plugins.adapters.smac import GBQRFacade
+    from automl_plugins.adapters.smac import AutoFacade
     from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
     from smac import Scenario
 
@@ -63,13 +63,13 @@ def in_smac() -> int:
         scenario = Scenario(
             space, n_trials=N_TRIALS, deterministic=True, output_directory=Path(folder)
         )
-        facade = GBQRFacade(scenario, loss, logging_level=False)
+        facade = AutoFacade(scenario, loss, logging_level=False)
         facade.optimize()
         return len(facade.runhistory)
 
 
 def in_hyperopt() -> int:
-    from automl_plugins.adapters.hyperopt import gbqr
+    from automl_plugins.adapters.hyperopt import auto
     from hyperopt import Trials, fmin, hp
 
     options = [{"kind": "tree", "depth": hp.uniformint("depth", 1, 9)}, {"kind": "line"}]
@@ -78,7 +78,7 @@ def in_hyperopt() -> int:
     fmin(
         lambda values: loss({"x": values["x"], **values["model"]}),
         space,
-        algo=gbqr(seed=0),
+        algo=auto(seed=0),
         max_evals=N_TRIALS,
         trials=trials,
         show_progressbar=False,
