@@ -249,10 +249,12 @@ def climb(
 ) -> FloatArray:
     """The configuration (d,) at the end of an ascent of the score (L-BFGS-B) from ``start`` (d,).
 
-    The real numbers that are active in ``start`` move, but for those ``fixed``; the rest stays.
+    The real numbers that are active in ``start`` move, but for those ``fixed`` and those that
+    decide which others are active; the rest stays.
     Gradients are central differences, all in one batch, so that a step asks the models once.
     """
     free = np.isinf(space.n_values) & ~np.isnan(start)
+    free[list(space.deciding)] = False  # else others begin or cease to be active
     if fixed is not None:
         free &= np.isnan(fixed)
     columns = np.flatnonzero(free)

@@ -304,14 +304,19 @@ class VectorSpace:
         return np.asarray(observed[place] == keys)
 
     @cached_property
-    def branching(self) -> tuple[int, ...]:
-        """Columns of the categoricals that decide which other columns are active."""
+    def deciding(self) -> tuple[int, ...]:
+        """Columns that decide which other columns are active, ascending."""
         parents = {
             self.space.index_of[parent.name]
             for name in self.names
             for parent in self.space.parents_of[name]
         }
-        return tuple(sorted(c for c in parents if self.categorical[c]))
+        return tuple(sorted(parents))
+
+    @cached_property
+    def branching(self) -> tuple[int, ...]:
+        """Those of them that hold categories."""
+        return tuple(c for c in self.deciding if self.categorical[c])
 
     @cached_property
     def depth(self) -> int:

@@ -17,8 +17,12 @@ from ConfigSpace import (
     EqualsCondition,
     Float,
     ForbiddenEqualsClause,
+    ForbiddenGreaterThanRelation,
+    GreaterThanCondition,
+    Integer,
 )
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.special import erfcx
 from scipy.stats import norm
 
@@ -27,6 +31,7 @@ from automl_plugins.proposers.acquisition import (
     LocalSearch,
     Score,
     best_of,
+    climb,
     distance_factor,
     gbqr_median,
     largest_differences,
@@ -37,6 +42,7 @@ from automl_plugins.proposers.acquisition import (
     weighted,
 )
 from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.surrogates import AveragedProcess
 from automl_plugins.surrogates.base import (
     FloatArray,
     expected_improvement,
@@ -255,6 +261,23 @@ def test_plateau_radii_by_hand(x: list[float], losses: list[float], radii: list[
     np.testing.assert_allclose(plateau_radii(features, np.array(losses), 0.05), radii, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("x", "losses", "radii"),
+    [
+        ([0.1, 0.16, 0.9], [1.0, 1.0, 2.0], [0.12, 0.12, 0.0]),  # twice the gap
+        ([0.1, 0.25, 0.9], [1.0, 1.0, 2.0], [0.2, 0.2, 0.0]),  # but no farther than the reach
+        ([0.1, 0.32, 0.9], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]),
+        ([0.1, 0.25, 0.41], [1.0, 1.0, 2.0], [0.2, 0.16, 0.0]),  # nor than another loss
+        ([0.1, 0.104, 0.9], [1.0, 1.0, 2.0], [0.02, 0.02, 0.0]),
+    ],
+)
+def test_a_plateau_reaches_as_far_as_it_is_told(
+    x: list[float], losses: list[float], radii: list[float]
+) -> None:
+    features = np.array(x).reshape(-1, 1)
+    np.testing.assert_allclose(plateau_radii(features, np.array(losses), 0.2), radii, atol=1e-12)
+
+
 def test_a_plateau_ends_where_a_branch_does() -> None:
     features = np.array([[0.1, np.nan], [0.1, 0.5], [0.11, 0.5], [0.12, np.nan], [0.1, 0.9]])
     radii = plateau_radii(features, np.ones(5), 0.05)
@@ -289,7 +312,7 @@ def rugged(seed: int) -> Score:
     return score
 
 
-def climb(start: FloatArray, level: float, value: Callable[[FloatArray], float]) -> float:
+def exchange(start: FloatArray, level: float, value: Callable[[FloatArray], float]) -> float:
     """The best value scored by one best-improvement search, written plainly."""
     best = -INF
     while True:
@@ -314,6 +337,7 @@ def maximum(
     observed: FloatArray | None = None,
     seed: int = 1,
     search: LocalSearch | None = None,
+    fixed: FloatArray | None = None,
 ) -> FloatArray:
     observed = first[:0] if observed is None else observed
     keys = np.sort(space.keys(observed))
@@ -322,7 +346,7 @@ def maximum(
         score,
         first,
         observed,
-        None,
+        fixed,
         np.random.default_rng(seed),
         repeats=lambda vectors: space.seen(vectors, keys),
         search=search or LocalSearch(),
@@ -343,11 +367,11 @@ def test_every_start_is_searched_until_nothing_is_better(seed: int, smac: bool) 
     worth = score(first)[0]
     if smac:  # from the observed ones that score best
         own = score(observed)[0]
-        found = [climb(observed[i], float(own[i]), value) for i in np.argsort(-own)[:10]]
+        found = [exchange(observed[i], float(own[i]), value) for i in np.argsort(-own)[:10]]
         search = SMAC_SEARCH
     else:
-        found = [climb(start, -INF, value) for start in observed[:3]]
-        found += [climb(start, value(start), value) for start in first[np.argsort(-worth)[:2]]]
+        found = [exchange(start, -INF, value) for start in observed[:3]]
+        found += [exchange(start, value(start), value) for start in first[np.argsort(-worth)[:2]]]
         search = LocalSearch(n_observed=3, n_candidates=2, tolerance=0.0, joins=False)
     best = maximum(space, score, first, observed, seed, search)
     assert score(best[None])[0][0] == max(float(worth.max()), *found)
@@ -431,3 +455,165 @@ def test_ties_go_to_the_lower_loss() -> None:
     scores: npt.NDArray[np.float64] = np.zeros(40)
     found = best_of(points, scores, losses, np.random.default_rng(0))
     assert found[0] == points[losses.argmin(), 0]
+
+
+# The ascent
+
+
+def cube(d: int) -> VectorSpace:
+    return VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(d)}))
+
+
+def bowl(d: int) -> tuple[Score, FloatArray]:
+    """A smooth score of unequal, dependent columns, and where its maximum is."""
+    top = np.linspace(0.15, 0.85, d)
+    Q, _ = np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))
+    A = Q @ np.diag(np.linspace(1.0, 5.0, d)) @ Q.T
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        offset = vectors - top
+        values = -np.log1p(np.einsum("nd,de,ne->n", offset, A, offset))
+        return values, -values
+
+    return score, top
+
+
+@pytest.mark.parametrize("d", [2, 6, 10])
+def test_an_ascent_ends_at_the_maximum_of_what_is_smooth(d: int) -> None:
+    (score, top), rng = bowl(d), np.random.default_rng(d)
+    for _ in range(3):
+        start = np.clip(top + 0.1 * rng.choice([-1.0, 1.0], d), 0.0, 1.0)
+        np.testing.assert_allclose(climb(cube(d), score, start, None), top, atol=1e-3)
+
+
+def test_an_ascent_ends_at_the_border_and_asks_for_nothing_beyond() -> None:
+    seen, start = list[FloatArray](), np.array([0.0, 0.6, 1.0])
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = vectors @ [2.0, 1.0, -1.0] - (vectors[:, 1] - 0.5) ** 2
+        return values, -values
+
+    end = climb(cube(3), recorded(score, seen), start, None)
+    np.testing.assert_allclose(end, [1.0, 1.0, 0.0], atol=1e-6)
+    asked = np.concatenate(seen)
+    assert asked.min() >= 0.0 and asked.max() <= 1.0
+    assert all(len(batch) == 7 for batch in seen)  # a point and six differences at a time
+
+
+def mixed() -> VectorSpace:
+    """Real numbers, one of them on a log scale, beside what has no gradient."""
+    space = ConfigurationSpace()
+    kind = Categorical("kind", ["a", "b"])
+    below = [Float("a0", (0.0, 1.0)), Float("b0", (1e-3, 1.0), log=True)]
+    space.add([kind, *below, Float("x", (-3.0, 5.0)), Integer("n", (1, 9))])
+    space.add([EqualsCondition(below[0], kind, "a"), EqualsCondition(below[1], kind, "b")])
+    return VectorSpace(space)
+
+
+def towards(target: float) -> Score:
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = -np.nansum((vectors - target) ** 2, axis=1)
+        return values, -values
+
+    return score
+
+
+def test_an_ascent_moves_the_active_real_numbers_that_are_free() -> None:
+    space = mixed()
+    kind, a, b, x, n = (space.names.index(name) for name in ("kind", "a0", "b0", "x", "n"))
+    start, fixed = np.full(5, np.nan), np.full(5, np.nan)
+    start[[kind, a, x, n]] = 0.0, 0.3, 0.9, 0.25
+    start = space.canonical(start[None])[0]
+    end = climb(space, towards(0.5), start, None)
+    np.testing.assert_allclose(end[[a, x]], 0.5, atol=1e-3)
+    assert (end[kind], end[n]) == (start[kind], start[n]) and np.isnan(end[b])
+    fixed[[x, kind]] = start[[x, kind]]
+    end = climb(space, towards(0.5), start, fixed)
+    np.testing.assert_allclose(end[a], 0.5, atol=1e-3)
+    assert end[x] == start[x] and np.isnan(end[b])
+    fixed[a] = start[a]
+    np.testing.assert_array_equal(climb(space, towards(0.5), start, fixed), start)
+    found = maximum(space, towards(0.5), start[None], search=LocalSearch(climbs=True), fixed=fixed)
+    assert (found[a], found[x], found[kind]) == (start[a], start[x], start[kind])
+
+
+def test_an_ascent_leaves_what_decides_about_others() -> None:
+    space = ConfigurationSpace()
+    x, child = Float("x", (0.0, 1.0)), Float("child", (0.0, 1.0))
+    space.add([x, child])
+    space.add(GreaterThanCondition(child, x, 0.5))
+    vectors, seen = VectorSpace(space), list[FloatArray]()
+    for start in ([0.4, np.nan], [0.6, 0.9]):
+        for target in (0.1, 0.9):
+            score = recorded(towards(target), seen)
+            end = climb(vectors, score, np.array(start), None)
+            assert end[0] == start[0] and np.isnan(end[1]) == np.isnan(start[1])
+            first = vectors.activate(vectors.sample(5, np.random.default_rng(0)))
+            found = maximum(vectors, score, first, search=LocalSearch(climbs=True))
+            assert np.isnan(found[1]) == (found[0] <= 0.5)
+    scored = np.concatenate(seen)
+    np.testing.assert_array_equal(np.isnan(scored[:, 1]), scored[:, 0] <= 0.5)
+
+
+def test_an_ascent_into_what_is_forbidden_or_known_is_not_taken() -> None:
+    space = ConfigurationSpace()
+    x, y = Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    space.add([x, y])
+    space.add(ForbiddenGreaterThanRelation(x, y))
+    vectors = VectorSpace(space)
+
+    def score(v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = -((v[:, 0] - 0.8) ** 2) - (v[:, 1] - 0.2) ** 2  # where x > y
+        return values, -values
+
+    for seed in range(5):
+        first = vectors.sample(20, np.random.default_rng(seed))
+        found = maximum(vectors, score, first, seed=seed, search=LocalSearch(climbs=True))
+        assert vectors.allowed(found[None])[0]
+    smooth, top = bowl(2)
+    end = climb(cube(2), smooth, top + 0.05, None)
+    found = maximum(cube(2), smooth, top[None] + 0.05, end[None], search=LocalSearch(climbs=True))
+    assert not (found == end).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_ascent_survives_scores_of_minus_infinity() -> None:
+    score, top = bowl(2)
+
+    def half(v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.where(v[:, 0] > 0.1, score(v)[0], -INF), np.zeros(len(v))
+
+    nowhere = climb(cube(2), lambda v: (np.full(len(v), -INF), v[:, 0]), top + 0.1, None)
+    np.testing.assert_array_equal(nowhere, top + 0.1)
+    np.testing.assert_allclose(climb(cube(2), half, top + 0.1, None), top, atol=1e-3)
+    for start in ([0.1, 0.5], [0.1 + 5e-5, 0.5], [0.05, 0.5]):  # at the cliff, and below it
+        end = climb(cube(2), half, np.array(start), None)
+        assert np.isfinite(end).all() and (end >= 0.0).all() and (end <= 1.0).all()
+
+
+@pytest.mark.parametrize(("d", "n"), [(2, 15), (4, 30), (6, 40)])
+def test_the_acquisition_of_a_process_is_maximised_to_a_thousandth_of_the_range(
+    d: int, n: int
+) -> None:
+    rng = np.random.default_rng(d)
+    X = rng.random((n, d))
+    y = ((X - 0.4) ** 2).sum(axis=1) + 0.3 * np.sin(5.0 * X[:, 0])
+    model = AveragedProcess().fit(X, y)
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, std = model.predict(vectors)
+        return log_expected_improvement(mean, std, float(y.min())), mean
+
+    first, observed = cube(d).sample(1000, rng), X[np.argsort(y)]
+    found = maximum(cube(d), score, first, observed, search=LocalSearch(climbs=True))
+    # Scipy's own search from the best of many more candidates
+    starts = np.vstack([rng.random((5000, d)), np.clip(X + 0.02 * rng.normal(size=X.shape), 0, 1)])
+    starts = starts[np.argsort(-score(starts)[0])[:20]]
+    ends = [
+        minimize(lambda x: -score(x[None])[0][0], start, bounds=[(0, 1)] * d, method="L-BFGS-B")
+        for start in starts
+    ]
+    best = min(ends, key=lambda end: float(end.fun))
+    value = float(score(found[None])[0][0])
+    near = np.abs(found - best.x).max() <= 1e-3
+    assert near or value >= -best.fun - 1e-6, (found, best.x, value, -best.fun)

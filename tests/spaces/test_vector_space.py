@@ -519,6 +519,7 @@ def test_seen_is_membership() -> None:
 def test_branching_and_volume_by_hand() -> None:
     space = VectorSpace(nested())
     assert [space.names[c] for c in space.branching] == ["algorithm", "kernel"]
+    assert space.deciding == space.branching
     knn = np.full((1, space.d), np.nan)
     knn[0, space.names.index("algorithm")] = 2.0
     knn[0, space.names.index("k")] = 0.5
@@ -534,3 +535,5 @@ def test_branching_and_volume_by_hand() -> None:
     assert [VectorSpace(discrete()).names[c] for c in VectorSpace(discrete()).branching] == [
         name for name in VectorSpace(discrete()).names if name in ("a", "p", "q", "r")
     ]
+    numbers = set(VectorSpace(discrete()).deciding) - set(VectorSpace(discrete()).branching)
+    assert {VectorSpace(discrete()).names[c] for c in numbers} == {"n", "m", "b"}
