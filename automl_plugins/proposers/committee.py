@@ -21,6 +21,7 @@ from automl_plugins._arguments import check_finite
 from automl_plugins.proposers.model_based import ModelBasedProposer, digest
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import FloatArray
@@ -107,9 +108,10 @@ class Committee:
         key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2]
-        merits = np.array(
-            [member.models(space, judged, streams)[0].merit for member in self.members.values()]
-        )
+        merits = np.zeros(len(self.members))
+        if np.any(judged.status == Status.COMPLETE):
+            fitted = [member.models(space, judged, streams)[0] for member in self.members.values()]
+            merits[:] = [models.merit for models in fitted]
         shares = trust_in(merits, len(judged), self.prior, self.tempering)
         trust = {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
         self._cache = (space, key, trust)
@@ -135,5 +137,5 @@ def trust_in(merits: FloatArray, n: int, prior: FloatArray, tempering: float) ->
     logs = np.log(prior) - 0.5 * tempering * n * np.log(unexplained)
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
-    shares[shares < _LEAST] = 0.0
+    shares[shares < min(_LEAST, shares.max())] = 0.0  # of many alike each has less
     return np.asarray(shares / shares.sum())

@@ -246,6 +246,8 @@ class ModelBasedProposer:
         """The models that a proposal goes by, and the seconds of a fit if one was needed."""
         n = history.n_finished
         training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
+        if not np.any(training.status == Status.COMPLETE):  # the first one is newer
+            training = history.first(n)
         key = digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler
         if cache is not None and cache[0] is space and cache[1] == key:

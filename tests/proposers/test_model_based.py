@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import (
-    Categorical,
-    ConfigurationSpace,
-    EqualsCondition,
-    Float,
-    ForbiddenEqualsClause,
-    Integer,
-)
+from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause
+from proposing import LINE, SQUARE, Told, branches, observed, search
 
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
@@ -24,58 +18,15 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import QuantileBoosting, RandomForest
 
-SQUARE = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
-LINE = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
 WIDE = VectorSpace(ConfigurationSpace({"x": (0.0, 2.0)}))
-
-
-def branches() -> VectorSpace:
-    space = ConfigurationSpace()
-    kind, a, b = Categorical("kind", ["a", "b"]), Integer("a", (0, 3)), Integer("b", (0, 2))
-    space.add([kind, a, b])
-    space.add([EqualsCondition(a, kind, "a"), EqualsCondition(b, kind, "b")])
-    return VectorSpace(space)
 
 
 def forest(surrogate: Any = None, **settings: Any) -> ModelBasedProposer:
     return ModelBasedProposer(ProposerSettings(surrogate or RandomForest(), **settings))
 
 
-def observed(space: VectorSpace, n: int, **columns: Any) -> History:
-    vectors = space.sample(n, np.random.default_rng(0))
-    losses = ((np.nan_to_num(vectors) - 0.3) ** 2).sum(axis=1)
-    return History.of(vectors, columns.pop("losses", losses), **columns)
-
-
 def propose(proposer: ModelBasedProposer, history: History, k: int | None = None) -> Proposal:
     return proposer.propose(SQUARE, history, Streams(0), len(history) if k is None else k)
-
-
-def search(space: VectorSpace, proposer: ModelBasedProposer, n: int) -> History:
-    rows: list[np.ndarray] = []
-    history = History.of(np.empty((0, space.d)), [])
-    for k in range(n):
-        rows.append(proposer.propose(space, history, Streams(0), k).vector)
-        losses = [float(((np.nan_to_num(row) - 0.3) ** 2).sum()) for row in rows]
-        history = History.of(rows, losses)
-    return history
-
-
-class Told:
-    """A surrogate that predicts what it is told; notes how many it is asked for."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer, self.sizes = answer, list[int]()
-
-    def fit(self, X: Any, y: Any) -> Any:
-        return self
-
-    def predict(self, X: Any) -> Any:
-        self.sizes.append(len(X))
-        return self.answer(X)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "bound"])
@@ -92,6 +43,19 @@ def test_a_plateau_is_left_and_a_slope_is_not(acquisition: Any) -> None:
     flat, slope = [0.25, 0.25, 0.25], [0.25, 0.26, 0.27]
     assert gap(flat) > 0.02 > gap(slope)
     assert gap(flat, plateau_reach=None) == gap(slope, plateau_reach=None) == gap(slope)
+
+
+def test_a_plateau_is_left_as_far_as_it_may_reach() -> None:
+    here = [[0.5, 0.5], [0.5, 0.56], [0.44, 0.5]]  # equal losses, 6 % of the ranges apart
+    vectors = np.vstack([here, SQUARE.sample(9, np.random.default_rng(1))])
+    history = History.of(vectors, [0.25, 0.25, 0.25, *np.linspace(1.0, 2.0, 9)])
+    funnel = Told(lambda X: (np.abs(X - 0.5).max(axis=1), np.full(len(X), 0.1)))
+
+    def gap(reach: float | None) -> float:
+        proposer = forest(funnel, target="raw", n_startup=2, plateau_reach=reach)
+        return float(np.abs(propose(proposer, history).vector - 0.5).max())
+
+    assert gap(None) == gap(0.05) < 0.02 < gap(0.2)
 
 
 def test_a_proposal_is_a_pure_function() -> None:
