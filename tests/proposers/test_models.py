@@ -8,9 +8,11 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from scipy.stats import spearmanr
 
 from automl_plugins.proposers import models
 from automl_plugins.proposers.models import (
+    FittedModels,
     ModelSettings,
     Target,
     Targets,
@@ -23,7 +25,7 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import RandomForest, RunningTime
+from automl_plugins.surrogates import AveragedProcess, QuantileBoosting, RandomForest, RunningTime
 from automl_plugins.surrogates.base import FloatArray
 
 C, P, F, R = Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.RUNNING
@@ -223,3 +225,152 @@ def test_seconds_and_failures_of_the_newest_rows_count() -> None:
     features = LINE.features(POINTS)
     assert (np.exp(fitted.log_seconds(features)) > 50.0).all()
     assert (np.exp(fitted.log_success(features)) < 0.5).all()
+
+
+# What is to be improved on
+
+
+class Table:
+    """Predicts what it is told for each of ``POINTS``, and without a row what it is told, too."""
+
+    def __init__(self, mean: Any, held_out: Any = None) -> None:
+        self.mean, self.told = np.asarray(mean, dtype=float), held_out
+
+    def fit(self, X: FloatArray, y: FloatArray) -> Table:
+        return self
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.mean[np.rint(39.0 * X[:, 0]).astype(int)], np.full(len(X), 0.1)
+
+    def held_out(self) -> FloatArray:
+        return np.asarray(self.told, dtype=float)
+
+
+def test_the_luck_of_one_evaluation_is_not_what_is_to_be_improved_on() -> None:
+    mean = (POINTS[:, 0] - 0.5) ** 2
+    lucky = mean - (np.arange(40) == 20)
+    rows = History.of(POINTS, lucky)
+    bests = {}
+    for incumbent in ("observed", "predicted"):
+        told = ModelSettings(Table(mean), target="raw", incumbent=incumbent)
+        bests[incumbent] = fit_models(told, LINE, rows, Streams(0)).best
+    assert bests == {"observed": lucky.min(), "predicted": mean.min()}
+    # And a process does not believe the luck
+    smooth = ModelSettings(AveragedProcess(), target="standardize", incumbent="predicted")
+    fitted = fit_models(smooth, LINE, rows, Streams(0))
+    assert fitted.best > fitted.targets.values.min() + 0.1
+    expected = fitted.predict(LINE.features(POINTS))[0].min()
+    assert fitted.best == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("told_by", ["constraints", "status"])
+def test_the_best_prediction_is_taken_of_feasible_rows(told_by: str) -> None:
+    broken, mean = POINTS[:, 0] < 0.5, POINTS[:, 0]
+    rows = History.of(POINTS, mean, constraints=np.where(broken, 1.0, -1.0)[:, None])
+    if told_by == "status":
+        losses = np.where(broken, np.nan, mean)
+        rows = History.of(POINTS, losses, status=np.where(broken, F, C))
+    settings = ModelSettings(Table(mean), target="raw", incumbent="predicted")
+    assert fit_models(settings, LINE, rows, Streams(0)).best == POINTS[20, 0]
+    # Where no row is feasible: of all
+    if told_by == "constraints":
+        rows = History.of(POINTS, mean, constraints=np.ones((40, 1)))
+        assert fit_models(settings, LINE, rows, Streams(0)).best == 0.0
+
+
+def test_without_a_row_there_is_nothing_to_improve_on() -> None:
+    settings = ModelSettings(Table(np.zeros(40)), target="raw", incumbent="predicted")
+    none = History.of(POINTS[:0], [])
+    assert fit_models(settings, LINE, none, Streams(0)).best == np.inf
+    with pytest.raises(ValueError, match="incumbent must be one of 'observed', 'predicted'"):
+        ModelSettings(RandomForest(), incumbent="best")  # type: ignore[arg-type]
+
+
+# How well a model ranks what it was not shown
+
+
+def judged(
+    held_out: Any, losses: Any, target: Target = "raw", max_rows: int | None = None
+) -> FittedModels:
+    settings = ModelSettings(Table(np.zeros(40), held_out), target=target, max_rows=max_rows)
+    rows = History.of(POINTS[: len(losses)], np.asarray(losses, dtype=float))
+    return fit_models(settings, LINE, rows, Streams(0))
+
+
+@pytest.mark.parametrize(
+    ("held_out", "losses", "merit"),
+    [
+        ([1.0, 2.0, 30.0, 4.0], [0.1, 0.2, 0.9, 0.5], 1.0),
+        ([4.0, 3.0, 2.0, 1.0], [0.1, 0.2, 0.3, 0.4], -1.0),
+        # Ranks 2, 1, 3, 4: 1 - 6 (1 + 1) / (4 (16 - 1))
+        ([2.0, 1.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4], 0.8),
+        # Tied predictions share a rank: (1.5, 1.5, 3) against (1, 2, 3)
+        ([5.0, 5.0, 6.0], [1.0, 2.0, 3.0], np.sqrt(0.75)),
+        # Equal targets count once, by the mean of their predictions: 1, (0 + 6) / 2, 2
+        ([1.0, 0.0, 6.0, 2.0], [0.1, 0.2, 0.2, 0.3], 0.5),
+        # A plateau of five, all predicted well, is one
+        ([9.0, 9.0, 9.0, 9.0, 9.0, 2.0, 1.0], [0.5, 0.5, 0.5, 0.5, 0.5, 0.1, 0.2], 0.5),
+        # What was in all samples is left out, and with it what else would be told
+        ([1.0, NAN, 2.0, 3.0], [0.1, 0.9, 0.2, 0.3], 1.0),
+        ([1.0, NAN, 2.0, NAN], [0.1, 0.9, 0.2, 0.3], 0.0),
+        # Nothing can be said
+        ([1.0, 2.0, 2.0], [0.1, 0.2, 0.2], 0.0),
+        ([1.0, 2.0], [0.1, 0.2], 0.0),
+        ([1.0], [0.1], 0.0),
+        ([7.0, 7.0, 7.0], [0.1, 0.2, 0.3], 0.0),
+        ([NAN, NAN, NAN], [0.1, 0.2, 0.3], 0.0),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_merit_by_hand(held_out: Any, losses: Any, merit: float) -> None:
+    assert judged(held_out, losses).merit == pytest.approx(merit, abs=1e-12)
+    # Only ranks count, and the order of the rows does not
+    assert judged(held_out, losses, "normal_scores").merit == pytest.approx(merit, abs=1e-12)
+    order = np.random.default_rng(0).permutation(len(losses))
+    again = judged(np.array(held_out)[order] ** 3, 5.0 * np.array(losses)[order] - 9.0)
+    if len(set(losses)) == len(losses):
+        assert again.merit == pytest.approx(merit, abs=1e-12)
+
+
+def test_without_ties_merit_is_spearmans_correlation() -> None:
+    rng = np.random.default_rng(0)
+    for n in (3, 10, 40):
+        told, losses = rng.normal(size=n), rng.normal(size=n)
+        assert judged(told, losses).merit == pytest.approx(spearmanr(told, losses).statistic)
+
+
+def test_merit_is_that_of_the_rows_learnt_from() -> None:
+    losses = np.random.default_rng(0).permutation(40).astype(float)
+    fitted = judged(None, losses, max_rows=10)
+    rows = fitted.learnt
+    assert len(rows) == 10 and set(np.argsort(losses)[:5]) <= set(rows.tolist())
+    assert judged(losses[rows], losses, max_rows=10).merit == pytest.approx(1.0)
+    np.testing.assert_array_equal(judged(None, losses).learnt, np.arange(40))
+    # Rows that tell nothing are none of the targets
+    told = [1.0, 2.0, 3.0]
+    settings = ModelSettings(Table(np.zeros(40), told), target="raw", failed_trials="ignore")
+    failed = History.of(POINTS[:5], [0.1, NAN, 0.2, NAN, 0.3], status=[C, F, C, F, C])
+    fitted = fit_models(settings, LINE, failed, Streams(0))
+    np.testing.assert_array_equal(fitted.learnt, np.arange(3))
+    assert fitted.merit == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("surrogate", [QuantileBoosting(), AveragedProcess()])
+def test_what_can_be_learnt_has_merit_and_noise_has_none(surrogate: Any) -> None:
+    rng, settings = np.random.default_rng(0), ModelSettings(surrogate, target="normal_scores")
+    shuffled = rng.permutation(40)
+
+    def merit(losses: FloatArray) -> float:
+        rows = History.of(POINTS[shuffled], losses[shuffled])
+        return fit_models(settings, LINE, rows, Streams(0)).merit
+
+    assert merit(np.sin(4.0 * POINTS[:, 0])) > 0.8
+    assert np.mean([merit(rng.normal(size=40)) for _ in range(5)]) < 0.4
+
+
+def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
+    fitted = fit_models(
+        ModelSettings(RandomForest()), LINE, History.of(POINTS, POINTS[:, 0]), Streams(0)
+    )
+    with pytest.raises(TypeError, match=r"RandomForest.*cannot be judged: it has no held_out\(\)"):
+        _ = fitted.merit

@@ -95,3 +95,10 @@ def test_doubt_is_taken_from_the_best_rows() -> None:
     points = np.linspace(0.0, 1.0, 40)[:, None]
     _, std = DistanceAware(Flat(), max_rows=5).fit(points, points[:, 0]).predict(points)
     assert (std[:5] < 1e-6).all() and (std[5:] > 0.01).all()
+
+
+def test_what_is_held_out_is_that_of_the_surrogate() -> None:
+    aware = DistanceAware(QuantileBoosting(), random_state=1).fit(X, Y)
+    plain = QuantileBoosting(random_state=1).fit(X, Y)
+    np.testing.assert_array_equal(aware.held_out(), plain.held_out())
+    np.testing.assert_array_equal(DistanceAware(Flat()).fit(X, Y).held_out(), np.full(30, np.nan))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+from automl_plugins.surrogates import gaussian_process
 from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
 from automl_plugins.surrogates.gaussian_process import (
     KERNELS,
+    AveragedProcess,
     Candidate,
     EvidenceAverage,
     GaussianProcess,
     Kernel,
     correlation,
+    fit_relevances,
     fit_shared,
     log_likelihood,
     uninformed_kernels,
@@ -101,8 +107,9 @@ def test_informative_rows_are_distinct_and_hold_both_ends(n: int, limit: int) ->
 @every_kernel
 def test_one_candidate_is_the_gaussian_process(kernel: Kernel) -> None:
     y = 3.0 + 2.0 * Z[:, 0]
-    theta = np.log([1.0, 0.4, 1.3, 0.05])
-    model = EvidenceAverage([Candidate(np.exp(theta[1:-1]), 0.05)], kernel).fit(X, y)
+    theta = np.log([1.7, 0.4, 1.3, 0.05])
+    one = Candidate(np.exp(theta[1:-1]), 0.05, variance=1.7)
+    model = EvidenceAverage([one], kernel).fit(X, y)
     expected = reference(theta, kernel).fit(X, (y - y.mean()) / y.std())
     mean, std = expected.predict(NEW, return_std=True)
     found = model.predict(NEW)
@@ -113,19 +120,43 @@ def test_one_candidate_is_the_gaussian_process(kernel: Kernel) -> None:
 def test_candidates_are_weighed_by_prior_and_evidence() -> None:
     y = Z[:, 0]
     z = (y - y.mean()) / y.std()
-    candidates = [Candidate(np.full(2, scale), 0.01, prior) for scale, prior in ((0.3, 0), (1, 2))]
+    given = ((0.3, 0.0, 1.0), (1.0, 28.0, 1.0), (0.5, 1.0, 2.5))
+    candidates = [Candidate(np.full(2, scale), 0.01, prior, c) for scale, prior, c in given]
     model = EvidenceAverage(candidates, "matern52").fit(X, y)
     logs = [
-        log_likelihood(np.log([1.0, *c.scales, c.noise]), X, z[:, None], "matern52")[0]
+        log_likelihood(np.log([c.variance, *c.scales, c.noise]), X, z[:, None], "matern52")[0]
         + c.log_prior
         for c in candidates
     ]
-    assert model.evidence_[0] / model.evidence_[1] == pytest.approx(np.exp(logs[0] - logs[1]))
+    np.testing.assert_allclose(model.evidence_, np.exp(logs) / np.exp(logs).sum())
+    assert (model.evidence_ > 0.001).all()
     # mean and variance of the mixture
     alone = [EvidenceAverage([c], "matern52").fit(X, y).predict(NEW) for c in candidates]
     mean = model.evidence_ @ [m for m, _ in alone]
     square = model.evidence_ @ [s**2 + m**2 for m, s in alone]
     np.testing.assert_allclose(model.predict(NEW), [mean, np.sqrt(square - mean**2)])
+
+
+@every_kernel
+def test_held_out_is_a_fit_without_each_row(kernel: Kernel) -> None:
+    y = 3.0 + 2.0 * Z[:, 0]
+    z = (y - y.mean()) / y.std()
+    thetas = np.log([[1.7, 0.4, 1.3, 0.05], [0.6, 0.7, 0.7, 0.2]])
+    candidates = [
+        Candidate(np.exp(t[1:-1]), np.exp(t[-1]), log_prior, np.exp(t[0]))
+        for t, log_prior in zip(thetas, (0.0, 7.0), strict=True)
+    ]
+    model = EvidenceAverage(candidates, kernel).fit(X, y)
+    assert (model.evidence_ > 0.01).all()
+    expected = np.zeros(12)
+    for row in range(12):  # of losses standardised, and kernels weighed, by all rows
+        rest = np.arange(12) != row
+        alone = [reference(t, kernel).fit(X[rest], z[rest]).predict(X[[row]])[0] for t in thetas]
+        expected[row] = model.evidence_ @ alone
+    np.testing.assert_allclose(model.held_out(), y.mean() + y.std() * expected)
+    assert EvidenceAverage(candidates, kernel).fit(X[:0], y[:0]).held_out().shape == (0,)
+    constant = EvidenceAverage(candidates, kernel).fit(X, np.full(12, 7.0))
+    np.testing.assert_array_equal(constant.held_out(), np.full(12, 7.0))
 
 
 def test_without_observations_it_is_the_prior_and_constant_losses_leave_its_weights() -> None:
@@ -138,7 +169,80 @@ def test_without_observations_it_is_the_prior_and_constant_losses_leave_its_weig
     assert (std < 0.2).all()
 
 
-# The surrogate
+# A length scale for each input
+
+
+def relevances(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, steps: int) -> Any:
+    """What ``fit_relevances`` minimises and where it ends, after at most so many steps."""
+    asked: dict[str, Any] = {}
+
+    def spy(loss: Any, start: Any, *, options: Any, **how: Any) -> Any:
+        asked.update(loss=loss, start=start, bounds=how["bounds"])
+        asked["end"] = minimize(loss, start, options={"maxiter": steps, "ftol": 1e-14}, **how)
+        return asked["end"]
+
+    monkeypatch.setattr(gaussian_process, "minimize", spy)
+    inputs, losses = sample(30, noise=0.1)
+    asked["inputs"], asked["z"] = inputs, (losses - losses.mean()) / losses.std()
+    start = Candidate(np.full(3, 0.5), 0.01)
+    asked["found"] = fit_relevances(inputs, asked["z"], start, kernel)
+    return asked
+
+
+@every_kernel
+def test_relevances_are_a_posteriori_and_their_slope_is_right(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, rng = relevances(monkeypatch, kernel, 1), np.random.default_rng(0)
+    loss, start = asked["loss"], np.log([1.0, 0.5, 0.5, 0.5, 0.01])
+    np.testing.assert_allclose(asked["start"], start)
+    scale_std, constant_std = gaussian_process._LOG_SCALE_STD, gaussian_process._LOG_CONSTANT_STD
+
+    def by_scikit_learn(theta: FloatArray) -> float:
+        model = reference(theta, kernel).fit(asked["inputs"], asked["z"])
+        priors = norm.logpdf(theta[:4] - start[:4], scale=[constant_std, *[scale_std] * 3])
+        return float(model.log_marginal_likelihood_value_ + priors.sum())
+
+    thetas = start + rng.normal(size=(4, 5))
+    values = np.array([loss(theta)[0] for theta in thetas])
+    expected = -np.array([by_scikit_learn(theta) for theta in thetas])
+    np.testing.assert_allclose(np.diff(values), np.diff(expected), rtol=1e-6)  # but for a constant
+    for theta in thetas:
+        numeric = approx_fprime(theta, lambda t: loss(t)[0], 1e-6)
+        np.testing.assert_allclose(loss(theta)[1], numeric, rtol=1e-3, atol=1e-3)
+
+
+@every_kernel
+def test_relevances_end_where_nothing_is_likelier(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = relevances(monkeypatch, kernel, 500)
+    found, start, (low, high) = asked["found"], asked["start"], asked["bounds"].T
+    end = np.log([found.variance, *found.scales, found.noise])
+    assert (end >= low - 1e-9).all() and (end <= high + 1e-9).all()
+    slope = approx_fprime(end, lambda t: asked["loss"](t)[0], 1e-6)
+    downhill = ((slope > 0) & (end > low + 1e-6)) | ((slope < 0) & (end < high - 1e-6))
+    np.testing.assert_allclose(np.where(downhill, slope, 0.0), 0.0, atol=2e-2)
+    assert asked["loss"](end)[0] < asked["loss"](start)[0]
+    # The prior of length scales and constant; that of the noise is flat
+    std = np.array([gaussian_process._LOG_CONSTANT_STD, *[gaussian_process._LOG_SCALE_STD] * 3])
+    prior = -0.5 * np.sum(((end - start)[:4] / std) ** 2)
+    assert found.log_prior == pytest.approx(prior)
+
+
+@every_kernel
+def test_what_has_no_influence_has_a_long_length_scale(kernel: Kernel) -> None:
+    inputs, losses = sample(40)
+    z = (losses - losses.mean()) / losses.std()
+    start = Candidate(np.full(3, 0.5), 0.01)
+    found = fit_relevances(inputs, z, start, kernel)
+    assert found.scales[2] > 2.0 * found.scales[:2].max()
+    order = [2, 0, 1]
+    moved = fit_relevances(inputs[:, order], z, start, kernel)
+    np.testing.assert_allclose(moved.scales, found.scales[order], rtol=1e-3)
+
+
+# The surrogates
 
 
 def sample(
@@ -151,6 +255,46 @@ def sample(
     if missing:
         X[::4, 1] = np.nan
     return X, y
+
+
+def test_the_averaged_process_has_a_length_scale_for_each_input() -> None:
+    X, y = sample(40)
+    model = AveragedProcess().fit(X, y)
+    own = model.process_.candidates[-1]
+    assert own.scales[2] > 2.0 * own.scales[:2].max()
+    shared = uninformed_kernels(3, gaussian_process._OWN_NOISES)
+    assert len(model.process_.candidates) == len(shared) + 1
+    (Q, y_query), plain = sample(100, seed=1), EvidenceAverage(shared, "matern52").fit(X, y)
+    errors = [np.abs(one.predict(Q)[0] - y_query).mean() for one in (model, plain)]
+    assert errors[0] < errors[1]
+    for one in (AveragedProcess().fit(X, np.full(40, 2.0)), AveragedProcess().fit(X[:1], y[:1])):
+        assert len(one.process_.candidates) == len(shared)  # nothing tells inputs apart
+
+
+def test_the_averaged_process_predicts_rows_without_them() -> None:
+    X, y = sample(40, noise=0.05, missing=True)
+    model = AveragedProcess(max_rows=12).fit(X, y)
+    held_out, rows = model.held_out(), np.zeros(40, dtype=bool)
+    rows[informative_rows(y, 12)] = True
+    np.testing.assert_array_equal(~np.isnan(held_out), rows)
+    inputs = complete_inputs(X, np.array([1]))
+    expected = EvidenceAverage(model.process_.candidates, "matern52").fit(inputs[rows], y[rows])
+    np.testing.assert_allclose(held_out[rows], expected.held_out())
+    # An outlier is not what the others predict, but it is what the process predicts there
+    y[3] += 10.0
+    model = AveragedProcess().fit(X, y)
+    assert model.predict(X)[0][3] > model.held_out()[3] + 1.0
+
+
+def test_evaluations_under_way_come_out_as_predicted() -> None:
+    (X, y), pending = sample(), np.array([[0.3, 0.6, 0.2], [0.9, 0.1, 0.7]])
+    model = AveragedProcess().fit(X, y)
+    before, seen = model.predict(pending), model.beside(pending)
+    mean, std = seen.predict(pending)
+    np.testing.assert_allclose(mean, before[0], atol=0.05 * y.std())
+    assert (std < before[1]).all()
+    assert seen.process_.candidates == model.process_.candidates
+    np.testing.assert_array_equal(model.predict(pending), before)  # itself unchanged
 
 
 def fitted(X: FloatArray, y: FloatArray, **arguments: int) -> GaussianProcess:

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from automl_plugins.surrogates import (
+    AveragedProcess,
     Blended,
     DistanceAware,
     ExtraTrees,
@@ -24,7 +25,7 @@ from automl_plugins.surrogates import (
     Surrogate,
     TwoStageTransfer,
 )
-from automl_plugins.surrogates.base import FloatArray, as_training
+from automl_plugins.surrogates.base import FloatArray, OutOfSample, as_training
 
 Make = Callable[..., Any]
 
@@ -37,6 +38,7 @@ LOSSES: dict[str, Make] = {
     "forest_thesis": RandomForest.thesis,
     "extra_trees": lambda **k: ExtraTrees(n_trees=20, **k),
     "gaussian_process": lambda **k: GaussianProcess(n_restarts=1, **k),
+    "averaged_process": lambda **k: AveragedProcess(),
     "distance_aware": lambda **k: DistanceAware(RandomForest(), **k),
     "blended": lambda **k: Blended(lambda X: np.nan_to_num(X[:, 0]), **k),
     "two_stage": lambda **k: TwoStageTransfer(),
@@ -119,6 +121,30 @@ def test_few_rows_and_constant_losses(name: str, n: int) -> None:
     constant, _ = LOSSES[name](random_state=0).fit(X, np.full(n, 0.1)).predict(new)
     if name != "blended":  # adds what the earlier tasks predict
         np.testing.assert_array_equal(constant, 0.1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["boosting", "averaged_process", "distance_aware_boosting", "blended", "two_stage"],
+)
+def test_rows_are_predicted_without_them(name: str) -> None:
+    given = {"distance_aware_boosting": lambda **k: DistanceAware(QuantileBoosting(), **k)}
+    make = (LOSSES | given)[name]
+    model, (X, y) = make(random_state=0), sample(name)
+    assert isinstance(model, OutOfSample)
+    with pytest.raises((NotFittedError, AttributeError)):
+        model.held_out()
+    held_out = model.fit(X, y).held_out()
+    assert held_out.shape == y.shape and held_out.dtype == np.float64
+    told = ~np.isnan(held_out)
+    assert told.mean() > 0.8 and np.corrcoef(held_out[told], y[told])[0, 1] > 0.3
+    # Not what it predicts for rows that it knows
+    error, known = held_out[told] - y[told], model.predict(X)[0][told] - y[told]
+    assert np.abs(error).mean() > np.abs(known).mean()
+    np.testing.assert_array_equal(copy.deepcopy(model).held_out(), held_out)
+    for n in (1, 2, 3):
+        few = make(random_state=0).fit(X[:n], np.full(n, 0.1)).held_out()
+        assert few.shape == (n,) and (name == "blended" or np.isin(few, [0.1]).all())
 
 
 @every

@@ -109,6 +109,46 @@ def test_predictions_follow_the_loss_and_doubt_the_noise(form: Form) -> None:
     assert doubts[1] > 2.0 * doubts[0] or form == "bound"
 
 
+def test_held_out_is_the_mean_of_the_models_that_did_not_see_a_row() -> None:
+    X, y = sample(30)
+    model = QuantileBoosting(n_models=4, random_state=3).fit(X, y)
+    held_out, seen = model.held_out(), np.zeros((4, 30), dtype=bool)
+    rng = np.random.default_rng(3)  # the fit's own draws: a sample, then LightGBM's seed
+    for drawn in seen:
+        drawn[rng.integers(30, size=30)] = True
+        rng.integers(2**31)
+    np.testing.assert_array_equal(model.left_out_, ~seen)
+    for row in range(30):
+        votes = [
+            float(np.asarray(booster.predict(X[[row]]))[0])
+            for booster, left_out in zip(model.models_, ~seen[:, row], strict=True)
+            if left_out
+        ]
+        expected = model.centre_ + model.scale_ * np.mean(votes) if votes else np.nan
+        np.testing.assert_allclose(held_out[row], expected)
+    assert 0 < np.isnan(held_out).sum() < 15
+    single = QuantileBoosting(n_models=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(np.isnan(single.held_out()), ~single.left_out_[0])
+
+
+def test_noise_cannot_be_predicted_by_models_that_have_not_seen_it() -> None:
+    X, held_out, known = sample(40)[0], [], []
+    for seed in range(8):
+        noise = np.random.default_rng(seed).normal(size=40)
+        model = QuantileBoosting(random_state=seed).fit(X, noise)
+        told = ~np.isnan(model.held_out())
+        held_out.append(np.corrcoef(model.held_out()[told], noise[told])[0, 1])
+        known.append(np.corrcoef(model.predict(X)[0], noise)[0, 1])
+    assert np.mean(held_out) < 0.2 < 0.7 < np.mean(known)
+
+
+@pytest.mark.parametrize("form", ["bound", "three_quantile"])
+def test_without_samples_nothing_is_held_out(form: Form) -> None:
+    X, y = sample(20)
+    held_out = QuantileBoosting(form=form, random_state=0).fit(X, y).held_out()
+    np.testing.assert_array_equal(held_out, np.full(20, np.nan))
+
+
 @every_form
 def test_ten_rows_are_told_apart(form: Form) -> None:
     X, y = sample(10)
