@@ -161,6 +161,13 @@ def svm_in_optuna(memory: str) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
 
+def test_a_declared_space_is_recognised_before_the_first_trial() -> None:
+    declared = {"C": FloatDistribution(0.1, 10.0, log=True), "gamma": FloatDistribution(0, 1)}
+    sampler = optuna_samplers.AutoSampler("auto", search_space=declared, seed=3)
+    first = optuna.create_study(sampler=sampler).ask(declared)
+    assert optuna_samplers.explain(first).origin == "suggested"
+
+
 def svm_in_hyperopt(memory: str) -> Any:
     trials = hyperopt.Trials()
     space = {"C": hp.loguniform("C", -2, 2), "gamma": hp.uniform("gamma", 0, 1)}
