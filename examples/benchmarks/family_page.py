@@ -54,6 +54,7 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Seq
     peers = [p for p in peers if p in made]
     families = [f for f, method in sorted(families_of(curves)) if method == control]
     everywhere = [p for p in peers if p not in SLOW]
+    widely = [p for p in peers if p not in NUMBERS_ONLY]
     parts = [
         _INTRODUCTION.format(
             control=control,
@@ -63,10 +64,14 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Seq
         _against_best(curves, control, peers, families),
         _trials(curves, control, peers, families),
         "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
-        " over all blocks).",
+        " over all blocks). The second table is on the searches that the slow ones made too.",
         _ranks(curves, [control, *everywhere]),
-        _ranks(curves, [control, *(p for p in peers if p not in NUMBERS_ONLY)]),
-        _significance(curves, control, everywhere, families),
+        _ranks(curves, [control, *widely]),
+        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
+        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
+        " smooth functions, whose regret has another scale.",
+        _significance(curves, control, everywhere),
+        _significance(curves, control, widely),
     ]
     if memory := _memories(curves, control, peers, families):
         parts.append(memory)
@@ -133,9 +138,7 @@ def _ranks(curves: pd.DataFrame, methods: Sequence[str]) -> str:
     return _markdown(rows, BUDGETS)
 
 
-def _significance(
-    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
-) -> str:
+def _significance(curves: pd.DataFrame, control: str, peers: Sequence[str]) -> str:
     every = blocks(curves, [control, *peers])
     recorded = every[every.index.get_level_values("family") != SMOOTH]
     rows: dict[str, list[str]] = {p: [] for p in peers}
@@ -146,11 +149,7 @@ def _significance(
             rows[str(pair.method_b)].append(
                 f"{pair.wins}/{pair.ties}/{pair.losses}, p {pair.p_finner:.2g}{sign}"
             )
-    return (
-        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
-        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
-        f" smooth functions.\n\n{_markdown(rows, BUDGETS)}"
-    )
+    return _markdown(rows, BUDGETS)
 
 
 def _memories(
