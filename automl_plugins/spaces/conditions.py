@@ -15,6 +15,7 @@ from ConfigSpace.conditions import (
     ConditionLike,
     Conjunction,
     GreaterThanCondition,
+    InCondition,
     LessThanCondition,
 )
 from ConfigSpace.forbidden import (
@@ -32,6 +33,8 @@ from automl_plugins.spaces.choices import one_of
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+_FEW_VALUES = 4  # of a condition, up to which comparing each takes less than a look-up
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,12 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
         combine = np.logical_and if isinstance(condition, AndConjunction) else np.logical_or
         return np.asarray(combine.reduce(parts), dtype=bool)
     assert isinstance(condition, Condition)
+    if isinstance(condition, InCondition) and len(condition.vector_values) <= _FEW_VALUES:
+        parent = columns[condition.parent_vector_id]
+        mask = parent == condition.vector_values[0]
+        for value in condition.vector_values[1:]:
+            mask |= parent == value
+        return np.asarray(mask)
     # An inactive parent never satisfies: NaN != value would be true.
     active = ~np.isnan(columns[condition.parent_vector_id])
     return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active

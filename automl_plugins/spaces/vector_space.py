@@ -82,10 +82,17 @@ class VectorSpace:
 
     def activate(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) in which inactive columns are NaN."""
+        return self._activate(vectors)[0]
+
+    def _activate(self, vectors: FloatArray) -> tuple[FloatArray, bool]:
+        """The same, and whether an active hyperparameter has no value."""
         columns = np.array(vectors, dtype=np.float64).T  # (d, n): the layout of ConfigSpace
+        missing = np.isnan(columns)
         for child, condition in self._conditions:
-            columns[child, ~satisfied(condition, columns)] = np.nan
-        return columns.T
+            inactive = ~satisfied(condition, columns)
+            columns[child, inactive] = np.nan
+            missing[child, inactive] = False
+        return columns.T, bool(missing.any())
 
     def canonical(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
@@ -174,7 +181,13 @@ class VectorSpace:
             vectors = np.where(np.isnan(fixed), vectors, fixed)
         if not self._conditions and not np.isnan(vectors).any():
             return vectors
-        return self.activate(np.where(np.isnan(vectors), self._draw(len(vectors), rng), vectors))
+        # The seed is drawn in any case: what follows does not depend on what is missing.
+        state = np.random.RandomState(int(rng.integers(2**32)))
+        activated, incomplete = self._activate(vectors)
+        if not incomplete:
+            return activated
+        drawn = self._draw_with(len(vectors), state)
+        return self.activate(np.where(np.isnan(vectors), drawn, vectors))
 
     def agrees(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
         """Whether each of ``vectors`` (n, d) has the values ``fixed`` (d,), NaN where free."""
@@ -194,7 +207,9 @@ class VectorSpace:
 
     def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         # ConfigSpace draws with a RandomState; its seed comes from our own stream.
-        state = np.random.RandomState(int(rng.integers(2**32)))
+        return self._draw_with(n, np.random.RandomState(int(rng.integers(2**32))))
+
+    def _draw_with(self, n: int, state: np.random.RandomState) -> FloatArray:
         drawn = np.empty((n, self.d))
         for i, column in enumerate(self._columns):
             drawn[:, i] = column.draw(n, state)
@@ -270,14 +285,23 @@ class VectorSpace:
         """
         if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
-        columns = []
-        for _, column, category in self._features:
-            values = vectors[:, column]
-            if category is None:
-                columns.append(values / self.scales[column])
-            else:
-                columns.append(np.where(np.isnan(values), np.nan, values == category))
-        return np.column_stack(columns)
+        columns, categories, is_category = self._layout
+        values = vectors[:, columns]
+        features: FloatArray = np.divide(values, self.scales[columns], order="C")
+        of_category = values[:, is_category]
+        features[:, is_category] = np.where(
+            np.isnan(of_category), np.nan, of_category == categories
+        )
+        return features
+
+    @cached_property
+    def _layout(self) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Column of each feature (f,), the categories of those that are one, and their mask."""
+        columns = np.array([column for _, column, _ in self._features], dtype=np.intp)
+        categories = [category for _, _, category in self._features]
+        is_category = np.array([category is not None for category in categories], dtype=bool)
+        known = np.array([c for c in categories if c is not None], dtype=np.float64)
+        return columns, known, is_category
 
     def numbers(self, vectors: FloatArray) -> FloatArray:
         """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""

@@ -52,12 +52,13 @@ _MAX_STEPS = 60  # of the ascent that fits a kernel to many tasks
 
 _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
+_FEW_INPUTS = 24  # with more, distances are matrix products, and an ascent has fewer steps
 _NEGLIGIBLE = 1e-4  # weight of a kernel that is not asked
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
 _LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _RELEVANCE_ROWS = 64  # the cost of an ascent grows with their cube
-_RELEVANCE_STEPS = 25
+_RELEVANCE_STEPS, _FEWER_STEPS = 15, 10  # the fewer with many inputs
 _OWN_CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
 
 
@@ -67,10 +68,25 @@ def correlation(A: FloatArray, B: FloatArray, scales: FloatArray, kernel: Kernel
     ``"matern52"``: (1 + r + r^2 / 3) exp(-r), r = sqrt(5) u (RW eq. 4.17); ``"se"``:
     exp(-u^2 / 2) (RW eq. 5.1); u the Euclidean distance in units of the length scales.
     """
-    squares = cdist(A / scales, B / scales, "sqeuclidean")
+    return correlation_of(squared_distances(A / scales, B / scales), kernel)
+
+
+def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Squared Euclidean distances (n, m) of the rows of ``A`` (n, d) and ``B`` (m, d)."""
+    if A.shape[1] <= _FEW_INPUTS:
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    # A matrix product takes a fraction of the time, and its rounding is far below any noise.
+    between = -2.0 * (A @ B.T)
+    between += np.einsum("nd,nd->n", A, A)[:, None]
+    between += np.einsum("md,md->m", B, B)
+    return np.maximum(between, 0.0)
+
+
+def correlation_of(squares: FloatArray, kernel: Kernel) -> FloatArray:
+    """Correlations at squared distances in units of the length scales; see ``correlation``."""
     if kernel == "se":
         return np.asarray(np.exp(-0.5 * squares))
-    squares *= 5.0
+    squares = 5.0 * squares
     r = np.sqrt(squares)
     squares /= 3.0
     squares += r
@@ -195,7 +211,8 @@ def fit_relevances(
         step = theta - first
         return 0.5 * float(precision @ step**2) - value, precision * step - slope
 
-    options = {"maxiter": _RELEVANCE_STEPS, "maxfun": _RELEVANCE_STEPS + 2}
+    steps = _RELEVANCE_STEPS if len(start.scales) <= _FEW_INPUTS else _FEWER_STEPS
+    options = {"maxiter": steps, "maxfun": steps + 2}
     end = minimize(loss, first, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
     log_prior = -0.5 * float(precision @ (end - first) ** 2)
     variance = float(np.exp(end[0]))
@@ -216,31 +233,39 @@ class EvidenceAverage:
 
     def fit(self, inputs: FloatArray, y: FloatArray) -> EvidenceAverage:
         """Condition every candidate on losses ``y`` (n,) of complete ``inputs`` (n, d), n >= 0."""
-        z, self.centre_, self.scale_ = standardise(y) if len(y) else (y, 0.0, 1.0)
+        self.z_, self.centre_, self.scale_ = standardise(y) if len(y) else (y, 0.0, 1.0)
         self.inputs_, self.losses_ = inputs, y
         self.solved_: list[tuple[FloatArray, FloatArray]] = []
-        log_weights = np.empty(len(self.candidates))
+        self._log_weights: list[float] = []
         correlations = self._correlations(inputs, self.candidates)
-        for i, candidate in enumerate(self.candidates):
-            K = candidate.variance * correlations[candidate.scales.tobytes()]
-            K[np.diag_indices_from(K)] += candidate.noise
-            L = cholesky(K, lower=True, check_finite=False) if len(z) else K
-            w = solve_triangular(L, z, lower=True, check_finite=False) if len(z) else z
-            self.solved_.append((L, w))
-            # RW eq. 2.30 without the constant; constant losses tell the kernels nothing.
-            fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
-            log_weights[i] = fit + candidate.log_prior
-        weights = np.exp(log_weights - log_weights.max())
-        self.evidence_ = weights / weights.sum()
+        for candidate in self.candidates:
+            self._condition(candidate, correlations[candidate.scales.tobytes()])
         return self
+
+    def add(self, candidate: Candidate) -> None:
+        """Condition a further candidate on the same losses."""
+        self.candidates = (*self.candidates, candidate)
+        correlations = self._correlations(self.inputs_, [candidate])
+        self._condition(candidate, correlations[candidate.scales.tobytes()])
+
+    def _condition(self, candidate: Candidate, correlations: FloatArray) -> None:
+        z, K = self.z_, candidate.variance * correlations
+        K[np.diag_indices_from(K)] += candidate.noise
+        L = cholesky(K, lower=True, check_finite=False) if len(z) else K
+        w = solve_triangular(L, z, lower=True, check_finite=False) if len(z) else z
+        self.solved_.append((L, w))
+        # RW eq. 2.30 without the constant; constant losses tell the kernels nothing.
+        fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
+        self._log_weights.append(fit + candidate.log_prior)
+        weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
+        self.evidence_ = weights / weights.sum()
 
     def held_out(self) -> FloatArray:
         """Mean (n,) at each row, conditioned on all others (RW eq. 5.12).
 
         The weights of the candidates are those of all rows.
         """
-        z = (self.losses_ - self.centre_) / self.scale_
-        mean = np.zeros(len(z))
+        z, mean = self.z_, np.zeros(len(self.z_))
         for weight, (L, _) in zip(self.evidence_, self.solved_, strict=True):
             if weight >= _NEGLIGIBLE:
                 inverse = cho_solve((L, True), np.eye(len(z)), check_finite=False)
@@ -275,10 +300,16 @@ class EvidenceAverage:
         Candidates that differ in their noise only share them.
         """
         distinct = {candidate.scales.tobytes(): candidate.scales for candidate in candidates}
-        return {
-            key: correlation(self.inputs_, inputs, scales, self.kernel)
-            for key, scales in distinct.items()
-        }
+        shared: FloatArray | None = None
+        found = {}
+        for key, scales in distinct.items():
+            if len(scales) and (scales == scales[0]).all():
+                if shared is None:
+                    shared = squared_distances(self.inputs_, inputs)
+                found[key] = correlation_of(shared / scales[0] ** 2, self.kernel)
+            else:
+                found[key] = correlation(self.inputs_, inputs, scales, self.kernel)
+        return found
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -323,8 +354,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
             few = informative_rows(y, _RELEVANCE_ROWS)
             start = candidates[int(self.process_.evidence_.argmax())]
             z = standardise(y[few])[0]
-            candidates.append(fit_relevances(inputs[few], z, start, self.kernel))
-            self.process_ = EvidenceAverage(candidates, self.kernel).fit(inputs, y)
+            self.process_.add(fit_relevances(inputs[few], z, start, self.kernel))
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

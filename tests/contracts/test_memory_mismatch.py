@@ -15,7 +15,7 @@ from automl_plugins.adapters import optuna as optuna_samplers
 from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector
 from ConfigSpace import ConfigurationSpace, Float
 from hyperopt import hp
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from smac import Scenario
 
 from automl_plugins import recipes
@@ -162,6 +162,7 @@ def svm_in_optuna(memory: str) -> list[dict[str, Any]]:
 
 
 def test_a_declared_space_is_recognised_before_the_first_trial() -> None:
+    declared: dict[str, BaseDistribution]
     declared = {"C": FloatDistribution(0.1, 10.0, log=True), "gamma": FloatDistribution(0, 1)}
     sampler = optuna_samplers.AutoSampler("auto", search_space=declared, seed=3)
     first = optuna.create_study(sampler=sampler).ask(declared)
