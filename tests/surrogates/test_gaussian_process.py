@@ -24,6 +24,7 @@ from automl_plugins.surrogates.gaussian_process import (
     fit_relevances,
     fit_shared,
     log_likelihood,
+    squared_distances,
     uninformed_kernels,
 )
 
@@ -48,6 +49,28 @@ def test_correlation_by_hand() -> None:
     r = 5.0 * np.sqrt(5.0)
     by_hand = (1.0 + r + r * r / 3.0) * np.exp(-r)
     assert correlation(A, B, scales, "matern52")[0, 0] == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("d", [2, gaussian_process._FEW_INPUTS + 5])  # two ways to compute them
+def test_distances_and_correlations_in_few_and_in_many_columns(d: int) -> None:
+    rng = np.random.default_rng(d)
+    A, B = rng.random((9, d)), rng.random((7, d))
+    B[0], A[1] = A[0], A[0]
+    brute = ((A[:, None] - B[None]) ** 2).sum(axis=2)
+    found = squared_distances(A, B)
+    np.testing.assert_allclose(found, brute, atol=1e-12)
+    assert (found >= 0.0).all() and (squared_distances(A, A) >= 0.0).all()
+    scales, theta = rng.uniform(0.5, 2.0, d), np.zeros(d + 2)
+    for kernel in KERNELS:
+        theta[1:-1] = np.log(scales)
+        expected = reference(theta, kernel).kernel.k1.k2(A, B)
+        np.testing.assert_allclose(correlation(A, B, scales, kernel), expected, atol=1e-9)
+    # One length scale for all columns takes a shorter way
+    y, given = rng.normal(size=9), [Candidate(np.full(d, 0.7), 0.01), Candidate(scales, 0.01)]
+    for candidate in given:
+        near = Candidate(candidate.scales * (1.0 + 1e-9 * np.arange(d)), 0.01)
+        one, other = (EvidenceAverage([c], "matern52").fit(A, y) for c in (candidate, near))
+        np.testing.assert_allclose(one.predict(B), other.predict(B), rtol=1e-5, atol=1e-6)
 
 
 @every_kernel
@@ -157,6 +180,17 @@ def test_held_out_is_a_fit_without_each_row(kernel: Kernel) -> None:
     assert EvidenceAverage(candidates, kernel).fit(X[:0], y[:0]).held_out().shape == (0,)
     constant = EvidenceAverage(candidates, kernel).fit(X, np.full(12, 7.0))
     np.testing.assert_array_equal(constant.held_out(), np.full(12, 7.0))
+
+
+def test_a_candidate_that_is_added_counts_as_those_before() -> None:
+    y, (*first, last) = Z[:, 0], uninformed_kernels(2)
+    whole = EvidenceAverage([*first, last], "matern52").fit(X, y)
+    grown = EvidenceAverage(first, "matern52").fit(X, y)
+    grown.add(last)
+    assert grown.candidates == whole.candidates
+    np.testing.assert_allclose(grown.evidence_, whole.evidence_)
+    np.testing.assert_allclose(grown.predict(NEW), whole.predict(NEW))
+    np.testing.assert_allclose(grown.held_out(), whole.held_out())
 
 
 def test_without_observations_it_is_the_prior_and_constant_losses_leave_its_weights() -> None:
