@@ -21,6 +21,8 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 
 # With few evaluations the processes are the better guess; trees need some to split anything.
 _PRIOR = {"process": 1.5, "log process": 1.5}
+# Earlier tasks know something at once, and vote less by themselves where they are contradicted.
+_PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 5.0}
 # A process with noise would return to the best plateau for ever.
 _REACH = 0.2
 # Half of what one model alone is given measured as well, and members differ enough.
@@ -109,7 +111,7 @@ def auto(
     }
     suggested = SuggestedStart(
         known,
-        Committee(members, prior=_PRIOR),
+        Committee(members, prior=_PRIOR_WITH_MEMORY),
         n_suggested=n_suggested,
         meta_features=described,
     )
