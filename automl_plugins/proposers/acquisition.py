@@ -30,8 +30,7 @@ _TIED = 1e-9  # relative difference of losses that are the same but for rounding
 _NEAR = 0.02  # of every range: how far a pair on a plateau speaks for its surroundings, at least
 _GROWTH = 2.0
 _DIFFERENCE = 1e-4  # of a range, between the points of a difference quotient
-_ASCENT = 12  # evaluations of a gradient
-_GAIN = 1e-5  # relative gain below which an ascent ends
+_ASCENT = 20  # evaluations of a gradient
 _LOWEST = -1e9  # a score that may be -inf, where differences are taken
 _MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
 
@@ -271,7 +270,7 @@ def climb(
         widths = np.diagonal(places[1 : m + 1] - places[m + 1 :])
         return -float(scores[0]), -(scores[1 : m + 1] - scores[m + 1 :]) / widths
 
-    bounds, options = [(0.0, 1.0)] * m, {"maxfun": _ASCENT, "ftol": _GAIN}
+    bounds, options = [(0.0, 1.0)] * m, {"maxfun": _ASCENT}
     end = minimize(
         loss, start[columns], jac=True, bounds=bounds, method="L-BFGS-B", options=options
     )

@@ -121,10 +121,10 @@ class Committee:
 def judging_point(n: int) -> int:
     """Number of finished rows by which the members are judged when there are ``n``.
 
-    Every row below 8, then every 2nd, from 16 every 4th, and so on: the judgement is never more
-    than 1/4 of the rows old, and fits of members that are not asked are spread over proposals.
+    Every row below 16, then every 2nd, from 32 every 4th, and so on: the judgement is never more
+    than 1/8 of the rows old, and fits of members that are not asked are spread over proposals.
     """
-    step = 1 << max(0, n.bit_length() - 3)
+    step = 1 << max(0, n.bit_length() - 4)
     return n - n % step
 
 

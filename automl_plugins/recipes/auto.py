@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Unpack
 
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
@@ -25,9 +24,6 @@ _PRIOR = {"process": 1.5, "log process": 1.5}
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 5.0}
 # A process with noise would return to the best plateau for ever.
 _REACH = 0.2
-# Half of what one model alone is given measured as well, and members differ enough.
-_CANDIDATES = 500
-_SEARCH = LocalSearch(n_observed=3, n_candidates=2)
 
 
 class AutoArguments(CostArguments, total=False):
@@ -126,14 +122,12 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
     """
     seen: dict[str, Target] = {"process": "standardize", "log process": "log_regret"}
     trees = gbqr_surrogate(per_second=per_second)
-    if shared.get("n_candidates") is None:
-        shared = shared | {"n_candidates": _CANDIDATES}
-    return {"trees": make_proposer(trees, target="normal_scores", search=_SEARCH, **shared)} | {
+    return {"trees": make_proposer(trees, target="normal_scores", **shared)} | {
         name: make_proposer(
             AveragedProcess(),
             target=target,
             incumbent="predicted",
-            search=replace(_SEARCH, climbs=True),
+            search=LocalSearch(climbs=True),
             **shared,
         )
         for name, target in seen.items()

@@ -52,13 +52,13 @@ _MAX_STEPS = 60  # of the ascent that fits a kernel to many tasks
 
 _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
-_FEW_INPUTS = 24  # with more, distances are matrix products, and an ascent has fewer steps
+_FEW_INPUTS = 24  # with more, distances are matrix products
 _NEGLIGIBLE = 1e-4  # weight of a kernel that is not asked
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
 _LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _RELEVANCE_ROWS = 64  # the cost of an ascent grows with their cube
-_RELEVANCE_STEPS, _FEWER_STEPS = 15, 10  # the fewer with many inputs
+_RELEVANCE_STEPS = 25
 _OWN_CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
 
 
@@ -211,8 +211,7 @@ def fit_relevances(
         step = theta - first
         return 0.5 * float(precision @ step**2) - value, precision * step - slope
 
-    steps = _RELEVANCE_STEPS if len(start.scales) <= _FEW_INPUTS else _FEWER_STEPS
-    options = {"maxiter": steps, "maxfun": steps + 2}
+    options = {"maxiter": _RELEVANCE_STEPS, "maxfun": _RELEVANCE_STEPS + 2}
     end = minimize(loss, first, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
     log_prior = -0.5 * float(precision @ (end - first) ** 2)
     variance = float(np.exp(end[0]))
