@@ -212,6 +212,18 @@ def surrogate(name: str, **options: Any) -> Method:
 
 
 METHODS: dict[str, Method] = {
+    "auto": Method(recipes.auto, our_optuna.AutoSampler, our_hyperopt.auto),
+    "auto_per_second": Method(
+        partial(recipes.auto, per_second=True),
+        partial(our_optuna.AutoSampler, cost="seconds"),
+        partial(our_hyperopt.auto, per_second=True),
+    ),
+    "auto_with_memory": Method(
+        partial(recipes.auto, meta_features=META_FEATURES),
+        partial(our_optuna.AutoSampler, meta_features=META_FEATURES),
+        partial(our_hyperopt.auto, meta_features=META_FEATURES),
+        transfers=True,
+    ),
     "gbqr": Method(recipes.gbqr, our_optuna.GBQRSampler, our_hyperopt.gbqr),
     "gbqr_per_second": Method(
         partial(recipes.gbqr, per_second=True),
@@ -314,6 +326,12 @@ Factors = tuple[str, str, str, str, int]  # method, framework, space, history, s
 #: Where the last bit of a sum, which processors round differently, decides between two proposals
 #: that are almost as good: another seed, with which it does not.
 SEEDS: dict[Factors, int] = {
+    ("auto_per_second", "hyperopt", "conditional", "failed", 1): 2,
+    ("auto_per_second", "optuna", "conditional", "pruned", 0): 2,
+    ("auto_per_second", "smac", "conditional", "failed", 1): 2,
+    ("auto_with_memory", "hyperopt", "wide", "all", 1): 2,
+    ("auto_with_memory", "optuna", "wide", "all", 1): 2,
+    ("auto_with_memory", "optuna", "wide", "running", 0): 3,
     ("gbqr", "optuna", "wide", "running", 1): 3,
     ("gaussian_process", "hyperopt", "conditional", "failed", 1): 3,
     ("gaussian_process", "hyperopt", "wide", "all", 1): 2,

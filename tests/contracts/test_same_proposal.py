@@ -94,6 +94,9 @@ ONCE: dict[str, Method] = {
     **{
         name: METHODS[name]
         for name in (
+            "auto",
+            "auto_per_second",
+            "auto_with_memory",
             "random_forest",
             "extra_trees",
             "gaussian_process",
@@ -101,15 +104,6 @@ ONCE: dict[str, Method] = {
             "tst_paper",
         )
     },
-    "auto": Method(recipes.auto, our_optuna.AutoSampler, our_hyperopt.auto),
-    "auto_per_second": Method(
-        partial(recipes.auto, per_second=True),
-        partial(our_optuna.AutoSampler, cost="seconds"),
-        partial(our_hyperopt.auto, per_second=True),
-    ),
-    "auto_with_memory": Method(
-        recipes.auto, our_optuna.AutoSampler, our_hyperopt.auto, transfers=True
-    ),
     "gbqr_thesis_per_second": Method(
         partial(recipes.gbqr_thesis, per_second=True),
         partial(our_optuna.GBQRSampler.thesis, cost="seconds"),
