@@ -327,9 +327,12 @@ Factors = tuple[str, str, str, str, int]  # method, framework, space, history, s
 #: that are almost as good: another seed, with which it does not.
 SEEDS: dict[Factors, int] = {
     ("auto_per_second", "hyperopt", "conditional", "failed", 1): 2,
+    ("auto_per_second", "hyperopt", "conditional", "running", 0): 2,
     ("auto_per_second", "optuna", "conditional", "pruned", 0): 2,
+    ("auto_per_second", "optuna", "conditional", "running", 0): 2,
     ("auto_per_second", "smac", "conditional", "failed", 1): 2,
     ("auto_with_memory", "hyperopt", "wide", "all", 1): 2,
+    ("auto_with_memory", "hyperopt", "wide", "complete", 0): 2,
     ("auto_with_memory", "optuna", "wide", "all", 1): 2,
     ("auto_with_memory", "optuna", "wide", "running", 0): 3,
     ("gbqr", "optuna", "wide", "running", 1): 3,
