@@ -60,7 +60,7 @@ class ArmSampler(SeededSampler):
         inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
             lost with the process, as always in Optuna. A function of a seed that returns a
             sampler, or a sampler class: called for every trial with a seed of its own, so that a
-            resumed study goes on as if it had never stopped. None takes the default.
+            resumed study continues as if it had never stopped. None takes the default.
         default_inner: Factory for a number of arms, in place of None.
         split: How the search space is split, if cells are the arms.
         search_space: Distributions known up front: only that of ``arm`` is used, or all of them

@@ -10,7 +10,7 @@ class NoImprovement:
     """Stop a study that has not improved for a while.
 
     Everything follows from the stored trials, so the callback can be shared by workers, and a
-    resumed study goes on counting where it stopped.
+    resumed study continues counting where it stopped.
 
     Args:
         patience: Complete trials without an improvement after which the study stops.

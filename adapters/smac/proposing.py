@@ -66,7 +66,7 @@ class ProposerConfigSelector(Selector):
     another facade are not asked.
 
     A proposal depends on the seed, the number of configurations so far and the run history alone:
-    a run that is continued goes on as if it had never stopped, but for a ``random_design`` that
+    a run that is resumed continues as if it had never stopped, but for a ``random_design`` that
     draws anew. Seeds and instances of a configuration are averaged, see
     ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
     configurations counts. A proposer whose model fails is replaced by a random configuration,

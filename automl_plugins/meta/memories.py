@@ -323,25 +323,41 @@ def _uninformative(known: Known) -> dict[str, str]:
 
 # --- those of the package ---------------------------------------------------------------------
 
-_FOREST = (
-    *("bootstrap", "class_weight", "criterion", "max_features", "max_samples"),
-    *("min_samples_leaf", "min_samples_split"),
-)
+_FOREST = [
+    "bootstrap",
+    "class_weight",
+    "criterion",
+    "max_features",
+    "max_samples",
+    "min_samples_leaf",
+    "min_samples_split",
+]
 #: Hyperparameters by learner, known without reading the runs.
 HYPERPARAMETERS = {
-    "lightgbm": (
-        *("colsample_bytree", "learning_rate", "min_child_samples", "n_estimators"),
-        *("num_leaves", "reg_alpha", "reg_lambda", "subsample"),
-    ),
+    "lightgbm": [
+        "colsample_bytree",
+        "learning_rate",
+        "min_child_samples",
+        "n_estimators",
+        "num_leaves",
+        "reg_alpha",
+        "reg_lambda",
+        "subsample",
+    ],
     "random_forest": _FOREST,
     "extra_trees": _FOREST,
-    "svm": ("C", "class_weight", "coef0", "degree", "gamma", "kernel"),
-    "logistic_regression": (*("C", "class_weight", "fit_intercept", "l1_ratio", "solver", "tol"),),
-    "mlp": (
-        *("activation", "alpha", "batch_size", "early_stopping", "learning_rate_init"),
-        *("n_layers", "n_units"),
-    ),
-    "knn": ("n_neighbors", "p", "weights"),
+    "svm": ["C", "class_weight", "coef0", "degree", "gamma", "kernel"],
+    "logistic_regression": ["C", "class_weight", "fit_intercept", "l1_ratio", "solver", "tol"],
+    "mlp": [
+        "activation",
+        "alpha",
+        "batch_size",
+        "early_stopping",
+        "learning_rate_init",
+        "n_layers",
+        "n_units",
+    ],
+    "knn": ["n_neighbors", "p", "weights"],
 }
 LEARNERS = tuple(HYPERPARAMETERS)
 METRICS = ("error", "balanced_error", "auc_error")
@@ -396,7 +412,7 @@ class RecognisedMemory:
     ``class_weight`` of ``svm`` and ``logistic_regression``, it is none.
 
     An INFO line says what was recognised, and how to turn it off or choose another one. Where no
-    learner is recognised the mismatch is an expected one, so that a search goes on without a
+    learner is recognised the mismatch is an expected one, so that a search continues without a
     memory and without a warning; every new search space is looked at again.
 
     Args:
@@ -446,7 +462,7 @@ class RecognisedMemory:
         try:
             return self._opened[learner].on(space)
         except MemoryMismatch as mismatch:
-            self._say(f"{mismatch} The search goes on without a memory.")
+            self._say(f"{mismatch} The search continues without a memory.")
             raise MemoryMismatch(str(mismatch), expected=True) from None
 
     def _say(self, told: str, about: str | None = None) -> None:
@@ -485,13 +501,13 @@ def recognise(space: VectorSpace) -> tuple[str | None, str]:
     if not best:
         return None, (
             "The search space is that of no learner with a bundled memory"
-            f" ({', '.join(LEARNERS)}): the search goes on without one."
+            f" ({', '.join(LEARNERS)}): the search continues without one."
         )
     first, *others = best
     told = ", ".join(found[first])
     if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
         return None, (
-            f"The search space may be that of {' or '.join(best)} ({told}): the search goes on"
+            f"The search space may be that of {' or '.join(best)} ({told}): the search continues"
             f" without a memory. If one of them is meant, pass its name: memory={first!r}."
         )
     same = f" That of {' or '.join(others)} would fit as well." if others else ""

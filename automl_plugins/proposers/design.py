@@ -3,7 +3,7 @@
 A branch (an algorithm, say) is visited in proportion to the size of what lies below it. Its first
 point is the middle of its ranges, which users choose around what is plausible; the next ones are
 the best candidate of a few (Mitchell 1991): the one farthest from what has been tried. All look
-only at the history, so a design goes on where it was interrupted.
+only at the history, so a design continues where it was interrupted.
 """
 
 from __future__ import annotations

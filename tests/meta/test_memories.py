@@ -209,7 +209,7 @@ def test_a_learner_is_recognised_by_its_hyperparameters(space: Any, learner: str
     found, told = recognise(VectorSpace(ConfigurationSpace(space)))
     assert found == learner
     assert ("bundled memory is used" in told) == (learner is not None)
-    assert ("goes on without" in told) == (learner is None)
+    assert ("continues without" in told) == (learner is None)
 
 
 def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None:
@@ -261,4 +261,4 @@ def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> N
         pytest.raises(MemoryMismatch, match="nothing to learn from") as raised,
     ):
         memory.on(VectorSpace(space))
-    assert raised.value.expected and "goes on without a memory" in caplog.text
+    assert raised.value.expected and "continues without a memory" in caplog.text
