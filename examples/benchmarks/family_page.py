@@ -40,9 +40,9 @@ searches and 20 000 random configurations, in percent of the distance from it to
 smooth functions it is the decimal logarithm of the gap itself, at least -8. A *block* is a table,
 with the mean of its seeds; where a family has ten tables or fewer, it is a table with a seed.
 `random 2x` is random search with two evaluations for a trial. SMAC, Optuna's GP and CMA-ES were
-run with two seeds, SMAC on every third table where there are more than ten, and are compared on
-these searches only; CMA-ES only where all parameters are numbers. All methods run with their
-defaults unless the name says more.
+run with two seeds, SMAC on a third of the tables or more, and are compared on these searches only;
+CMA-ES only where all parameters are numbers. All methods run with their defaults unless the name
+says more.
 """
 
 
