@@ -197,5 +197,5 @@ def test_the_page_shows_every_family(results: Path) -> None:
     assert text.count("\n## ") == 8
     # On seed 1, trials 20 to 50: alone 50 % until 29, then 20 %; lied to 50 % until 39, then 10 %.
     cells = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
-    assert ["svm_grid", "peer", "36 (50%)", "3 (0%)", "51 (100%)"] in cells
+    assert ["svm_grid", "peer", "36 (1 of 2)", "3 (0 of 1)", "51 (1 of 1)"] in cells
     assert ["svm_grid, negated", f"{920 / 31:.2f}", f"{1110 / 31:.2f}", "+21%"] in cells
