@@ -113,6 +113,8 @@ def page(
 ) -> None:
     """Write the page of the judged half, and print it."""
     text = write_page(*read_curves(out, half), control, [*PEERS, *SLOW])
+    if (notes := out / "notes.md").exists():  # how the searches of this folder came about
+        text += "\n" + notes.read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     print(text)
 
