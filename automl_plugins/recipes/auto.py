@@ -60,10 +60,10 @@ def auto(
     """Bayesian optimisation by a committee: whoever has ranked this search's trials right.
 
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
-    kernels, one of the losses and one of the logarithms of their regrets;
-    with a memory also the two-stage surrogate of ``tst`` and the meta-learner of ``blended``, and
-    the design ``diverse`` suggests the first configurations. See
-    ``automl_plugins.proposers.committee`` for how they are trusted.
+    kernels, one of the losses and one of the logarithms of their regrets. With a memory the
+    two-stage surrogate of ``tst`` and the meta-learner of ``blended`` join them, and the design
+    ``diverse`` suggests the first configurations. See ``automl_plugins.proposers.committee`` for
+    how members are trusted.
 
     Args:
         memory: The earlier tasks; None for none; ``"auto"`` for the bundled memory of the learner

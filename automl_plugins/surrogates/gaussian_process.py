@@ -165,7 +165,7 @@ def _most_likely(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel with length scales (d,), for standardised losses.
+    """A kernel with length scales (d,); ``variance`` and ``noise`` are of standardised losses.
 
     ``log_prior`` is the logarithm of its prior weight, up to a constant.
     """
