@@ -4,7 +4,7 @@ Each member is a proposer with a model of its own. How well a model ranks evalua
 not shown (leave-one-out for processes, out-of-bag for bootstrap models) is its merit, and the
 member of each proposal is drawn by merit. Draws, not an average of the acquisitions: one model
 that is wrong with confidence may have the largest expected improvement everywhere, and win every
-average; drawn, it costs its share of the trials only. A draw also costs the time of one model. After
+average; drawn, it costs its share of the trials only, and one model is asked instead of all. After
 the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Bayesian optimization"
 (UAI 2011), which weigh members by the losses that their proposals are predicted to have.
 """
