@@ -266,7 +266,8 @@ class AutoSampler(TransferSampler):
     Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
     suggests the first trials. How well a model predicts the order of trials that it was not shown
-    says how often it proposes, so a memory that misleads is soon not asked any more.
+    says how often it proposes. What memories that mislead have cost is in
+    ``docs/evidence/families.md``.
     ``explain(trial)`` tells which member proposed; ``visualization.plot_member_trust`` draws how
     much each was trusted.
 

@@ -124,7 +124,7 @@ class VectorSpace:
         chunks: list[FloatArray] = []
         missing = n
         for _ in range(_MAX_REJECTIONS):
-            drawn = self.activate(self._draw(missing, rng))
+            drawn = self.activate(self._draw(missing, _draw_seed(rng)))
             drawn = drawn[self.allowed(drawn)]
             chunks.append(drawn)
             missing -= len(drawn)
@@ -182,11 +182,11 @@ class VectorSpace:
         if not self._conditions and not np.isnan(vectors).any():
             return vectors
         # The seed is drawn in any case: what follows does not depend on what is missing.
-        state = np.random.RandomState(int(rng.integers(2**32)))
+        seed = _draw_seed(rng)
         activated, incomplete = self._activate(vectors)
         if not incomplete:
             return activated
-        drawn = self._draw_with(len(vectors), state)
+        drawn = self._draw(len(vectors), seed)
         return self.activate(np.where(np.isnan(vectors), drawn, vectors))
 
     def agrees(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
@@ -199,17 +199,14 @@ class VectorSpace:
 
     def fill(self, vector: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Copy of ``vector`` (d,) with random values in place of the inactive ones."""
-        return np.where(np.isnan(vector), self._draw(1, rng)[0], vector)
+        return np.where(np.isnan(vector), self._draw(1, _draw_seed(rng))[0], vector)
 
     def quantile(self, column: int, u: float) -> float:
         """Legal vector entry of ``column`` at ``u`` in [0, 1), see ``Column.quantile``."""
         return self._columns[column].quantile(u)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
-        # ConfigSpace draws with a RandomState; its seed comes from our own stream.
-        return self._draw_with(n, np.random.RandomState(int(rng.integers(2**32))))
-
-    def _draw_with(self, n: int, state: np.random.RandomState) -> FloatArray:
+    def _draw(self, n: int, seed: int) -> FloatArray:
+        state = np.random.RandomState(seed)  # what ConfigSpace draws with
         drawn = np.empty((n, self.d))
         for i, column in enumerate(self._columns):
             drawn[:, i] = column.draw(n, state)
@@ -357,6 +354,11 @@ class VectorSpace:
         with np.errstate(divide="ignore"):
             bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
         return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)
+
+
+def _draw_seed(rng: np.random.Generator) -> int:
+    """Seed of what ConfigSpace draws, from our own stream."""
+    return int(rng.integers(2**32))
 
 
 class Column:
