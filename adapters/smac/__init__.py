@@ -9,6 +9,7 @@ require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
     from .adapter import ADAPTER
+    from .facades import AutoFacade, GBQRFacade
     from .initial_design import KNNInitialDesign, MetaInitialDesign
     from .memory import RecordCallback, curves, meta_dataset_from_runhistory
     from .model_parts import (
@@ -18,19 +19,14 @@ if TYPE_CHECKING:
         QuantileBound,
         SurrogateModel,
     )
-    from .proposing import (
-        AutoFacade,
-        ExplainCallback,
-        GBQRFacade,
-        ProposerConfigSelector,
-        member_trust,
-    )
+    from .proposing import ExplainCallback, ProposerConfigSelector, member_trust
     from .replaying import optimizer
 
 import_when_used(
     __name__,
     {
         "adapter": ["ADAPTER"],
+        "facades": ["AutoFacade", "GBQRFacade"],
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
         "memory": ["RecordCallback", "curves", "meta_dataset_from_runhistory"],
         "model_parts": [
@@ -40,13 +36,7 @@ import_when_used(
             "QuantileBound",
             "SurrogateModel",
         ],
-        "proposing": [
-            "AutoFacade",
-            "ExplainCallback",
-            "GBQRFacade",
-            "ProposerConfigSelector",
-            "member_trust",
-        ],
+        "proposing": ["ExplainCallback", "ProposerConfigSelector", "member_trust"],
         "replaying": ["optimizer"],
     },
 )

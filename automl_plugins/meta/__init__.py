@@ -6,8 +6,8 @@ from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
     from automl_plugins.meta.alignment import Coverage, MemoryMismatch
+    from automl_plugins.meta.bundled import bundled
     from automl_plugins.meta.designs.design import Design, Suggestion
-    from automl_plugins.meta.memories import bundled
     from automl_plugins.records.task_record import TaskRecord
 
     from .conversion import convert
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
-        "memories": ["bundled"],
+        "bundled": ["bundled"],
         "conversion": ["convert"],
         "alignment": ["Coverage", "MemoryMismatch"],
         "dataset": ["MetaDataset"],

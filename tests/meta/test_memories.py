@@ -15,14 +15,11 @@ from ConfigSpace import Configuration, ConfigurationSpace
 
 import automl_plugins
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord, bundled
+from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, METRICS, recognise
 from automl_plugins.meta.memories import (
-    HYPERPARAMETERS,
-    LEARNERS,
-    METRICS,
     AlignedMemory,
     RecognisedMemory,
     TaskMemory,
-    recognise,
     task_memory,
 )
 from automl_plugins.records.trial import Status

@@ -1,0 +1,288 @@
+"""Methods of the core as SMAC facades: ``GBQRFacade`` and ``AutoFacade``."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from ConfigSpace import Configuration
+from smac import HyperparameterOptimizationFacade, Scenario
+from smac.acquisition.function import EI
+from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
+from smac.initial_design import RandomInitialDesign
+from smac.main.config_selector import ConfigSelector
+from smac.model.multi_objective_model import MultiObjectiveModel
+from smac.multi_objective.abstract_multi_objective_algorithm import (
+    AbstractMultiObjectiveAlgorithm,
+)
+from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
+
+from automl_plugins.meta.memories import AlignedMemory, Memory
+from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
+from automl_plugins.recipes.auto import AutoOptions
+from automl_plugins.recipes.without_memory import GBQROptions
+
+from .model_parts import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    QuantileBound,
+    SurrogateModel,
+)
+from .proposing import ExplainCallback, ProposerConfigSelector
+
+
+class GBQRFacade(HyperparameterOptimizationFacade):
+    """SMAC with GBQR: a new model for each configuration, in milliseconds.
+
+    ``GBQRFacade(scenario, train)`` is the whole recipe. A ``ProposerConfigSelector`` chooses: it
+    learns from failures and running trials, and from seconds if it is told to
+    (``config_selector=GBQRFacade.get_config_selector(scenario, per_second=True)``).
+
+    Every part can be exchanged:
+
+    * ``initial_design``: its configurations come first; GBQR's own start only adds what is still
+      missing. The default has none but ``additional_configs`` and the scenario's default.
+    * ``random_design``: configurations it asks for are random ones. The default asks for none.
+    * ``intensifier``: any; with ``Hyperband`` or ``SuccessiveHalving`` GBQR proposes what their
+      brackets start with, and the highest budget with enough configurations counts.
+    * ``config_selector``: a ``ProposerConfigSelector`` with any other proposer, or one of SMAC's.
+    * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: any
+      of them hands the choice over to SMAC's own ``ConfigSelector``, with a new model for each
+      configuration; the others of the four are those of ``get_model`` and so on, the initial
+      design is SMAC's (Sobol points). Running trials are then unknown to the model, as in all of
+      SMAC, and proposals take SMAC's time.
+    * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
+
+    Args:
+        scenario: The scenario, of one objective.
+        target_function: What is minimised; None for ask and tell.
+        **parts: See above.
+
+    Raises:
+        ValueError: For several objectives; for a ``ProposerConfigSelector`` together with a part
+            that it does not ask; for one of another search space; for ``EIPerSecond`` without
+            an encoder of seconds or a model that predicts them, and the reverse.
+
+    Example::
+
+        scenario = Scenario(space, n_trials=100, deterministic=True)
+        best = GBQRFacade(scenario, train).optimize()
+    """
+
+    def __init__(self, scenario: Scenario, target_function: Any = None, **parts: Any) -> None:
+        if scenario.count_objectives() > 1 or parts.get("multi_objective_algorithm") is not None:
+            raise ValueError(
+                f"{type(self).__name__} minimises one objective: combine several into one cost, or"
+                " use HyperparameterOptimizationFacade."
+            )
+        parts = {name: part for name, part in parts.items() if part is not None}
+        replaced = sorted(parts.keys() & _MODEL_PARTS)
+        selector = parts.get("config_selector")
+        if selector is None and not replaced:
+            selector = self.get_config_selector(scenario)
+        if isinstance(selector, ProposerConfigSelector):
+            _check_fits(selector, scenario, replaced, parts.get("random_design"))
+            selector.random_design = parts.get("random_design", selector.random_design)
+            parts["callbacks"] = [*parts.get("callbacks", []), ExplainCallback(selector)]
+        else:
+            selector = selector or ConfigSelector(scenario, retrain_after=1)
+            _complete(parts, scenario)
+        super().__init__(scenario, target_function, **parts | {"config_selector": selector})
+
+    @staticmethod
+    def get_config_selector(  # type: ignore[override]
+        scenario: Scenario,
+        *,
+        min_trials: int | None = None,
+        **options: Unpack[GBQROptions],
+    ) -> ProposerConfigSelector:
+        """GBQR as the chooser.
+
+        Args:
+            scenario: The scenario.
+            min_trials: See ``ProposerConfigSelector``.
+            **options: Arguments of ``automl_plugins.recipes.gbqr``.
+        """
+        return ProposerConfigSelector(scenario, gbqr(**options), min_trials=min_trials)
+
+    @staticmethod
+    def get_model(scenario: Scenario, *, per_second: bool = False) -> SurrogateModel:  # type: ignore[override]
+        """GBQR's surrogate; ``per_second`` for use with ``EIPerSecond``."""
+        return SurrogateModel(
+            scenario.configspace,
+            gbqr_surrogate(per_second=per_second),
+            instance_features=scenario.instance_features,
+            seed=scenario.seed,
+        )
+
+    @staticmethod
+    def get_acquisition_function(  # type: ignore[override]
+        scenario: Scenario, *, xi: float = 0.0
+    ) -> AbstractAcquisitionFunction:
+        """Expected improvement of the normal scores."""
+        return EI(xi=xi)
+
+    @staticmethod
+    def get_runhistory_encoder(scenario: Scenario) -> CostEncoder:  # type: ignore[override]
+        """Costs as normal scores: only their order counts."""
+        return CostEncoder(scenario, target="normal_scores")
+
+    @staticmethod
+    def get_initial_design(  # type: ignore[override]
+        scenario: Scenario, *, additional_configs: list[Configuration] | None = None
+    ) -> RandomInitialDesign:
+        """None but ``additional_configs``, for GBQR's own start fills the space."""
+        return RandomInitialDesign(
+            scenario, n_configs=0, additional_configs=list(additional_configs or [])
+        )
+
+    @staticmethod
+    def get_random_design(
+        scenario: Scenario, *, probability: float = 0.0
+    ) -> ProbabilityRandomDesign:
+        """No random configurations, unless asked for."""
+        return ProbabilityRandomDesign(probability, seed=scenario.seed)
+
+    @staticmethod
+    def get_multi_objective_algorithm(  # type: ignore[override]
+        scenario: Scenario,
+    ) -> AbstractMultiObjectiveAlgorithm:
+        """There is none.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError("This facade minimises one objective.")
+
+
+class AutoFacade(GBQRFacade):
+    """SMAC with a committee of models: whoever ranks the trials right chooses the next one.
+
+    ``AutoFacade(scenario, train)`` is the whole recipe, and the one to use. The members are the
+    models of ``GBQRFacade`` and Gaussian processes averaged over kernels; with a memory earlier
+    tasks and a meta-learner as well, and the memory suggests the first configurations. Its
+    ``ProposerConfigSelector`` explains them: ``facade.intensifier.config_selector.explain(best)``.
+
+    Parts can be exchanged as in ``GBQRFacade``. SMAC's own selector, to which a ``model``,
+    ``acquisition_function``, ``acquisition_maximizer`` or ``runhistory_encoder`` hands the choice
+    over, asks one model: that is the one given or, from ``get_model``, that of ``GBQRFacade``.
+    There is no committee then.
+
+    Args:
+        scenario: The scenario, of one objective.
+        target_function: What is minimised; None for ask and tell.
+        memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
+            of tasks, or the name of a bundled memory; None for a search by itself. ``"auto"`` is
+            the bundled memory of the learner whose hyperparameters the space has, by the names of
+            scikit-learn and LightGBM, if there is one; a line in the log says which. Runs of the
+            task that has the name of the scenario are left out.
+        per_second: Whether the gain is divided by the predicted seconds.
+        **parts: See ``GBQRFacade``. Further arguments of the recipe are given to the selector:
+            ``config_selector=AutoFacade.get_config_selector(scenario, memory=memory, X=X, y=y)``.
+
+    Raises:
+        TypeError: For a memory that is none.
+        MemoryMismatch: For one of which the search space can use nothing.
+        ValueError: As ``GBQRFacade``; for ``memory`` or ``per_second`` beside a part that is asked
+            in place of the committee.
+
+    Example::
+
+        scenario = Scenario(space, n_trials=100, deterministic=True)
+        best = AutoFacade(scenario, train, memory="lightgbm").optimize()
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        target_function: Any = None,
+        *,
+        memory: Memory | AlignedMemory | None = None,
+        per_second: bool = False,
+        **parts: Any,
+    ) -> None:
+        choosing = {n for n in _MODEL_PARTS | {"config_selector"} if parts.get(n) is not None}
+        own = {"memory": memory is not None, "per_second": per_second}
+        if choosing and any(own.values()):
+            raise ValueError(
+                f"{' and '.join(n for n, given in own.items() if given)} would not be used: the"
+                f" committee is not asked beside {' and '.join(sorted(choosing))}. Give them to"
+                " the selector: config_selector=AutoFacade.get_config_selector(scenario,"
+                " memory=..., per_second=...)."
+            )
+        if not choosing and scenario.count_objectives() == 1:
+            parts["config_selector"] = self.get_config_selector(
+                scenario, memory=memory, per_second=per_second
+            )
+        super().__init__(scenario, target_function, **parts)
+
+    @staticmethod
+    def get_config_selector(  # type: ignore[override]
+        scenario: Scenario,
+        *,
+        min_trials: int | None = None,
+        memory: Memory | AlignedMemory | None = None,
+        **options: Unpack[AutoOptions],
+    ) -> ProposerConfigSelector:
+        """The committee as the chooser.
+
+        Args:
+            scenario: The scenario.
+            min_trials: See ``ProposerConfigSelector``.
+            memory: See ``AutoFacade``.
+            **options: Arguments of ``automl_plugins.recipes.auto``; ``task`` is the name of the
+                scenario unless given.
+        """
+        options = {"task": scenario.name, **options}
+        return ProposerConfigSelector(scenario, auto(memory, **options), min_trials=min_trials)
+
+
+_MODEL_PARTS = {"acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder"}
+
+
+def _check_fits(
+    selector: ProposerConfigSelector,
+    scenario: Scenario,
+    replaced: list[str],
+    design: AbstractRandomDesign | None,
+) -> None:
+    if replaced:
+        raise ValueError(
+            f"{' and '.join(replaced)} would never be asked: a ProposerConfigSelector chooses by"
+            " itself. Leave out config_selector, or pass one of SMAC's."
+        )
+    if selector.scenario.configspace != scenario.configspace:
+        raise ValueError("config_selector was made for another search space.")
+    if design is not None and selector.random_design not in (None, design):
+        raise ValueError("random_design was given twice: to the facade and to its selector.")
+
+
+def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
+    """Add the parts that fit those given, for SMAC's own selector; ValueError if these do not."""
+    usual_design = HyperparameterOptimizationFacade.get_initial_design(scenario)
+    parts.setdefault("initial_design", usual_design)
+    if isinstance(parts.get("runhistory_encoder"), CostAndSecondsEncoder):
+        parts.setdefault("acquisition_function", EIPerSecond())
+    function = parts.get("acquisition_function")
+    timed = isinstance(function, EIPerSecond)
+    if timed and "runhistory_encoder" not in parts:
+        parts["runhistory_encoder"] = CostAndSecondsEncoder(scenario, target="normal_scores")
+    if "model" not in parts:
+        parts["model"] = GBQRFacade.get_model(scenario, per_second=timed)
+    encoder, model = parts.get("runhistory_encoder"), parts["model"]
+    with_seconds = isinstance(encoder, CostAndSecondsEncoder)
+    if timed and not with_seconds:
+        raise ValueError(
+            f"EIPerSecond needs seconds, which {type(encoder).__name__} does not encode: leave"
+            " out runhistory_encoder, or pass CostAndSecondsEncoder(scenario)."
+        )
+    if with_seconds and not isinstance(function, EIPerSecond | QuantileBound):
+        raise ValueError(
+            f"CostAndSecondsEncoder encodes seconds, which {type(function).__name__} does not"
+            " know: pass EIPerSecond() or QuantileBound(), or CostEncoder(scenario)."
+        )
+    if with_seconds and not isinstance(model, SurrogateModel | MultiObjectiveModel):
+        raise ValueError(
+            f"{type(model).__name__} does not predict seconds: pass"
+            " SurrogateModel(scenario.configspace), or a MultiObjectiveModel of a list of two."
+        )
