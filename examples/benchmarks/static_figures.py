@@ -1,7 +1,7 @@
-"""Plotly figures as SVG files, for pages that cannot show plotly: the same bytes every time.
+"""Figures as SVG files that are legible on light and on dark pages: the same bytes every time.
 
-Draws what ``automl_plugins.visualization`` makes: lines, filled bands, markers, annotations,
-logarithmic axes, titles and a legend.
+Of plotly it draws what ``automl_plugins.visualization`` makes: lines, filled bands, markers,
+annotations, logarithmic axes, titles and a legend.
 """
 
 from __future__ import annotations
@@ -20,14 +20,31 @@ _SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "automl_plugins", "fon
 _DASHES = {None: "-", "solid": "-", "dash": "--", "dot": ":"}
 _DPI = 100  # plotly's pixels per inch
 
+#: The ink is dark, or light where the page is dark; pictures have no ground of their own.
+_INK = (
+    "svg{color:#222222} text{fill:currentColor}"
+    " @media (prefers-color-scheme:dark){svg{color:#dddddd}}"
+)
+
 
 def save_svg(figure: Any, path: str | Path) -> None:
-    """Write a plotly figure as SVG."""
+    """Write a figure, of plotly or of matplotlib, as SVG."""
     with matplotlib.rc_context(_SETTINGS):
-        draw(figure).savefig(path, format="svg", metadata={"Date": None, "Creator": None})
-    text = Path(path).read_text(encoding="utf-8")
+        drawn = figure if isinstance(figure, Figure) else draw(figure)
+        drawn.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    text = follow_the_page(Path(path).read_text(encoding="utf-8"))
     short = re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d\d)\d+", r"\1", d[0]), text)
     Path(path).write_text(short, encoding="utf-8", newline="\n")
+
+
+def follow_the_page(svg: str) -> str:
+    """An SVG of matplotlib with black and white replaced: it is drawn on any ground."""
+    if _INK in svg:
+        return svg
+    svg = svg.replace("</style>", f" {_INK}</style>", 1)
+    svg = re.sub(r"(fill|stroke): #(000000|555555)", r"\1: currentColor", svg)
+    svg = svg.replace("fill: #ffffff", "fill: none")
+    return svg.replace("stroke: #e5e5e5", "stroke: #7f7f7f; stroke-opacity: 0.3")
 
 
 def draw(figure: Any) -> Figure:

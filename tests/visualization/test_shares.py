@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -308,3 +309,14 @@ def test_svg_is_the_same_every_time(kind: str, static_figures: Any, tmp_path: Pa
     assert paths[0].read_bytes() == paths[1].read_bytes()
     text = paths[0].read_text(encoding="utf-8")
     assert figure.layout.title.text in text and figure.layout.xaxis.title.text in text
+
+
+def test_svg_follows_the_page_and_takes_matplotlib(static_figures: Any, tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    static_figures.save_svg(figure, tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "prefers-color-scheme:dark" in text and text == static_figures.follow_the_page(text)
+    assert not re.search("#000000|#ffffff", text)
