@@ -51,6 +51,20 @@ def test_correlation_by_hand() -> None:
     assert correlation(A, B, scales, "matern52")[0, 0] == pytest.approx(by_hand)
 
 
+def test_covariance_that_is_not_positive_definite_is_an_error() -> None:
+    one = Candidate(np.ones(1), noise=-2.0)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        EvidenceAverage([one], "matern52").fit(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]))
+
+
+def test_many_predictions_are_those_of_one_row_at_a_time() -> None:
+    rng = np.random.default_rng(3)
+    X, Q = rng.random((30, 4)), rng.random((600, 4))  # more rows than are predicted at a time
+    model = EvidenceAverage(uninformed_kernels(4), "matern52").fit(X, X.sum(axis=1))
+    alone = np.array([model.predict(row[None]) for row in Q])[:, :, 0]
+    np.testing.assert_allclose(np.array(model.predict(Q)).T, alone, rtol=1e-9)
+
+
 @pytest.mark.parametrize("d", [2, gaussian_process._FEW_INPUTS + 5])  # two ways to compute them
 def test_distances_and_correlations_in_few_and_in_many_columns(d: int) -> None:
     rng = np.random.default_rng(d)
