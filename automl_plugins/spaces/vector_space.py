@@ -13,12 +13,14 @@ All functions work on whole arrays: 10 000 Configuration objects would cost half
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import Condition, ConditionLike
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -35,6 +37,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
+_MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a hash
 _MAX_REJECTIONS = 100  # rounds of sampling before a forbidden region counts as the whole space
 
 
@@ -86,13 +89,37 @@ class VectorSpace:
 
     def _activate(self, vectors: FloatArray) -> tuple[FloatArray, bool]:
         """The same, and whether an active hyperparameter has no value."""
-        columns = np.array(vectors, dtype=np.float64).T  # (d, n): the layout of ConfigSpace
-        missing = np.isnan(columns)
-        for child, condition in self._conditions:
-            inactive = ~satisfied(condition, columns)
-            columns[child, inactive] = np.nan
-            missing[child, inactive] = False
-        return columns.T, bool(missing.any())
+        out = np.array(vectors, dtype=np.float64)
+        missing = np.isnan(out)
+        for rule in self._rules:
+            inactive = rule.inactive(out)
+            out[:, rule.children][inactive] = np.nan
+            missing[:, rule.children][inactive] = False
+        return out, bool(missing.any())
+
+    @cached_property
+    def _rules(self) -> list[_Rule]:
+        """What conditions say, parents before children."""
+        rules: list[_Rule] = []
+        for column in range(self.d):
+            of_column = [c for child, c in self._conditions if child == column]
+            others = [c for c in of_column if self._deciding_category(c) is None]
+            rules += [_Rule(slice(column, column + 1), condition) for condition in others]
+            simple = [
+                (child, condition)
+                for child, condition in self._conditions
+                if self._deciding_category(condition) == column
+            ]
+            if simple:
+                rules.append(_Rule.of_category(self, column, simple))
+        return rules
+
+    def _deciding_category(self, condition: ConditionLike) -> int | None:
+        """The column whose category alone decides; None where other things do."""
+        if not isinstance(condition, Condition):
+            return None
+        column = self.space.index_of[condition.parent.name]
+        return column if self.categorical[column] else None
 
     def canonical(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
@@ -282,23 +309,27 @@ class VectorSpace:
         """
         if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
-        columns, categories, is_category = self._layout
-        values = vectors[:, columns]
-        features: FloatArray = np.divide(values, self.scales[columns], order="C")
-        of_category = values[:, is_category]
-        features[:, is_category] = np.where(
-            np.isnan(of_category), np.nan, of_category == categories
-        )
+        columns, scales, places, categories = self._layout
+        features = np.take(vectors, columns, axis=1)
+        if len(places):
+            entries = np.take(features, places, axis=1)
+            features[:, places] = np.where(np.isnan(entries), np.nan, entries == categories)
+        if scales is not None:
+            features /= scales
         return features
 
     @cached_property
-    def _layout(self) -> tuple[IntArray, FloatArray, BoolArray]:
-        """Column of each feature (f,), the categories of those that are one, and their mask."""
+    def _layout(self) -> tuple[IntArray, FloatArray | None, IntArray, FloatArray]:
+        """Column and scale of each feature (f,), places and categories of those that are one.
+
+        The scales are None where all are 1.
+        """
         columns = np.array([column for _, column, _ in self._features], dtype=np.intp)
-        categories = [category for _, _, category in self._features]
-        is_category = np.array([category is not None for category in categories], dtype=bool)
-        known = np.array([c for c in categories if c is not None], dtype=np.float64)
-        return columns, known, is_category
+        known = [(i, c) for i, (_, _, c) in enumerate(self._features) if c is not None]
+        places = np.array([i for i, _ in known], dtype=np.intp)
+        categories = np.array([category for _, category in known], dtype=np.float64)
+        scales = self.scales[columns]
+        return columns, None if (scales == 1.0).all() else scales, places, categories
 
     def numbers(self, vectors: FloatArray) -> FloatArray:
         """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""
@@ -307,13 +338,16 @@ class VectorSpace:
 
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
+        columns = np.where(np.isnan(vectors.T), -1.0, vectors.T)
         # No legal entry is anywhere near the limits; they keep the others in the range of int64.
-        limited = np.clip(np.nan_to_num(vectors, nan=-1.0), -(2.0**20), 2.0**20)
-        rounded = np.rint(limited * 2.0**40).astype(np.int64)
+        np.clip(columns, -(2.0**20), 2.0**20, out=columns)
+        columns *= 2.0**40
+        rounded = np.rint(columns, out=columns).astype(np.int64, order="C").view(np.uint64)
         mixed = np.zeros(len(vectors), dtype=np.uint64)
-        for column in range(self.d):
-            mixed = (mixed ^ rounded[:, column].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
+        for column in rounded:
+            mixed ^= column
+            mixed *= _MULTIPLIER
+            mixed ^= mixed >> _SHIFT
         return mixed
 
     def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
@@ -354,6 +388,51 @@ class VectorSpace:
         with np.errstate(divide="ignore"):
             bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
         return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """When some columns are inactive.
+
+    Attributes:
+        children: The columns.
+        condition: A condition that they need; None where the categories of one column decide.
+        parent: That column.
+        table: Mask (k + 1, c) of the children that are inactive, for each of the k categories
+            and, at last, without one.
+    """
+
+    children: slice
+    condition: ConditionLike | None
+    parent: int = 0
+    table: BoolArray | None = None
+
+    @classmethod
+    def of_category(
+        cls, space: VectorSpace, parent: int, conditions: list[tuple[int, ConditionLike]]
+    ) -> _Rule:
+        """The rule for all (child, condition) whose parent is one categorical column.
+
+        One look-up for all children takes a fraction of the time of a comparison for each.
+        """
+        k = int(space.n_values[parent])
+        columns = np.full((space.d, k + 1), np.nan)
+        columns[parent, :k] = np.arange(k)
+        table = np.zeros((k + 1, space.d), dtype=bool)
+        for child, condition in conditions:
+            table[:, child] |= ~satisfied(condition, columns)
+        children = [child for child, _ in conditions]
+        span = slice(min(children), max(children) + 1)
+        return cls(span, None, parent, np.ascontiguousarray(table[:, span]))
+
+    def inactive(self, vectors: FloatArray) -> BoolArray:
+        """Mask (n, c) of the children that are inactive in each of ``vectors`` (n, d)."""
+        if self.table is None:
+            assert self.condition is not None
+            return ~satisfied(self.condition, vectors.T)[:, None]
+        entries, none = vectors[:, self.parent], len(self.table) - 1
+        known = (entries >= 0) & (entries < none)
+        return self.table[np.where(known, entries, none).astype(np.intp)]
 
 
 def _draw_seed(rng: np.random.Generator) -> int:
