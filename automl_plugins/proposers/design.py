@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.spaces.vector_space import BoolArray, VectorSpace
 from automl_plugins.surrogates.base import FloatArray
 
 _BEST_OF = 8  # more candidates push the design into the corners of the space
@@ -150,7 +151,20 @@ def distances(a: FloatArray, b: FloatArray) -> FloatArray:
 
     A feature that is active (not NaN) on one side only differs by 1.
     """
-    difference = np.abs(a[:, None, :] - b[None, :, :])
-    one_sided = np.isnan(a)[:, None, :] != np.isnan(b)[None, :, :]
-    filled = np.where(one_sided, 1.0, np.nan_to_num(difference, nan=0.0))
-    return np.asarray(filled.mean(axis=2))
+    optional = np.asarray(np.isnan(np.vstack([a, b])).any(axis=0))
+    sums = cdist(_spread(a, optional), _spread(b, optional), "cityblock")
+    return np.asarray(sums / a.shape[1])
+
+
+def _spread(features: FloatArray, optional: BoolArray) -> FloatArray:
+    """Points (n, f + o) whose absolute differences add up to those of ``features`` (n, f).
+
+    Each of the o ``optional`` features x becomes (x / 2, (1 - x) / 2), which lies as far from
+    another one as x does, and 1 from (-1/4, -1/4), which stands for an inactive one.
+    """
+    if not optional.any():
+        return features
+    x = features[:, optional]
+    missing = np.isnan(x)
+    low, high = np.where(missing, -0.25, 0.5 * x), np.where(missing, -0.25, 0.5 - 0.5 * x)
+    return np.hstack([features[:, ~optional], low, high])
