@@ -331,11 +331,11 @@ class ModelBasedProposer:
                 if reference is None:  # fixed by the first batch, else it moves with the search
                     reference = _reference(utility, median=exponent > 0.0)
                 log_gain = positive_part(utility, reference)
-            distance = np.ones(len(features))
+            distance: FloatArray | float = 1.0
             if len(unknown):
-                distance *= distance_factor(design.distances(features, unknown), radius)
+                distance = distance_factor(design.distances(features, unknown), radius)
             if len(flat):
-                distance *= distance_factor(largest_differences(features, flat), radii)
+                distance = distance * distance_factor(largest_differences(features, flat), radii)
             return weighted(
                 log_gain,
                 log_success=models.log_success(features),

@@ -26,6 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 S = TypeVar("S")
 Seed = int | np.random.Generator | None
 
+_TINY = np.finfo(float).tiny
 _LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 
@@ -188,7 +189,9 @@ def complete_inputs(X: FloatArray, flagged: npt.NDArray[np.intp]) -> FloatArray:
         Inputs (n, f + len(flagged)); a flag is 1 where the value is present.
     """
     missing = np.isnan(X)
-    return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])
+    if missing.any():
+        return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])
+    return np.hstack([X, np.ones((len(X), len(flagged)))]) if len(flagged) else X
 
 
 def informative_rows(y: FloatArray, limit: int) -> npt.NDArray[np.intp]:
@@ -258,11 +261,26 @@ def log_expected_improvement(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = gain / std
         log_phi = -0.5 * z * z - _LOG_SQRT_2_PI
-        near = np.log(np.maximum(z * ndtr(z) + np.exp(log_phi), np.finfo(float).tiny))
-        mills = np.exp(log_ndtr(z) - log_phi)  # Phi(z) / phi(z), finite for z < 0
-        tail = log_phi + np.log1p(-np.minimum(np.abs(z) * mills, 1.0 - 1e-16))
-        square = z**-2.0
-        far = log_phi - 2.0 * np.log(np.abs(z)) + np.log1p(square * (15.0 * square - 3.0))
-        log_h = np.where(z > -1.0, near, np.where(z > -50.0, tail, far))
-        smooth = (std > 0) & ~np.isposinf(z)
+        log_h = np.log(np.maximum(z * ndtr(z) + np.exp(log_phi), _TINY))
+        for low, log_tail in ((-1.0, _log_tail), (-50.0, _log_far_tail)):
+            below = z <= low
+            if not below.any():
+                break
+            log_h[below] = log_tail(z[below], log_phi[below])
+        smooth = (std > 0) & (z < np.inf)
+        if smooth.all():
+            return np.asarray(np.log(std) + log_h)
         return np.where(smooth, np.log(std) + log_h, np.log(np.maximum(gain, 0.0)))
+
+
+def _log_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
+    """Log h(z) for z <= -1, see ``log_expected_improvement``."""
+    mills = np.exp(log_ndtr(z) - log_phi)  # Phi(z) / phi(z), finite for z < 0
+    return np.asarray(log_phi + np.log1p(-np.minimum(np.abs(z) * mills, 1.0 - 1e-16)))
+
+
+def _log_far_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
+    """Log h(z) for z <= -50."""
+    square = z**-2.0
+    expansion = np.log1p(square * (15.0 * square - 3.0))
+    return np.asarray(log_phi - 2.0 * np.log(np.abs(z)) + expansion)
