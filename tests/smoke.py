@@ -60,6 +60,13 @@ BENCHMARKS = (
     "benchmark_hyperopt.py quality --every-svm-grid 6 --every-oboe 15 --seeds 1",
     "benchmark_plateaus.py --smoke",
     "benchmark_pmf.py oboe --methods random portfolio svd pmf --trials 4",
+    "benchmark_public.py scale --families svm --limit 1 --trainings 5",
+    "benchmark_public.py run --families svm --limit 1 --seeds 1"
+    " --methods GBQR 'Optuna TPE' random",
+    "benchmark_public.py page --control GBQR --path public.md",
+    "benchmark_seconds.py scale --families oboe",
+    "benchmark_seconds.py run --families oboe --limit 1 --seeds 1 --n-trials 12",
+    "benchmark_seconds.py page --path seconds.md",
     "benchmark_smac.py seconds --tables 1",
     "benchmark_smac.py overhead --at 20 --cycles 1",
     "benchmark_store.py kills writers reading --quick",

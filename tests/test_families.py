@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -108,7 +109,8 @@ def test_finished_searches_are_not_run_again(tmp_path: Path) -> None:
         "from automl_plugins.frameworks import load_adapter\n"
         "METHODS = {'mine': lambda: load_adapter('optuna').optimizer('RandomSampler')}\n"
     )
-    arguments = (["smooth"], ["mine", "random 2x"], "tuned", range(2), tmp_path)
+    tuned = partial(module("families").half, which="tuned")
+    arguments = (["smooth"], ["mine", "random 2x"], tuned, range(2), tmp_path)
     for _ in range(2):
         searches.run(*arguments, extra=extra, n_trials=3, limit=1)
         assert len(list(searches.read_results(tmp_path))) == 4

@@ -20,19 +20,18 @@ The searches of the judged half are kept in docs/evidence/families, and the page
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 from common import run_command
-from families import FAMILIES, family, surrogate
+from families import FAMILIES, family
+from families import half as half_of
 from family_page import page as write_page
 from family_report import FLOOR, families_of, family_table, read_curves
-from family_searches import OURS, PEERS, SCALES, SLOW
+from family_searches import OURS, PEERS, SLOW, write_scales
 from family_searches import pack as pack_results
 from family_searches import run as run_searches
 
-SCENARIOS = ("lcbench", "rbv2_xgboost")
 FOLDER = Path("build/families")  # of searches under way
 KEPT = Path("docs/evidence/families")
 
@@ -53,7 +52,7 @@ def run(
     run_searches(
         families,
         methods,
-        half,
+        partial(half_of, which=half),
         range(seeds),
         out / half,
         extra=extra,
@@ -67,25 +66,8 @@ def run(
 def scale(
     families: Sequence[str] = tuple(FAMILIES), draws: int = 20_000, out: Path = FOLDER
 ) -> None:
-    """Write the best and the worst loss of each task: regret is a share of their distance.
-
-    For surrogates the best is that of random configurations, until a search finds a better one,
-    and the "worst" is their median.
-    """
-    rows: list[tuple[str, float | None, float | None]] = []
-    for name in families:
-        if name in SCENARIOS:
-            network = surrogate(name)
-            space = network.space
-            space.seed(0)
-            configs = [dict(c) for c in space.sample_configuration(draws)]
-            for task in network.tasks:
-                losses = network.losses(task, configs)
-                rows.append((f"{name}/{task}", float(losses.min()), float(np.median(losses))))
-        else:
-            rows += [(t.name, t.best, t.worst) for t in family(name)]
-    out.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=["task", "best", "worst"]).to_csv(out / SCALES, index=False)
+    """Write the best and the worst loss of each task: regret is a share of their distance."""
+    write_scales(families, family, lambda _: draws, out)
 
 
 def report(

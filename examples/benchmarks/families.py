@@ -6,6 +6,7 @@ tuning defaults, the others for judging them.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,9 @@ class Task:
         worst: Regret is a share of the distance from ``best`` to this loss: the largest one of a
             table; None where there is no such scale.
         seconds: Recorded duration of an evaluation; None where unknown.
+        losses: The losses (n,) of many configurations, where that is faster than one by one.
+        until: Recorded seconds after which a search is over; an evaluation that would end later
+            does not count.
     """
 
     name: str
@@ -52,6 +56,8 @@ class Task:
     best: float | None = None
     worst: float | None = None
     seconds: Callable[[Config], float] | None = None
+    losses: Callable[[Sequence[Config]], FloatArray] | None = None
+    until: float = math.inf
 
     @property
     def family(self) -> str:
@@ -64,6 +70,20 @@ class Task:
         parameters = self.space.values()
         categories = any(isinstance(p, CategoricalHyperparameter) for p in parameters)
         return not categories and not self.space.conditions
+
+    def scale(self, draws: int) -> tuple[float, float | None]:
+        """The best and the worst loss.
+
+        Where nobody knows the best it is that of ``draws`` random configurations, until a search
+        finds a better one, and the "worst" is their median.
+        """
+        if self.best is not None:
+            return self.best, self.worst
+        space = copy.deepcopy(self.space)
+        space.seed(0)
+        configs = [dict(c) for c in space.sample_configuration(draws)]
+        losses = self.losses(configs) if self.losses else [self.loss(c) for c in configs]
+        return float(np.nanmin(losses)), float(np.nanmedian(losses))
 
 
 # --- recorded tables -------------------------------------------------------------------------
@@ -110,16 +130,22 @@ def _xgboost_random() -> list[Task]:
     ]
 
 
-def _grids(folder: str, file: str, sign: float) -> list[Task]:
-    """Full grids of so many configurations that a table would be slow; mean over the seeds."""
-    described = json.loads(data_path(f"{folder}/space.json").read_text())
-    values: dict[str, list[Any]] = described["search_space"]
+def grid_space(values: Mapping[str, Sequence[Any]]) -> ConfigurationSpace:
+    """The space of a full grid: numbers in order, all else as categories."""
     space = ConfigurationSpace()
     for name, choices in values.items():
         numbers = all(isinstance(v, int | float) for v in choices)
         space.add(
             OrdinalHyperparameter(name, sorted(choices)) if numbers else Categorical(name, choices)
         )
+    return space
+
+
+def _grids(folder: str, file: str, sign: float) -> list[Task]:
+    """Full grids of so many configurations that a table would be slow; mean over the seeds."""
+    described = json.loads(data_path(f"{folder}/space.json").read_text())
+    values: dict[str, list[Any]] = described["search_space"]
+    space = grid_space(values)
     places = {name: {v: i for i, v in enumerate(choices)} for name, choices in values.items()}
     shape = [len(choices) for choices in values.values()]
     losses = sign * read_array(f"{folder}/{file}").astype(np.float64).mean(axis=2)
@@ -157,6 +183,7 @@ _CATEGORIES = {
     "rbv2_xgboost": ["task_id", "booster", "num.impute.selected.cpo"],
 }
 _SCORE = {"lcbench": 1, "rbv2_xgboost": 0}  # output: validation accuracy in percent, accuracy
+_SECONDS = {"lcbench": 0, "rbv2_xgboost": 6}  # output: seconds of the training
 
 
 class Surrogate:
@@ -206,6 +233,14 @@ class Surrogate:
 
     def losses(self, task: str, configs: Sequence[Config]) -> FloatArray:
         """Losses (n,) of configurations: accuracy with its sign turned."""
+        return -self._answer(task, configs)[:, _SCORE[self.scenario]]
+
+    def seconds(self, task: str, configs: Sequence[Config]) -> FloatArray:
+        """Seconds (n,) of their trainings."""
+        return self._answer(task, configs)[:, _SECONDS[self.scenario]]
+
+    def _answer(self, task: str, configs: Sequence[Config]) -> FloatArray:
+        """All outputs of the network, one row for each configuration."""
         fixed = _FIXED[self.scenario] | {_TASK[self.scenario]: task}
         full = [{**config, **fixed} for config in configs]
         names, categories = _NUMBERS[self.scenario].split(), _CATEGORIES[self.scenario]
@@ -215,8 +250,7 @@ class Surrogate:
             for config in full
         ]
         inputs = {"x_cont": np.array(numbers, np.float32), "x_cat": np.array(codes, np.int32)}
-        found = self._session.run(None, inputs)[0]
-        return -np.asarray(found, dtype=np.float64)[:, _SCORE[self.scenario]]
+        return np.asarray(self._session.run(None, inputs)[0], dtype=np.float64)
 
 
 @cache
@@ -231,7 +265,15 @@ def _yahpo(scenario: str) -> list[Task]:
     def loss(task: str, config: Config) -> float:
         return float(network.losses(task, [config])[0])
 
-    return [Task(f"{scenario}/{t}", network.space, partial(loss, t)) for t in network.tasks]
+    return [
+        Task(
+            f"{scenario}/{t}",
+            network.space,
+            partial(loss, t),
+            losses=partial(network.losses, t),
+        )
+        for t in network.tasks
+    ]
 
 
 # --- smooth functions ------------------------------------------------------------------------
@@ -265,7 +307,6 @@ FAMILIES: dict[str, Callable[[], list[Task]]] = {
     "smooth": _smooth,
 }
 MOST_JUDGED = 20  # tasks of a family
-FEW = 10  # tasks of a family up to which each seed is a block
 
 
 @cache

@@ -9,11 +9,11 @@ from family_memories import HONEST, LIES
 from family_report import (
     BUDGETS,
     FLOOR,
+    FUNCTIONS,
     LAST,
     SMOOTH,
     against,
     blocks,
-    budgets_of,
     families_of,
     family_table,
     hardest,
@@ -61,50 +61,56 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Seq
             n_families=len(families),
             n_seeds=curves.index.get_level_values("seed").nunique(),
         ).strip(),
-        _against_best(curves, control, peers, families),
+        against_best(curves, control, peers, families, (*BUDGETS, LAST)),
         _trials(curves, control, peers, families),
         "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
         " over all blocks). The second table is on the searches that the slow ones made too.",
-        _ranks(curves, [control, *everywhere]),
-        _ranks(curves, [control, *widely]),
+        ranks(curves, [control, *everywhere], BUDGETS),
+        ranks(curves, [control, *widely], BUDGETS),
         f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
         " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
         " smooth functions, whose regret has another scale.",
-        _significance(curves, control, everywhere),
-        _significance(curves, control, widely),
+        significance(curves, control, everywhere, BUDGETS),
+        significance(curves, control, widely, BUDGETS),
     ]
     if memory := _memories(curves, control, peers, families):
         parts.append(memory)
     for family in families:
-        parts.append(_family(curves, times, control, peers, everywhere, family))
+        parts.append(of_family(curves, times, control, peers, everywhere, family))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
+def markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
+    """A table, from the cells of each row."""
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=[str(c) for c in columns])
     return str(frame.to_markdown(disable_numparse=True))
 
 
-def _against_best(
-    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+def against_best(
+    curves: pd.DataFrame,
+    control: str,
+    peers: Sequence[str],
+    families: Sequence[str],
+    budgets: Sequence[int],
 ) -> str:
+    """The section with the ratio of regrets to the best peer, by family."""
     rows = {}
     for family in families:
         cells = []
-        for budget in (*BUDGETS, LAST):
-            if budget not in budgets_of(family):
+        for budget in budgets:
+            if budget == LAST and family != SMOOTH:
                 cells.append("")
                 continue
             peer, ratio = hardest(curves, control, peers, family, budget)
             loose = against(curves, control, peer, family, budget, FLOOR / 10)
-            more = "" if family == SMOOTH else f" [{loose:.2f}]"
-            cells.append(f"{ratio:{'+' if family == SMOOTH else ''}.2f}{more} {peer}")
+            more = "" if family in FUNCTIONS else f" [{loose:.2f}]"
+            cells.append(f"{ratio:{'+' if family in FUNCTIONS else ''}.2f}{more} {peer}")
         rows[family] = cells
     return (
         f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, and the"
         f" peer: the one with which it is largest. Regrets below {FLOOR} % count as {FLOOR} %; in"
-        f" brackets the ratio with a floor of {FLOOR / 10} %. On smooth functions: difference of"
-        f" mean log10 regret.\n\n{_markdown(rows, (*BUDGETS, LAST))}"
+        f" brackets the ratio with a floor of {FLOOR / 10} %. On functions: difference of"
+        f" mean log10 regret.\n\n{markdown(rows, budgets)}"
     )
 
 
@@ -123,33 +129,37 @@ def _trials(
     rows["all"] = ["", str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
     return (
         f"## Trials until {control} is as good as the best peer after 50\n\nMedian over blocks;"
-        " 51 stands for never.\n\n" + _markdown(rows, ("peer", "blocks", "trials", "never"))
+        " 51 stands for never.\n\n" + markdown(rows, ("peer", "blocks", "trials", "never"))
     )
 
 
-def _ranks(curves: pd.DataFrame, methods: Sequence[str]) -> str:
+def ranks(curves: pd.DataFrame, methods: Sequence[str], budgets: Sequence[int]) -> str:
+    """Average ranks over families and, in brackets, over blocks."""
     every = blocks(curves, methods)
     rows: dict[str, list[str]] = {m: [] for m in methods}
-    for budget in BUDGETS:
-        ranks = every[budget].unstack("method").rank(axis=1)
-        equal = ranks.groupby("family").mean().mean()
+    for budget in budgets:
+        found = every[budget].unstack("method").rank(axis=1)
+        equal = found.groupby("family").mean().mean()
         for method in methods:
-            rows[method].append(f"{equal[method]:.2f} ({ranks[method].mean():.2f})")
-    return _markdown(rows, BUDGETS)
+            rows[method].append(f"{equal[method]:.2f} ({found[method].mean():.2f})")
+    return markdown(rows, budgets)
 
 
-def _significance(curves: pd.DataFrame, control: str, peers: Sequence[str]) -> str:
+def significance(
+    curves: pd.DataFrame, control: str, peers: Sequence[str], budgets: Sequence[int]
+) -> str:
+    """Wins, ties, losses and adjusted p-values, without functions."""
     every = blocks(curves, [control, *peers])
-    recorded = every[every.index.get_level_values("family") != SMOOTH]
+    recorded = every[~every.index.get_level_values("family").isin(FUNCTIONS)]
     rows: dict[str, list[str]] = {p: [] for p in peers}
-    for budget in BUDGETS:
+    for budget in budgets:
         wide = recorded[budget].unstack("method").reset_index(drop=True)
         for pair in compare(wide, control=control).budgets[0].pairs.itertuples():
             sign = "*" if pair.different else ""
             rows[str(pair.method_b)].append(
                 f"{pair.wins}/{pair.ties}/{pair.losses}, p {pair.p_finner:.2g}{sign}"
             )
-    return _markdown(rows, BUDGETS)
+    return markdown(rows, budgets)
 
 
 def _memories(
@@ -182,8 +192,8 @@ def _memories(
         " described: with the meta-features of the searched one. Median number of trials until"
         f" {control} is as good as the best peer after 50, in brackets the blocks on which it"
         " never is; searches with a memory have fewer seeds.\n\n"
-        f"{_markdown(rows, columns)}\n\nMemories that lie: mean regret from trial 20 on, in"
-        f" percent.\n\n{_markdown(lies, ('without memory', 'with the lie', 'change'))}"
+        f"{markdown(rows, columns)}\n\nMemories that lie: mean regret from trial 20 on, in"
+        f" percent.\n\n{markdown(lies, ('without memory', 'with the lie', 'change'))}"
     )
 
 
@@ -192,21 +202,22 @@ def _needed(curves: pd.DataFrame, method: str, peer: str, family: str) -> str:
     return f"{needed.median():.0f} ({(needed > 50).sum()} of {len(needed)})"
 
 
-def _family(
+def of_family(
     curves: pd.DataFrame,
     times: pd.Series[float],
     control: str,
     peers: Sequence[str],
     everywhere: Sequence[str],
     family: str,
+    budgets: Sequence[int] = (),
 ) -> str:
     """Means of a family: the methods that made all searches, then all on what is common."""
     made = families_of(curves)
     present = [p for p in peers if (family, p) in made]
     parts = [f"## {family}"]
     for methods in [everywhere] + [present] * (len(present) > len(everywhere)):
-        n, table = family_table(curves, times, [control, *methods], family)
-        what = "log10 regret" if family == SMOOTH else "regret in percent (geometric mean)"
+        n, table = family_table(curves, times, [control, *methods], family, budgets=budgets)
+        what = "log10 regret" if family in FUNCTIONS else "regret in percent (geometric mean)"
         parts.append(
             f"{n} blocks, mean {what} by trials, milliseconds of a proposal.\n\n"
             + str(table.to_markdown(disable_numparse=True))

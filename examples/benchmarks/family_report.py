@@ -1,8 +1,8 @@
 """Figures of the families, from the kept searches.
 
 Regret is the gap between the best loss so far and the best known one, in percent of the range of a
-task; on smooth functions it is the decimal logarithm of that gap itself, at least -8. Methods are
-compared on the searches (task and seed) that all of them have made.
+task; on functions (smooth, BBOB) it is the decimal logarithm of that gap itself, at least -8.
+Methods are compared on the searches (task and seed) that all of them have made.
 """
 
 from __future__ import annotations
@@ -18,9 +18,15 @@ from family_searches import SCALES, read_results
 
 BUDGETS = (10, 20, 30, 50)
 LAST = 60  # trials on smooth functions
+LONGEST = 100  # trials of any search
 FLOOR = 0.1  # percent: what geometric means count a smaller regret as
 SMOOTH = "smooth"
-SEEDS_ARE_BLOCKS = ("xgboost_random", "hpobench_mlp", "hpolib_fcnet")  # of ten tasks or fewer
+FUNCTIONS = (SMOOTH, "bbob_2", "bbob_5", "bbob_10")  # whose regret is a logarithm
+SEEDS_ARE_BLOCKS = (  # of ten tasks or fewer
+    *("xgboost_random", "hpobench_mlp", "hpolib_fcnet"),
+    *("hpobench", "hpolib", "nasbench201", "lcbench_tuned", "rbv2_xgboost_tuned"),
+    *("lightgbm", "random_forest", "svm"),
+)
 SEARCH = ["family", "task", "seed"]
 
 
@@ -38,7 +44,7 @@ def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]
     keys, curves, times = [], [], []
     for r in found:
         low, high = best[r["task"]], float(scales["worst"][r["task"]])
-        losses = np.full(LAST, math.nan if math.isnan(high) else high)
+        losses = np.full(LONGEST, math.nan if math.isnan(high) else high)
         for trial, loss in r["improvements"]:
             losses[trial - 1 :] = loss
         losses[r["n_trials"] :] = math.nan
@@ -50,7 +56,7 @@ def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]
         )
         times.append(1e3 * r["proposing"] / r["n_trials"])
     index = pd.MultiIndex.from_tuples(keys, names=[*SEARCH, "method"])
-    frame = pd.DataFrame(curves, index, range(1, LAST + 1))
+    frame = pd.DataFrame(curves, index, range(1, LONGEST + 1))
     return frame[~index.duplicated(keep="last")], pd.Series(times, index)[
         ~index.duplicated(keep="last")
     ]
@@ -82,8 +88,8 @@ def at(of_family: pd.DataFrame, budget: int) -> pd.DataFrame:
 
 
 def typical(values: pd.DataFrame, family: str, floor: float = FLOOR) -> pd.Series[float]:
-    """Geometric mean over blocks, by method; on smooth functions the mean of logarithms."""
-    if family == SMOOTH:
+    """Geometric mean over blocks, by method; on functions the mean of logarithms."""
+    if family in FUNCTIONS:
         return values.mean()
     return pd.Series(np.exp(np.log(values.clip(lower=floor)).mean()))
 
@@ -91,7 +97,7 @@ def typical(values: pd.DataFrame, family: str, floor: float = FLOOR) -> pd.Serie
 def against(
     curves: pd.DataFrame, control: str, peer: str, family: str, budget: int, floor: float = FLOOR
 ) -> float:
-    """Ratio of typical regrets of the control and a peer; difference on smooth functions.
+    """Ratio of typical regrets of the control and a peer; difference on functions.
 
     NaN where they have no search in common.
     """
@@ -99,18 +105,23 @@ def against(
     if family not in both.index.get_level_values("family"):
         return math.nan
     found = typical(at(both.loc[[family]], budget), family, floor)
-    if family == SMOOTH:
+    if family in FUNCTIONS:
         return float(found[control] - found[peer])
     return float(found[control] / found[peer])
 
 
-def trials_to(curves: pd.DataFrame, control: str, peer: str, family: str) -> pd.Series[float]:
-    """Trials, by block, until the control is as good as the peer after 50; 51 if it never is."""
+def trials_to(
+    curves: pd.DataFrame, control: str, peer: str, family: str, budget: int = 50
+) -> pd.Series[float]:
+    """Trials, by block, until the control is as good as the peer after ``budget``.
+
+    One more than that if it never is.
+    """
     of_family = blocks(curves, [control, peer]).loc[[family]]
-    own = of_family.xs(control, level="method").to_numpy()[:, :50]
-    target = of_family.xs(peer, level="method")[50].to_numpy()
+    own = of_family.xs(control, level="method").to_numpy()[:, :budget]
+    target = of_family.xs(peer, level="method")[budget].to_numpy()
     reached = own <= target[:, None] + 1e-12
-    return pd.Series(np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, 51.0))
+    return pd.Series(np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, budget + 1.0))
 
 
 def hardest(
@@ -123,6 +134,7 @@ def hardest(
 
 
 def budgets_of(family: str) -> tuple[int, ...]:
+    """The budgets of the page of the families."""
     return (*BUDGETS, LAST) if family == SMOOTH else BUDGETS
 
 
@@ -132,6 +144,7 @@ def family_table(
     methods: Sequence[str],
     family: str,
     floor: float = FLOOR,
+    budgets: Sequence[int] = (),
 ) -> tuple[int, pd.DataFrame]:
     """The number of blocks; mean and geometric mean regret as text, by method and budget."""
     found = blocks(curves[curves.index.get_level_values("family") == family], methods)
@@ -139,11 +152,11 @@ def family_table(
         return 0, pd.DataFrame()
     of_family = found.loc[[family]]
     columns: dict[str, dict[str, str]] = {}
-    for budget in budgets_of(family):
+    for budget in budgets or budgets_of(family):
         values = at(of_family, budget)
         means, geometric = values.mean(), typical(values, family, floor)
         columns[str(budget)] = {
-            m: f"{means[m]:.2f}" + ("" if family == SMOOTH else f" ({geometric[m]:.2f})")
+            m: f"{means[m]:.2f}" + ("" if family in FUNCTIONS else f" ({geometric[m]:.2f})")
             for m in methods
         }
     spent = times.xs(family, level="family").groupby("method").mean()

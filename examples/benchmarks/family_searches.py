@@ -13,46 +13,55 @@ import math
 import re
 import runpy
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 from common import Quiet, silence
-from families import Task, half
+from families import Task
 from family_memories import WITH_MEMORY
 from joblib import Parallel, delayed
 
-from automl_plugins.frameworks import load_adapter
+from automl_plugins.frameworks import Optimizer, Proposal, load_adapter
 from automl_plugins.replay import Method, Outcome, Problem, TrialStatus
 from automl_plugins.replay.runs import search_seed
 
 MakeMethod = Callable[[], Method]
+Tasks = Callable[[str], Sequence[Task]]  # those of a family; other processes call it too
 TWICE = "random 2x"
 SCALES = "scales.csv"  # best and worst loss of each task, beside the searches
 
 
-def _of(framework: str, what: str, **options: Any) -> MakeMethod:
+def of_framework(framework: str, what: str, **options: Any) -> MakeMethod:
     """A method of a framework that is imported when it is used."""
     return lambda: load_adapter(framework).optimizer(what, **options)
 
 
 OURS: dict[str, MakeMethod] = {
-    "AutoSampler": _of("optuna", "AutoSampler"),
-    "GBQR": _of("optuna", "GBQRSampler"),
+    "AutoSampler": of_framework("optuna", "AutoSampler"),
+    "GBQR": of_framework("optuna", "GBQRSampler"),
 }
 PEERS: dict[str, MakeMethod] = {
-    "Optuna TPE": _of("optuna", "TPESampler"),
-    "Optuna TPE grouped": _of("optuna", "TPESampler", multivariate=True, group=True),
-    "Hyperopt TPE": _of("hyperopt", "tpe"),
-    TWICE: _of("optuna", "RandomSampler"),
+    "Optuna TPE": of_framework("optuna", "TPESampler"),
+    "Optuna TPE grouped": of_framework("optuna", "TPESampler", multivariate=True, group=True),
+    "Hyperopt TPE": of_framework("hyperopt", "tpe"),
+    TWICE: of_framework("optuna", "RandomSampler"),
 }
 SLOW: dict[str, MakeMethod] = {
-    "SMAC": _of("smac", "HyperparameterOptimizationFacade"),
-    "Optuna GP": _of("optuna", "GPSampler", warn_independent_sampling=False),
-    "Optuna CMA-ES": _of("optuna", "CmaEsSampler", warn_independent_sampling=False),
+    "SMAC": of_framework("smac", "HyperparameterOptimizationFacade"),
+    "Optuna GP": of_framework("optuna", "GPSampler", warn_independent_sampling=False),
+    "Optuna CMA-ES": of_framework("optuna", "CmaEsSampler", warn_independent_sampling=False),
 }
-METHODS = OURS | PEERS | SLOW
+COST_AWARE: dict[str, MakeMethod] = {
+    "AutoSampler, cost": of_framework("optuna", "AutoSampler", cost="seconds"),
+    "EIPerSecondSampler": of_framework("optuna", "EIPerSecondSampler", cost="seconds"),
+}
+METHODS = OURS | PEERS | SLOW | COST_AWARE | {"random": of_framework("optuna", "RandomSampler")}
+FAILURE_AS = 100.0  # what an objective returns that must return something
+PENALISED = ("Optuna TPE", "Optuna CMA-ES")  # also told that loss where an evaluation fails
 NUMBERS_ONLY = {"Optuna CMA-ES"}  # draws categories at random
 EVALUATIONS = {TWICE: 2}  # that count as one trial, as if made on two machines
 
@@ -60,9 +69,36 @@ EVALUATIONS = {TWICE: 2}  # that count as one trial, as if made on two machines
 @cache
 def methods(extra: Path | None) -> dict[str, MakeMethod]:
     """The methods, and those of ``METHODS`` in a Python file: a name and what makes a method."""
+    known = METHODS | {
+        f"{name}, failures as {FAILURE_AS:g}": partial(_penalise, METHODS[name])
+        for name in PENALISED
+    }
     if extra is None:
-        return METHODS
-    return METHODS | dict(runpy.run_path(str(extra))["METHODS"])
+        return known
+    return known | dict(runpy.run_path(str(extra))["METHODS"])
+
+
+def _penalise(make: MakeMethod) -> Method:
+    return Penalised(make())
+
+
+class Penalised:
+    """A method whose failed evaluations are told as complete, with the loss ``FAILURE_AS``."""
+
+    def __init__(self, method: Method) -> None:
+        self.method, self.name = method, method.name
+
+    def start(self, problem: Problem) -> Optimizer:
+        optimizer = self.method.start(problem)
+        tell = optimizer.tell
+
+        def tell_a_loss(proposal: Proposal, outcome: Outcome) -> None:
+            if outcome.status == TrialStatus.FAILED:
+                outcome = replace(outcome, status=TrialStatus.COMPLETE, loss=FAILURE_AS)
+            tell(proposal, outcome)
+
+        optimizer.tell = tell_a_loss  # type: ignore[method-assign]
+        return optimizer
 
 
 # --- one search ------------------------------------------------------------------------------
@@ -74,10 +110,16 @@ class Found(NamedTuple):
     Attributes:
         improvements: The trials, from 1, at which the best loss improved, and that loss.
         proposing: Seconds that the optimizer took, on the whole.
+        seconds: Recorded seconds at the end of each of those trials, and at the end of the last.
+        n_finished: Evaluations.
+        n_failed: Those of them that failed.
     """
 
     improvements: list[tuple[int, float]]
     proposing: float
+    seconds: list[float]
+    n_finished: int
+    n_failed: int
 
 
 def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: int = 1) -> Found:
@@ -95,7 +137,8 @@ def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: in
     space.seed(number)
     optimizer = Quiet(method).start(Problem(space, number, n_trials * evaluations))
     improvements: list[tuple[int, float]] = []
-    best, clock, proposing = math.inf, 0.0, 0.0
+    ends: list[float] = []
+    best, clock, proposing, n_finished, n_failed = math.inf, 0.0, 0.0, 0, 0
     for k in range(n_trials * evaluations):
         start = time.perf_counter()
         proposal = optimizer.ask()
@@ -104,20 +147,46 @@ def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: in
             break
         loss = task.loss(proposal.config)
         end = clock + (1.0 if task.seconds is None else task.seconds(proposal.config))
+        if end > task.until:
+            break
         status = TrialStatus.COMPLETE if math.isfinite(loss) else TrialStatus.FAILED
         start = time.perf_counter()
         optimizer.tell(proposal, Outcome(status, loss, clock, end))
         proposing += time.perf_counter() - start
         clock = end
+        n_finished += 1
+        n_failed += status == TrialStatus.FAILED
         if loss < best:
             best = loss
             improvements.append((k // evaluations + 1, loss))
+            ends.append(clock)
     if (close := getattr(optimizer, "close", None)) is not None:
         close()
-    return Found(improvements, proposing)
+    return Found(improvements, proposing, [*ends, clock], n_finished, n_failed)
 
 
 # --- results in files ------------------------------------------------------------------------
+
+
+def write_scales(
+    families: Sequence[str],
+    tasks: Tasks,
+    draws: Callable[[str], int],
+    folder: Path,
+    limit: int | None = None,
+) -> None:
+    """Write the best and the worst loss of each task: regret is a share of their distance.
+
+    Args:
+        families: Names of families.
+        tasks: The tasks of a family.
+        draws: Of a family whose best losses nobody knows: random configurations, see ``Task``.
+        folder: Where to.
+        limit: Tasks of a family; None are all.
+    """
+    rows = [(t.name, *t.scale(draws(name))) for name in families for t in tasks(name)[:limit]]
+    folder.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows, columns=["task", "best", "worst"]).to_csv(folder / SCALES, index=False)
 
 
 def file_of(folder: Path, family: str, method: str) -> Path:
@@ -151,7 +220,7 @@ def pack(folder: Path) -> None:
 def run(
     families: Sequence[str],
     names: Sequence[str],
-    which: str,
+    tasks: Tasks,
     seeds: Iterable[int],
     folder: Path,
     *,
@@ -166,7 +235,7 @@ def run(
     Args:
         families: Names of families.
         names: Names of methods.
-        which: The half of the tasks: ``"tuned"`` or ``"judged"``.
+        tasks: The tasks of a family.
         seeds: Searches of each method on each task.
         folder: Of the results.
         extra: A Python file with further methods.
@@ -181,32 +250,35 @@ def run(
     for family in families:
         n = n_trials or (60 if family == "smooth" else 50)
         for seed in seeds:
-            for i, task in list(enumerate(half(family, which)))[::every][:limit]:
+            for i, task in list(enumerate(tasks(family)))[::every][:limit]:
                 for name in names:
                     if name in NUMBERS_ONLY and not task.numeric:
                         continue
                     if there.get((task.name, name, seed), 0) < n:
-                        jobs.append(partial(_keep, folder, extra, family, which, i, name, seed, n))
+                        place = partial(_task, tasks, family, i)
+                        jobs.append(partial(_keep, folder, extra, place, name, seed, n))
     print(f"{len(jobs)} searches to run", flush=True)
     Parallel(n_jobs=n_jobs)(delayed(job)() for job in jobs)
+
+
+def _task(tasks: Tasks, family: str, i: int) -> Task:
+    return tasks(family)[i]
 
 
 def _keep(
     folder: Path,
     extra: Path | None,
-    family: str,
-    which: str,
-    i: int,
+    place: Callable[[], Task],
     name: str,
     seed: int,
     n_trials: int,
 ) -> None:
     """Run a search and append its line, in one piece: other processes append to the file too."""
     silence()
-    task = half(family, which)[i]
+    task = place()
     method = WITH_MEMORY[name](task) if name in WITH_MEMORY else methods(extra)[name]()
     found = search(method, task, seed, n_trials, EVALUATIONS.get(name, 1))
-    line: Mapping[str, Any] = {
+    line: dict[str, Any] = {
         "task": task.name,
         "method": name,
         "seed": seed,
@@ -214,5 +286,9 @@ def _keep(
         "improvements": found.improvements,
         "proposing": round(found.proposing, 3),
     }
-    with file_of(folder, family, name).open("a", encoding="utf-8") as file:
+    if task.seconds is not None:
+        line["until"] = None if math.isinf(task.until) else round(task.until, 3)
+        line["seconds"] = [round(s, 3) for s in found.seconds]
+        line |= {"n_finished": found.n_finished, "n_failed": found.n_failed}
+    with file_of(folder, task.family, name).open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")

@@ -1,0 +1,92 @@
+"""Samplers on benchmarks that the field knows: tables, surrogates, functions, real training.
+
+    pip install --no-deps -r examples/benchmarks/public/requirements.txt
+    benchmark_public.py scale  # once
+    benchmark_public.py run --seeds 5
+    benchmark_public.py run --seeds 2 --methods SMAC "Optuna GP" --every 3  # GP needs torch
+    benchmark_public.py page  # from the kept searches, with the picture
+    benchmark_public.py pack
+
+Searches are kept in docs/evidence/public; those that are there are not run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import run_command
+from family_report import read_curves
+from family_searches import OURS, PEERS, write_scales
+from family_searches import pack as pack_results
+from family_searches import run as run_searches
+from public.page import page as write_page
+from public.picture import save as save_picture
+from public.suites import N_TRIALS, SUITES, TRAINED, suite
+
+KEPT = Path("docs/evidence/public")
+EVERYWHERE = (*OURS, *PEERS, "Optuna CMA-ES", "random")
+
+
+def run(
+    families: Sequence[str] = tuple(SUITES),
+    methods: Sequence[str] = EVERYWHERE,
+    seeds: int = 5,
+    n_trials: int = N_TRIALS,
+    n_jobs: int = 1,
+    limit: int | None = None,
+    every: int = 1,
+    out: Path = KEPT,
+) -> None:
+    """Run the searches that are missing."""
+    run_searches(
+        families,
+        methods,
+        suite,
+        range(seeds),
+        out / "searches",
+        n_trials=n_trials,
+        n_jobs=n_jobs,
+        limit=limit,
+        every=every,
+    )
+
+
+def scale(
+    families: Sequence[str] = tuple(SUITES),
+    draws: int = 20_000,
+    trainings: int = 100,
+    limit: int | None = None,
+    out: Path = KEPT,
+) -> None:
+    """Write the best and the worst loss of each task.
+
+    ``draws`` of surrogates, ``trainings`` of what is really trained, both at random.
+    """
+    n_draws = dict.fromkeys(SUITES, draws) | dict.fromkeys(TRAINED, trainings)
+    write_scales(families, suite, n_draws.__getitem__, out, limit)
+
+
+def page(
+    control: str = "AutoSampler",
+    out: Path = KEPT,
+    path: Path = Path("docs/evidence/public.md"),
+) -> None:
+    """Write the page and its picture, and print the page."""
+    curves, times = read_curves(out, "searches")
+    picture = path.with_suffix(".svg")
+    save_picture(curves, control, picture)
+    text = write_page(curves, times, control, picture.name)
+    if (notes := out / "notes.md").exists():  # how the searches of this folder came about
+        text += "\n" + notes.read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    print(text)
+
+
+def pack(out: Path = KEPT) -> None:
+    """Pack the searches; they are still read, and added to."""
+    pack_results(out / "searches")
+
+
+if __name__ == "__main__":
+    run_command(__doc__, run, scale, page, pack, families=SUITES)

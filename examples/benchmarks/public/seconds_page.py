@@ -1,0 +1,225 @@
+"""The page of searches by the clock: as measured, also where a sampler falls short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from family_searches import FAILURE_AS, SCALES
+
+from public.llm_trainings import (
+    HOURS,
+    JUDGE,
+    N_NEAREST,
+    SECONDS_OF_FAILURE,
+    SECONDS_OF_TRAINING,
+    validate,
+)
+from public.timed import LLM, MEAN_TRIALS, N_TRIALS
+
+Search = dict[str, Any]  # a line of the kept searches
+PEER = "Optuna TPE"
+#: Ferreira et al. 2026: share of failed trainings, best bits per byte after 24 h, 3 seeds.
+PUBLISHED = {
+    "TPE": ("11 %", "0.9768"),
+    "CMA-ES": ("16 %", "0.9785"),
+    "SMAC": ("36 %", "0.9778"),
+    "random": ("56 %", "0.9873"),
+}
+SHARES = (0.1, 0.25, 0.5, 1.0)  # of the seconds of a search
+
+_TITLE = """\
+# Searches by the clock
+
+How samplers do when a search has seconds, not trials. Written from the kept searches by
+
+    python examples/benchmarks/benchmark_seconds.py page
+"""
+
+_MEMORY = """\
+## Trainings that run out of memory
+
+A search of {hours} simulated hours over the 14 hyperparameters of a small language model. What
+answers are two models of 10,200 of the 11,172 trainings that Ferreira et al. (2026, arXiv
+2603.24647) recorded: one says whether a training runs out of memory (then it takes {failure:.0f} s
+and has no loss), the other how many bits per byte it reaches in its {training:.0f} s. No answer is
+better than the best of the {nearest} recorded runs that are nearest, because models promise losses
+that nobody measured. Three hyperparameters are rounded to powers of two, as in the recorded
+searches. {validation}
+
+A failed training is told as failed; "failures as {penalty:g}" is the same sampler told a loss of
+{penalty:g}, as one does who cannot report failures. The target is the mean of the {peer}'s best
+losses after {hours} hours; hours until the mean search is as good.
+"""
+
+_PUBLISHED = """\
+Published figures of real searches, **measured under other conditions** (real trainings, three
+seeds, settings of that paper), for orientation only:
+"""
+
+_SECONDS = """\
+## Tables with recorded seconds
+
+A search has the seconds of {mean} random configurations in the mean, and at most {n} trials;
+`AutoSampler, cost` is `AutoSampler(cost="seconds")`, which divides the gain it expects by the
+seconds it expects. Tables on which no default was chosen: 20 of oboe, 15 tasks of the surrogate
+rbv2_xgboost, the three of NAS-Bench-201. Regret in percent as on the page of the families, in the
+mean over the searches that all have made, after a share of the seconds.
+"""
+
+
+def page(searches: Sequence[Search], folder: Path) -> str:
+    """The whole page as markdown."""
+    trainings = [s for s in searches if s["task"].startswith(f"{LLM}/")]
+    others = [s for s in searches if not s["task"].startswith(f"{LLM}/")]
+    parts = [_TITLE.strip()]
+    if trainings:
+        parts += _out_of_memory(trainings)
+    if others:
+        parts += _by_seconds(others, folder)
+    return "\n\n".join(parts) + "\n"
+
+
+# --- out of memory ---------------------------------------------------------------------------
+
+
+def _out_of_memory(searches: Sequence[Search]) -> list[str]:
+    told = "; ".join(f"{what} {value:.3f}" for what, value in validate().items())
+    text = _MEMORY.format(
+        hours=HOURS,
+        failure=SECONDS_OF_FAILURE,
+        training=SECONDS_OF_TRAINING,
+        nearest=N_NEAREST,
+        penalty=FAILURE_AS,
+        peer=PEER,
+        validation=f"Models fitted without the runs of {JUDGE.lower()} search, judged on these:"
+        f" {told}.",
+    )
+    published = pd.DataFrame.from_dict(
+        PUBLISHED, orient="index", columns=["failed", "best bits per byte"]
+    )
+    return [
+        text.strip(),
+        failures_table(searches).to_markdown(disable_numparse=True),
+        _PUBLISHED.strip(),
+        published.to_markdown(disable_numparse=True),
+    ]
+
+
+def failures_table(searches: Sequence[Search]) -> pd.DataFrame:
+    """What each method made of its hours; best first."""
+    by_method: dict[str, list[Search]] = {}
+    for search in searches:
+        by_method.setdefault(search["method"], []).append(search)
+    best = {m: [_final(s) for s in found] for m, found in by_method.items()}
+    target = float(np.mean(best[PEER])) if PEER in best else math.nan
+    rows = {}
+    for method, found in sorted(by_method.items(), key=lambda item: np.mean(best[item[0]])):
+        finished = np.array([s["n_finished"] for s in found])
+        failed = np.array([s["n_failed"] for s in found])
+        hours = [time_to(s, target) / 3600 for s in found]
+        rows[method] = {
+            "searches": str(len(found)),
+            "trainings": f"{finished.mean():.0f}",
+            "failed": f"{failed.sum() / finished.sum():.1%}",
+            "best bits per byte": f"{np.mean(best[method]):.4f} ± {np.std(best[method]):.4f}",
+            "median hours to the target": _number(float(np.median(hours)), 1),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _final(search: Search) -> float:
+    """The best loss of a search."""
+    return float(search["improvements"][-1][1]) if search["improvements"] else math.inf
+
+
+def time_to(search: Search, target: float) -> float:
+    """Seconds until a search is as good as ``target``; infinite if it never is."""
+    for (_, loss), end in zip(search["improvements"], search["seconds"], strict=False):
+        if loss <= target + 1e-12:
+            return float(end)
+    return math.inf
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "never"
+
+
+# --- seconds ---------------------------------------------------------------------------------
+
+
+def _by_seconds(searches: Sequence[Search], folder: Path) -> list[str]:
+    scales = pd.read_csv(folder / SCALES).set_index("task")
+    parts = [_SECONDS.format(mean=MEAN_TRIALS, n=N_TRIALS).strip()]
+    families = sorted({s["task"].partition("/")[0] for s in searches})
+    parts.append(
+        f"Seconds until a search is as good as {PEER} at its end, as a ratio to the seconds that"
+        f" {PEER} itself took to get there, on the same table and seed: median, and in brackets"
+        " the share of searches that never are.\n\n" + _ratios(searches, families)
+    )
+    for family in families:
+        own = [s for s in searches if s["task"].startswith(f"{family}/")]
+        n, table = regret_table(own, scales)
+        text = table.to_markdown(disable_numparse=True)
+        parts.append(f"### {family}\n\n{n} searches of each.\n\n{text}")
+    return parts
+
+
+def _ratios(searches: Sequence[Search], families: Sequence[str]) -> str:
+    of_peer = {(s["task"], s["seed"]): s for s in searches if s["method"] == PEER}
+    rows: dict[str, dict[str, str]] = {}
+    for method in sorted({s["method"] for s in searches} - {PEER}):
+        rows[method] = {}
+        for family in families:
+            found = [
+                ratio_to(s, of_peer[s["task"], s["seed"]])
+                for s in searches
+                if s["method"] == method
+                and s["task"].startswith(f"{family}/")
+                and (s["task"], s["seed"]) in of_peer
+            ]
+            never = np.mean(np.isinf(found)) if found else math.nan
+            median = float(np.median(found)) if found else math.nan
+            rows[method][family] = f"{_number(median)} ({never:.0%})" if found else ""
+    return str(pd.DataFrame.from_dict(rows, orient="index").to_markdown(disable_numparse=True))
+
+
+def ratio_to(search: Search, peer: Search) -> float:
+    """Seconds until a search is as good as a peer's best, over those that the peer took."""
+    return time_to(search, _final(peer)) / time_to(peer, _final(peer))
+
+
+def regret_table(searches: Sequence[Search], scales: pd.DataFrame) -> tuple[int, pd.DataFrame]:
+    """Mean regret in percent by method after shares of the seconds; the number of searches."""
+    low = {task: float(scales["best"][task]) for task in {s["task"] for s in searches}}
+    for search in searches:  # a search may beat what random configurations have found
+        low[search["task"]] = min(low[search["task"]], _final(search))
+    rows = []
+    for search in searches:
+        best, worst = low[search["task"]], float(scales["worst"][search["task"]])
+        row = {"method": search["method"], "place": (search["task"], search["seed"])}
+        row |= {"trials": search["n_finished"]}
+        for share in SHARES:
+            loss = _at(search, share * search["until"], worst)
+            row[f"{share:.0%}"] = 100 * (loss - best) / (worst - best)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    n_methods = frame["method"].nunique()
+    complete = frame.groupby("place")["method"].transform("nunique") == n_methods
+    means = frame[complete].drop(columns="place").groupby("method").mean()
+    shown = means.sort_values(f"{SHARES[-1]:.0%}").map("{:.2f}".format)
+    shown["trials"] = means["trials"].map("{:.0f}".format)
+    return int(complete.sum()) // n_methods, shown
+
+
+def _at(search: Search, seconds: float, worst: float) -> float:
+    """The best loss after so many seconds."""
+    loss = worst
+    for (_, found), end in zip(search["improvements"], search["seconds"], strict=False):
+        if end <= seconds:
+            loss = found
+    return loss
