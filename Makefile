@@ -9,7 +9,7 @@ EXTRAS = optuna smac hyperopt
 EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 
-.PHONY: help demo test smoke breaks oldest extras examples evidence families public memory clean
+.PHONY: help demo test smoke breaks oldest extras docs examples evidence families public memory clean
 .NOTPARALLEL:
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
 	@echo "make oldest     tests with the oldest supported versions"
 	@echo "make extras     each framework alone, in an environment that has nothing else"
+	@echo "make docs       the docs site in build/docs, read in a browser where there is one"
 	@echo "make examples   every example, in full"
 	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
 	@echo "make families   the page of the families, from the kept searches; ARGS are those of page"
@@ -47,6 +48,10 @@ oldest: $(OLDEST)/.dev
 
 extras: $(EXTRAS:%=.venv-%/.extra)
 	@set -e; for extra in $(EXTRAS); do .venv-$$extra/bin/python tests/extras.py $$extra; done
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	$(VENV)/bin/python tests/browse_docs.py build/docs
 
 examples: $(VENV)/.dev
 	@set -e; for file in $(EXAMPLES); do \
@@ -96,6 +101,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	$(call make_venv,$(VENV))
 	$(VENV)/$(PIP) -c constraints.txt -e '.[dev]'
 	touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(VENV)/$(PIP) -c constraints.txt -e '.[dev,docs]'
+	touch $@
 
 # Today's tools, then the frameworks and the numerics turned back.
 $(OLDEST)/.dev: pyproject.toml constraints.txt constraints-oldest.txt

@@ -27,6 +27,11 @@ _OVERHEAD = f"{_PREFIX}:overhead"
 _PROPOSAL = f"{_PREFIX}:proposal"
 _SOURCES = f"{_PREFIX}:sources"
 _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
+_SHOWN = {  # dashboards sort and plot plain values only
+    "member": f"{_PREFIX}:member",
+    "bound": f"{_PREFIX}:predicted_bound",
+    "seconds": f"{_PREFIX}:predicted_seconds",
+}
 _CHUNK = 2045  # relational storages keep 2048 characters of a value
 
 
@@ -91,7 +96,13 @@ def read_overhead(trial: FrozenTrial) -> float:
 
 
 def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
-    """Store why a configuration was proposed, as the user attribute ``automl_plugins``."""
+    """Store why a configuration was proposed, as the user attribute ``automl_plugins``.
+
+    What a person looks up in a dashboard has an attribute of its own besides, see ``_SHOWN``.
+    """
+    for name, shown in _SHOWN.items():
+        if name in facts:
+            study._storage.set_trial_user_attr(trial._trial_id, shown, facts[name])
     study._storage.set_trial_user_attr(trial._trial_id, _PREFIX, dict(facts))
 
 

@@ -22,7 +22,9 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     ``automl_plugins`` (origin and predictions), ``automl_plugins:arm`` and, for samplers that
     learn from earlier tasks, ``automl_plugins:sources``
     (``{"own": share, "sources": {name: share}}``). What somebody has changed there to something
-    that is no fact is left out.
+    that is no fact is left out. ``automl_plugins:member``,
+    ``automl_plugins:predicted_bound`` and ``automl_plugins:predicted_seconds`` repeat facts of the
+    first for dashboards.
 
     Args:
         trial: A trial, such as ``study.best_trial``.

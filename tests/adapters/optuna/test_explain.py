@@ -176,6 +176,20 @@ def test_members_of_a_committee_and_how_much_they_were_trusted() -> None:
     assert member_trust(search(GBQRSampler(seed=0), zoo, 9)) == {}
 
 
+def test_what_a_dashboard_shows_are_plain_values_and_the_facts_themselves() -> None:
+    sampler = AutoSampler(cost=lambda trial: 1.0 + trial.params["x"], seed=0)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.optimize(lambda trial: -trial.suggest_float("x", 0.0, 1.0), n_trials=8)
+    started, modelled = study.trials[0].user_attrs, study.trials[-1].user_attrs
+    assert not [key for key in started if key.startswith("automl_plugins:")]
+    facts = modelled["automl_plugins"]
+    assert {key: value for key, value in modelled.items() if ":" in key} == {
+        "automl_plugins:member": facts["member"],
+        "automl_plugins:predicted_bound": facts["bound"],
+        "automl_plugins:predicted_seconds": facts["seconds"],
+    }
+
+
 def test_scores_rounds_and_inner_samplers_of_arms() -> None:
     study = search(BanditSampler(policy=UCB1(), seed=0), zoo, 14)
     arms = [explain(t).arm for t in study.trials]
