@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.blas import one_blas_thread
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -144,8 +145,21 @@ def ask(
     """``Proposer.propose`` beside those proposals that other workers are just making.
 
     Exact if the other workers have read the same finished rows; a guess otherwise. A row without a
-    single value counts as not published.
+    single value counts as not published. BLAS has one thread meanwhile, see ``blas``.
     """
+    with one_blas_thread():
+        return _ask(proposer, space, history, streams, k, fixed)
+
+
+def _ask(
+    proposer: Proposer,
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    k: int,
+    fixed: FloatArray | None,
+) -> Proposal:
+    """The same, with as many BLAS threads as there are."""
     asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
     asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
     for number in np.sort(history.number[asking]).tolist():
