@@ -207,6 +207,18 @@ def rng(seed: int = 0) -> np.random.Generator:
 # Enumeration
 
 
+def test_children_of_inactive_parents_are_inactive() -> None:
+    space = ConfigurationSpace()
+    a, b, c = Categorical("a", ["x", "y"]), Categorical("b", ["u", "v"]), Float("c", (0.0, 1.0))
+    space.add(a, b, c)
+    space.add(EqualsCondition(b, a, "x"), EqualsCondition(c, b, "u"))
+    given = np.array([[0, 0, 0.3], [0, 1, 0.3], [1, 0, 0.3], [1, np.nan, 0.3], [0, np.nan, 0.3]])
+    n = np.nan
+    expected = [[0, 0, 0.3], [0, 1, n], [1, n, n], [1, n, n], [0, n, n]]
+    assert VectorSpace(space).names == ("a", "b", "c")
+    np.testing.assert_array_equal(VectorSpace(space).activate(given), expected)
+
+
 def test_enumerate_is_brute_force() -> None:
     space = VectorSpace(discrete())
     vectors = space.enumerate(10**6)
