@@ -1,6 +1,6 @@
 """Earlier studies of a support vector machine, and new ones that learn from them.
 
-The earlier ones are kept in a file, as studies usually are, and TSTSampler is given the file;
+The earlier ones are kept in a file, as studies usually are, and AutoSampler is given the file;
 Optuna's default sampler knows nothing of them.
 
     python examples/transfer_optuna.py [--n-trials 20] [--seeds 3]
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import optuna
-from automl_plugins.adapters.optuna import TSTSampler, explain
+from automl_plugins.adapters.optuna import AutoSampler, explain
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn import datasets
@@ -45,14 +45,15 @@ if __name__ == "__main__":
     for data in ("iris", "wine", "breast_cancer"):
         study = optuna.create_study(storage=storage, study_name=data, load_if_exists=True)
         missing = 30 - len(study.trials)  # what is in the file is not repeated
-        study.optimize(partial(objective, data=data), n_trials=missing)
+        study.optimize(partial(objective, data=data), n_trials=missing, show_progress_bar=True)
         print(f"{data}: {len(study.trials)} trials, best error {study.best_value:.2f} %")
     print(f"digits: best error in % after 1, 2, ... trials, mean over {args.seeds} seeds")
-    for make in (optuna.samplers.TPESampler, partial(TSTSampler, str(FILE))):
+    new = partial(objective, data="digits")
+    for make in (optuna.samplers.TPESampler, partial(AutoSampler, str(FILE))):
         best = []
         for seed in range(args.seeds):
             study = optuna.create_study(sampler=make(seed=seed))
-            study.optimize(partial(objective, data="digits"), n_trials=args.n_trials)
+            study.optimize(new, n_trials=args.n_trials, show_progress_bar=True)
             best.append(np.minimum.accumulate([trial.values[0] for trial in study.trials]))
         print(type(study.sampler).__name__, np.mean(best, axis=0).round(1), flush=True)
     print(explain(study.best_trial))

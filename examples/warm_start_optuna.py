@@ -53,6 +53,7 @@ if __name__ == "__main__":
             study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
             if name == "warm":
                 print(enqueue_initial_design(study, memory=store, X=X, y=y, search_space=space))
-            study.optimize(partial(objective, X=X, y=y), args.n_trials)
+            search = partial(objective, X=X, y=y)
+            study.optimize(search, args.n_trials, show_progress_bar=True)
             best.append(np.minimum.accumulate([t.values[0] for t in study.trials if t.values]))
         print(f"digits, {name}: best error after 1, 2, ... trials", np.mean(best, axis=0).round(1))

@@ -31,7 +31,7 @@ FEW = "--n-trials 3 --seeds 1"
 PLAIN = {
     f"quickstart.py {FEW}": r"TPESampler: log loss 0\.\d+.*AutoSampler: log loss 0\.\d+",
     f"transfer_lightgbm.py {FEW}": r"wine TPESampler \[.*wine TSTSampler \[",
-    f"transfer_optuna.py {FEW}": r"TPESampler \[.*TSTSampler \[.*chosen by the surrogate model",
+    f"transfer_optuna.py {FEW}": r"TPESampler \[.*AutoSampler \[.*Trial \d+ was",
     f"warm_start_optuna.py {FEW}": r"30 trials.*cold: best.*expected regret.*warm: best",
     f"warm_start_hyperopt.py {FEW}": r"cold: best error.*warm: best error",
     f"warm_start_smac.py {FEW}": r"Sobol +best error.*meta-learned +best error",

@@ -1,42 +1,50 @@
-"""The pages of the docs site: in the navigation, run as printed, true to the code."""
+"""The README and the pages of the docs site: they run as printed, and are true to the code."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib
 import re
+import runpy
+import shlex
+import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
+import optuna
+import pandas as pd
 import pytest
 from architecture import ROOT, modules
-from snippets import run_snippet, snippets
+from snippets import blocks, branches, recorded, run_snippet, snippets
+
+from automl_plugins.__main__ import main
 
 DOCS = ROOT / "docs"
-PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md"))
 CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-HAND_WRITTEN = [page for page in PAGES if not page.startswith("api/")]
+WRITTEN = ["README.md", *(page for page in PAGES if not page.startswith("docs/api/"))]
 
 
 def read(page: str) -> str:
-    return (DOCS / page).read_text(encoding="utf-8")
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
     (navigation,) = re.findall(r"^nav:\n((?: .*\n)+)", CONFIG, re.M)
     (excluded,) = re.findall(r"^exclude_docs: \|\n((?: .*\n)+)", CONFIG, re.M)
-    kept_out = tuple(line for line in excluded.split() if line.endswith("/"))
+    kept_out = tuple(f"docs/{line}" for line in excluded.split() if line.endswith("/"))
     shown = [page for page in PAGES if not page.startswith(kept_out)]
-    assert sorted(re.findall(r"\S+\.md$", navigation, re.M)) == shown
+    named = re.findall(r"\S+\.md$", navigation, re.M)
+    assert sorted(f"docs/{page}" for page in named) == shown
 
 
-SNIPPETS = [
-    pytest.param(code, id=f"{page}-{i}")
-    for page in HAND_WRITTEN
-    for i, code in enumerate(snippets(read(page)))
-]
+# What several pages have is run once.
+SNIPPETS = {code: f"{page}-{i}" for page in WRITTEN for i, code in enumerate(snippets(read(page)))}
 
 
-@pytest.mark.parametrize("code", SNIPPETS)
+@pytest.mark.parametrize("code", SNIPPETS, ids=SNIPPETS.values())
 @pytest.mark.filterwarnings("default")  # of the frameworks, as users see them
 def test_a_snippet_runs_as_it_is_printed(
     code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -62,7 +70,7 @@ def test_messages_of_the_questions_are_those_of_the_code() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
-    messages = re.findall(r"^## `(.*)`$", read("faq.md"), re.M)
+    messages = re.findall(r"^## `(.*)`$", read("docs/faq.md"), re.M)
     assert len(messages) > 10
     for message in messages:
         for part in message.split("..."):
@@ -77,12 +85,103 @@ def test_a_picture_is_legible_on_light_and_on_dark_pages(path: Path) -> None:
 
 
 def test_the_picture_of_the_rooms_has_all_of_them() -> None:
-    drawn = set(re.findall(r'bold">(\w+)(?:/|\.py)</text>', read("rooms.svg")))
+    drawn = set(re.findall(r'bold">(\w+)(?:/|\.py)</text>', read("docs/rooms.svg")))
     rooms = {path.parent.name for path in (ROOT / "automl_plugins").glob("*/__init__.py")}
     assert drawn == rooms | {"adapters", "frameworks"}
 
 
 def test_files_that_the_pages_name_are_there() -> None:
-    for page in HAND_WRITTEN:
+    for page in WRITTEN:
         for name in re.findall(r"`(?:python )?((?:examples|tests)/[\w./]+)", read(page)):
             assert (ROOT / name).exists(), (page, name)
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def test_the_configuration_of_a_replay_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = read("docs/replay.md")
+    (code,) = [code for language, code in blocks(page) if language == "toml"]
+    monkeypatch.chdir(tmp_path)
+    recorded(tmp_path)
+    (tmp_path / "replay.toml").write_text(code, encoding="utf-8")
+    assert "`automl-plugins replay replay.toml`" in page
+    assert not main(["replay", "replay.toml"])
+    runs = pd.read_csv("replay.csv")
+    assert set(runs.table) == {"mine/one", "mine/two", "mine/three"} and set(runs.seed) == {
+        0,
+        1,
+        2,
+    }
+    assert (runs.groupby(["table", "seed"]).size() == tomllib.loads(code)["budget"]).all()
+
+
+def test_the_command_that_compares_studies_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command,) = re.findall(r"`(automl-plugins compare [^`]*)`", read("docs/replay.md"))
+    monkeypatch.chdir(tmp_path)
+    for table in ("a", "b"):
+        for method in ("TPE", "random"):
+            study = optuna.create_study(
+                storage="sqlite:///studies.db",
+                study_name=f"{table}/{method}/0",
+                sampler=optuna.samplers.RandomSampler(seed=0),
+            )
+            study.optimize(branches, n_trials=2)
+    assert not main(shlex.split(command)[1:])
+    assert "TPE" in capsys.readouterr().out
+
+
+def test_shell_commands_name_what_there_is() -> None:
+    text = "\n".join(map(read, WRITTEN))
+    shell = "\n".join(code for language, code in blocks(text) if not language)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = re.findall(r"pip install \"\.\[([^\]]*)\]\"", text)
+    assert extras
+    for extra in extras:
+        assert set(extra.split(",")) <= project["optional-dependencies"].keys()
+    targets = re.findall(r"^make (\w+)", shell, re.M) + re.findall(r"`make (\w+)", text)
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert len(targets) >= 3
+    for target in targets:
+        assert re.search(rf"^{target}:", rules, re.M), target
+
+
+# --- commands of figures ----------------------------------------------------------------------
+
+COMMANDS = sorted(
+    {
+        " ".join(command.split())
+        for command in re.findall(
+            r"`(?:OMP_NUM_THREADS=1 )?(?:python )?(?:examples/benchmarks/)?"
+            r"((?:benchmark_\w+|compare_samplers|build_memory)\.py [^`]*)`",
+            "\n".join(map(read, WRITTEN)),
+        )
+    }
+)
+
+
+class Understood(Exception):
+    """The arguments of a command are legal; it goes no further."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_command_of_a_figure_is_understood(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse = argparse.ArgumentParser.parse_args
+
+    def stop(parser: argparse.ArgumentParser, *args: Any) -> None:
+        parse(parser, *args)
+        raise Understood
+
+    script, *arguments = shlex.split(command)
+    path = ROOT / "examples" / "benchmarks" / script
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
+    monkeypatch.setattr(sys, "argv", [str(path), *arguments])
+    monkeypatch.syspath_prepend(str(path.parent))
+    with pytest.raises(Understood):
+        runpy.run_path(str(path), run_name="__main__")
