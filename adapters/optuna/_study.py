@@ -144,13 +144,17 @@ class StudyReader:
         self._reading = Reading(columns, len(trials), last, tuple(still_open), has_cost)
         return View(
             columns,
-            StudyColumns(_published(self._read(other), other) for other in running),
+            StudyColumns(self._read(other) for other in running),
             self._declared | columns.distributions,
             {} if self._declared else self._foresight.distributions,
         )
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
-        return read_trial(trial, maximize=self._maximize, cost=self._cost)
+        """A row with the values that were proposed but not asked for, unless it is complete."""
+        row = read_trial(trial, maximize=self._maximize, cost=self._cost)
+        if row.status != Status.COMPLETE:
+            row.values.update(_private.read_proposal(trial) | row.values)
+        return row
 
     def _check_cost(self, columns: StudyColumns, has_cost: bool) -> None:
         if has_cost or not isinstance(self._cost, str) or self._cost == "duration":
@@ -193,25 +197,22 @@ class StudyReader:
         """The core's history: finished rows, then the running ones."""
         space = union.vectors
         vectors = np.empty((len(view), space.d))
+        # Trials that are not complete know names that they have not asked for, and perhaps never
+        # will; those that have stopped would have had the values that were proposed.
+        trials = [*view.columns.trials, *view.running.trials]
+        partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
         proposed = np.zeros(vectors.shape, dtype=bool)
         for name, column in union.column.items():
             vectors[:, column] = union.encode(name, view.values(name))
-            # Running trials know names that they have not asked for, and perhaps never will.
-            asked = [name in row.distributions for row in view.running.trials]
-            proposed[len(view.columns) :, column] = ~np.array(asked, dtype=bool)
-        if view.running:
+            proposed[partial, column] = [name not in trials[i].distributions for i in partial]
+        if partial:
             # What was proposed before its condition was known will not be asked for.
-            running = slice(len(view.columns), None)
-            vectors[running] = space.activate(vectors[running])
+            active = ~np.isnan(space.activate(vectors[partial]))
+            vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
         active = ~np.isnan(space.activate(np.nan_to_num(vectors)))
+        proposed[: len(view.columns)] = False
         missing = np.where(np.isnan(vectors), active, proposed)
         return History.of_trials(view.columns, view.running, vectors=vectors, missing=missing)
-
-
-def _published(row: StudyTrial, trial: FrozenTrial) -> StudyTrial:
-    """A running trial's row with the values it was proposed but has not asked for yet."""
-    row.values.update(_private.read_proposal(trial) | row.values)
-    return row
 
 
 # --- earlier tasks ------------------------------------------------------------------------------

@@ -145,10 +145,11 @@ def ask(
     """``Proposer.propose`` beside those proposals that other workers are just making.
 
     Exact if the other workers have read the same finished rows; a guess otherwise. A row without a
-    single value counts as not published. BLAS has one thread meanwhile, see ``blas``.
+    single value counts as not published. Finished rows are complete for the proposer, see
+    ``fill_gaps``. BLAS has one thread meanwhile, see ``blas``.
     """
     with one_blas_thread():
-        return _ask(proposer, space, history, streams, k, fixed)
+        return _ask(proposer, space, fill_gaps(space, history, streams), streams, k, fixed)
 
 
 def _ask(
@@ -159,7 +160,7 @@ def _ask(
     k: int,
     fixed: FloatArray | None,
 ) -> Proposal:
-    """The same, with as many BLAS threads as there are."""
+    """The same for complete rows, with as many BLAS threads as there are."""
     asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
     asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
     for number in np.sort(history.number[asking]).tolist():
@@ -174,6 +175,27 @@ def _ask(
             missing=np.where(place[:, None], ~np.isnan(vector), history.missing),
         )
     return proposer.propose(space, history, streams, k, fixed)
+
+
+def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History:
+    """The history with random values where a finished row stopped before it asked for one.
+
+    What stopped it did not depend on such a value, so any may stand there. A gap would be learnt
+    from: only rows that failed have one, and no candidate does. A row always gets the same values.
+    """
+    gaps = history.missing & np.isnan(history.vectors)
+    gaps &= (history.status != Status.RUNNING)[:, None]
+    stopped = np.flatnonzero(gaps.any(axis=1))
+    if not len(stopped):
+        return history
+    drawn = streams.generator("gaps").random((int(stopped[-1]) + 1, space.d))
+    vectors, missing = history.vectors.copy(), history.missing.copy()
+    for row in stopped:
+        for column in np.flatnonzero(gaps[row]).tolist():
+            vectors[row, column] = space.quantile(column, drawn[row, column])
+    vectors[stopped] = space.activate(vectors[stopped])
+    missing[stopped] = False
+    return replace(history, vectors=vectors, missing=missing)
 
 
 class Repeats:

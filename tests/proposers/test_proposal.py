@@ -14,7 +14,14 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.pipelines import PipelineProposer
-from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, SurrogateFailure, ask
+from automl_plugins.proposers.proposal import (
+    Proposal,
+    Proposer,
+    Repeats,
+    SurrogateFailure,
+    ask,
+    fill_gaps,
+)
 from automl_plugins.proposers.with_memory import SuggestedStart
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -183,6 +190,38 @@ def half_asked(numbers: list[int]) -> History:
 
 def taken(history: History, k: int = 9) -> FloatArray:
     return Repeats(UNKNOWN, history, k).taken
+
+
+def test_rows_that_stopped_half_way_are_completed_always_with_the_same_values() -> None:
+    space, nan = branches(), np.nan  # kind, n, x
+    vectors = np.array([[0.0, nan, nan], [0.0, nan, nan], [1.0, 0.5, nan], [0.0, nan, nan]])
+    running = np.array([[0.0, nan, nan]])
+    missing = np.array([[False, False, True]] * 2 + [[False] * 3] + [[False, False, True]] * 2)
+    status = [Status.FAILED, Status.PRUNED, Status.COMPLETE, Status.FAILED, Status.RUNNING]
+    history = History.of(
+        np.vstack([vectors, running]),
+        [nan, 2.0, 1.0, nan, nan],
+        status=status,
+        missing=missing,
+    )
+    filled = fill_gaps(space, history, STREAMS)
+    drawn = filled.vectors[[0, 1, 3], 2]
+    assert ((drawn >= 0.0) & (drawn <= 1.0)).all() and len(set(drawn)) == 3
+    np.testing.assert_array_equal(filled.vectors[:, :2], history.vectors[:, :2])
+    np.testing.assert_array_equal(filled.vectors[[2, 4]], history.vectors[[2, 4]])
+    np.testing.assert_array_equal(filled.missing, [[False] * 3] * 4 + [[False, False, True]])
+    shorter = fill_gaps(space, history.first(2), STREAMS)
+    np.testing.assert_array_equal(shorter.vectors, filled.vectors[:2])
+    assert fill_gaps(space, history, Streams(6)).vectors[0, 2] != drawn[0]
+
+    class Watching:
+        timed = False
+
+        def propose(self, space: Any, history: History, *others: Any) -> Proposal:
+            np.testing.assert_array_equal(history.vectors, filled.vectors)
+            return Proposal(history.vectors[2], "model")
+
+    ask(Watching(), space, history, STREAMS, 5)
 
 
 def test_what_takes_a_configuration_by_hand() -> None:

@@ -14,12 +14,14 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     EIPerSecondSampler,
     GBQRSampler,
     NoImprovement,
     SurrogateSampler,
     _private,
     explain,
+    proposer_sampler,
 )
 from automl_plugins.adapters.optuna.trials import read_trial
 from objectives import bowl, conditional, fixing, layers, params, reporting, search
@@ -27,6 +29,8 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 
+from automl_plugins.proposers.proposal import ask
+from automl_plugins.records.history import History
 from automl_plugins.surrogates import RandomForest
 
 # --- define-by-run ------------------------------------------------------------------------
@@ -176,6 +180,37 @@ class Broken:
 
     def predict(self, X: Any) -> Any:
         return X[:, 0]
+
+
+def test_a_trial_that_stopped_half_way_counts_with_what_it_was_proposed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        size = trial.suggest_float("size", -2.0, 4.0)
+        if size > 1.5:
+            raise MemoryError
+        return (trial.suggest_float("rate", -5.0, 0.0) + 2.0) ** 2 - size
+
+    seen: list[History] = []
+
+    def watched(proposer: Any, space: Any, history: History, *others: Any) -> Any:
+        seen.append(history)
+        return ask(proposer, space, history, *others)
+
+    monkeypatch.setattr(proposer_sampler, "ask", watched)
+    study = optuna.create_study(sampler=AutoSampler(seed=0))
+    study.optimize(objective, n_trials=3)
+    study.enqueue_trial({"size": 3.0})  # nobody proposed a rate
+    study.optimize(objective, n_trials=22, catch=MemoryError)
+    crashed = [t for t in study.trials[4:-1] if t.state == TrialState.FAIL]
+    assert 2 <= len(crashed) <= 8  # about 14 where they are not learnt from
+    columns = seen[-1].vectors[:, 0], seen[-1].vectors[:, 1]  # rate, size
+    gaps = np.flatnonzero(np.isnan(columns[0]))
+    assert gaps.tolist() == [3] and seen[-1].missing[3, 0]
+    for trial in crashed:
+        rate = (_private.read_proposal(trial)["rate"] + 5.0) / 5.0
+        assert columns[0][trial.number] == pytest.approx(rate)
+        assert "rate" not in trial.params
 
 
 def test_a_model_that_fails_warns_once_and_samples_independently(
