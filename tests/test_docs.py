@@ -55,7 +55,7 @@ def test_a_snippet_runs_as_it_is_printed(
 def test_every_public_name_is_on_a_page_of_the_api() -> None:
     named = {name for page in PAGES for name in re.findall(r"^::: (\S+)$", read(page), re.M)}
     packages = {name.rpartition(".")[0] for name in named}
-    assert len(packages) == 10
+    assert len(packages) >= 10
     for package in packages:
         public = set(importlib.import_module(package).__all__) - {"ADAPTER"}
         assert {f"{package}.{name}" for name in public} == {
