@@ -43,6 +43,7 @@ DEFERRED = {
     "automl_plugins.meta.store": "SQLAlchemy is an optional library",
     "automl_plugins.meta.meta_learner": "most searches have no meta-learner, and LightGBM is slow",
     "automl_plugins.meta.factorization": "most searches do not factorise, and it loads much",
+    "automl_plugins.proposers.pipelines": "it stands on the factorisation",
 }
 """What may be imported inside a function, and why."""
 

@@ -67,27 +67,52 @@ def test_a_name_that_is_none_is_an_attribute_error() -> None:
 
 LOADED = """
 import importlib, sys
-for statement in sys.argv[2:]:
-    exec(statement)
-print(*sorted(set(sys.argv[1].split()) & set(sys.modules)))
+unneeded, framework, statement = sys.argv[1:]
+if framework:
+    importlib.import_module(framework)
+before = set(sys.modules)
+exec(statement)
+print(*sorted(set(unneeded.split()) & (set(sys.modules) - before)))
 """
-NUMERICS = "ConfigSpace lightgbm pandas scipy sklearn"
+MODELS = "lightgbm sklearn pandas automl_plugins.surrogates.gaussian_process"
+NUMERICS = f"ConfigSpace scipy scipy.stats {MODELS}"
 LATER = (
-    "sqlalchemy plotly tabulate automl_plugins.meta.factorization"
-    " automl_plugins.meta.features.extraction automl_plugins.surrogates.blended"
+    "sqlalchemy plotly tabulate automl_plugins.meta.factorization automl_plugins.meta.store"
+    " automl_plugins.meta.meta_learner automl_plugins.meta.features.extraction"
+    " automl_plugins.proposers.pipelines automl_plugins.surrogates.two_stage"
+    " automl_plugins.surrogates.blended"
 )
 
 
 @pytest.mark.parametrize(
-    ("statement", "unneeded"),
+    ("framework", "statement", "unneeded"),
     [
-        ("import automl_plugins.adapters.optuna", f"{NUMERICS} {LATER}"),
-        ("from automl_plugins.adapters.optuna import GBQRSampler; GBQRSampler(seed=0)", LATER),
-        ("from automl_plugins.adapters.hyperopt import gbqr", LATER),
-        ("import automl_plugins.__main__", f"{NUMERICS} {LATER}"),
+        *(
+            (name, f"import automl_plugins.adapters.{name}", f"{NUMERICS} {LATER}")
+            for name in ("optuna", "hyperopt", "smac")
+        ),
+        *(
+            (framework, f"from automl_plugins.adapters.{framework} import {name}", unneeded)
+            for framework, name, unneeded in (
+                ("optuna", "AutoSampler", f"{MODELS} {LATER}"),
+                ("optuna", "BOASFSampler, BanditSampler", f"{MODELS} {LATER}"),
+                ("optuna", "SuccessiveFilteringPruner", f"{NUMERICS} {LATER}"),
+                ("hyperopt", "auto, boasf_fmin", f"{MODELS} {LATER}"),
+                ("smac", "AutoFacade", f"{MODELS} {LATER}"),
+            )
+        ),
+        (
+            "optuna",
+            "from automl_plugins.adapters.optuna import AutoSampler; AutoSampler(seed=0)",
+            LATER,
+        ),
+        ("", "import automl_plugins.__main__", f"{NUMERICS} {LATER}"),
     ],
 )
-def test_an_import_loads_what_it_needs(statement: str, unneeded: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-I", "-c", LOADED, unneeded, statement]
+def test_an_import_loads_what_it_needs(
+    framework: str, statement: str, unneeded: str, tmp_path: Path
+) -> None:
+    """Beyond what the framework loads by itself. ConfigSpace brings scipy.stats with it."""
+    command = [sys.executable, "-I", "-c", LOADED, unneeded, framework, statement]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.split() == []

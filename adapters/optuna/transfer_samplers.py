@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, Unpack
 
-import sqlalchemy as sa
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -121,6 +120,8 @@ def _is_store(address: str) -> bool:
     """
     if "://" not in address:
         return False
+    import sqlalchemy as sa  # few sources are databases
+
     engine = sa.create_engine(check_exists(address))
     try:
         return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())

@@ -17,13 +17,13 @@ from smac.model.abstract_model import AbstractModel
 from smac.runhistory import StatusType, TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
+from automl_plugins import surrogates
 from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
 from automl_plugins.proposers.models import TARGETS, Target, transform
 from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import RunningTime
 from automl_plugins.surrogates.base import (
     Surrogate,
     check_surrogate,
@@ -91,7 +91,7 @@ class SurrogateModel(AbstractModel):
         self._space = VectorSpace(configspace)
         self._streams = Streams(seed)
         self._fitted: Any = None
-        self._running_time: RunningTime | None = None
+        self._running_time: surrogates.RunningTime | None = None
         self._warned = False
 
     @property
@@ -112,7 +112,7 @@ class SurrogateModel(AbstractModel):
         self._fitted = fitted.fit(features, costs)
         self._running_time = None
         if Y.shape[1] == 2:
-            model = RunningTime(random_state=self._streams.integer("running_time", n))
+            model = surrogates.RunningTime(random_state=self._streams.integer("running_time", n))
             self._running_time = model.fit(features, np.exp(Y[:, 1]))
         return self
 

@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from automl_plugins import surrogates
 from automl_plugins.surrogates.base import FloatArray
-from automl_plugins.surrogates.blended import Blended
-from automl_plugins.surrogates.gaussian_process import Kernel
-from automl_plugins.surrogates.two_stage import TwoStageTransfer
-from automl_plugins.surrogates.two_stage_sources import Sources
 
 if TYPE_CHECKING:
     from automl_plugins.meta.dataset import MetaDataset
     from automl_plugins.meta.memories import AlignedMemory
     from automl_plugins.meta.meta_learner import MetaLearner
     from automl_plugins.spaces.vector_space import VectorSpace
+    from automl_plugins.surrogates import Blended, Sources, TwoStageTransfer
+    from automl_plugins.surrogates.gaussian_process import Kernel
 
 _logger = logging.getLogger(__name__)
 
 _KEPT = 5_000  # predictions that are remembered
-Made = TypeVar("Made", bound=TwoStageTransfer | Blended)
+Made = TypeVar("Made", bound="TwoStageTransfer | Blended")
 
 
 class _Template(ABC, Generic[Made]):
@@ -64,7 +63,7 @@ class _Template(ABC, Generic[Made]):
         return f"{type(self._surrogate).__name__}({self.memory!r})"
 
 
-class TransferTemplate(_Template[TwoStageTransfer]):
+class TransferTemplate(_Template["TwoStageTransfer"]):
     """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
     Processes of earlier tasks are kept in this process, and in the store that the memory comes
@@ -77,7 +76,8 @@ class TransferTemplate(_Template[TwoStageTransfer]):
     def __init__(
         self, memory: AlignedMemory, *, paper: bool = False, max_rows: int = 300, **options: Any
     ) -> None:
-        make = TwoStageTransfer.paper if paper else TwoStageTransfer
+        made = surrogates.TwoStageTransfer
+        make = made.paper if paper else made
         super().__init__(memory, make(max_rows=max_rows, **options))
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
@@ -101,15 +101,15 @@ class TransferTemplate(_Template[TwoStageTransfer]):
         dataset, store = self.memory.on(space), self.memory.store
         kernel, max_rows = self._surrogate.kernel, self._surrogate.max_rows
         if store is None:
-            return Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
+            return surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
         from automl_plugins.meta.store import StoreError
 
         place = dataset.tasks[0].name, "two_stage_sources"
         version = _version(dataset, kernel, max_rows)
         kept = store.load_artifact(*place, version=version)
         if kept is not None:
-            return Sources.from_arrays(kept)
-        sources = Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
+            return surrogates.Sources.from_arrays(kept)
+        sources = surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
         try:
             store.save_artifact(*place, sources.arrays(), version=version)
         except StoreError as error:  # it can be computed again
@@ -161,7 +161,7 @@ class LearnedLosses:
         return self.__dict__ | {"_known": {}}
 
 
-class BlendedTemplate(_Template[Blended]):
+class BlendedTemplate(_Template["Blended"]):
     """Makes ``Blended`` surrogates; the meta-learner is fitted once for each space.
 
     Args:
@@ -184,7 +184,7 @@ class BlendedTemplate(_Template[Blended]):
         learner: MetaLearner | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(memory, Blended(None, surrogate, **options))
+        super().__init__(memory, surrogates.Blended(None, surrogate, **options))
         self.meta_features = dict(meta_features or {})
         self.learner = learner
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from automl_plugins import surrogates
 from automl_plugins._arguments import at_least, one_of
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.proposers.proposal import SurrogateFailure
@@ -22,7 +23,6 @@ from automl_plugins.records.scores import tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import Feasibility, RunningTime
 from automl_plugins.surrogates.base import (
     FloatArray,
     OutOfSample,
@@ -33,6 +33,9 @@ from automl_plugins.surrogates.base import (
     reseed,
     standardise,
 )
+
+if TYPE_CHECKING:
+    from automl_plugins.surrogates import Feasibility, RunningTime
 
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
@@ -270,10 +273,10 @@ def fit_models(
         if len(timed):
             # Failed evaluations took that long. Pruned ones would have gone on.
             bound = history.status[timed] == Status.PRUNED
-            running_time = RunningTime(random_state=streams.integer("running_time", n))
+            running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
             running_time.fit(features[timed], history.seconds[timed], bound)
         if avoid and not success.all():
-            feasibility = Feasibility(random_state=streams.integer("feasibility", n))
+            feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
             feasibility.fit(features[newest], success[newest])
     except MemoryMismatch:
         raise

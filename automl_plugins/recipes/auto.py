@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from automl_plugins import surrogates
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
@@ -14,7 +15,6 @@ from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.models import Target
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
-from automl_plugins.surrogates import AveragedProcess
 
 from .without_memory import CostArguments, Options, gbqr_surrogate, make_proposer
 
@@ -124,7 +124,7 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
     trees = gbqr_surrogate(per_second=per_second)
     return {"trees": make_proposer(trees, target="normal_scores", **shared)} | {
         name: make_proposer(
-            AveragedProcess(),
+            surrogates.AveragedProcess(),
             target=target,
             incumbent="predicted",
             search=LocalSearch(climbs=True),

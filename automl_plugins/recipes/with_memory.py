@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from automl_plugins.meta.factorization import MatrixFactorization
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
-from automl_plugins.proposers.pipelines import PipelineProposer, Start
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.surrogates.base import Surrogate
-from automl_plugins.surrogates.two_stage import Distance
 
 from .without_memory import Options, gbqr, gbqr_surrogate, make_proposer, preset_options
+
+if TYPE_CHECKING:
+    from automl_plugins.meta.factorization import MatrixFactorization
+    from automl_plugins.proposers.pipelines import Start
+    from automl_plugins.surrogates.two_stage import Distance
 
 _RECORDED = 3  # first evaluations of tst, chosen among the best of earlier tasks
 
@@ -206,6 +208,9 @@ def pmf(
         MemoryMismatch: For a memory without another task.
         ValueError: For an argument outside its range.
     """
+    from automl_plugins.meta.factorization import MatrixFactorization
+    from automl_plugins.proposers.pipelines import PipelineProposer
+
     if paper and model is None:
         model = MatrixFactorization.paper()
     known, plain = task_memory(memory, task=task), gbqr(**options)

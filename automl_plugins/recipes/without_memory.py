@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any, Literal, TypedDict, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, get_args
 
+from automl_plugins import surrogates
 from automl_plugins._arguments import one_of
 from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials, Target
-from automl_plugins.surrogates import (
-    AveragedProcess,
-    DistanceAware,
-    ExtraTrees,
-    GaussianProcess,
-    QuantileBoosting,
-    RandomForest,
-)
 from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate, check_surrogate
 
+if TYPE_CHECKING:
+    from automl_plugins.surrogates import DistanceAware
+
 SURROGATES: dict[str, Callable[[], Surrogate]] = {
-    "quantile_boosting": QuantileBoosting,
-    "random_forest": RandomForest,
-    "extra_trees": ExtraTrees,
-    "gaussian_process": GaussianProcess,
-    "averaged_process": AveragedProcess,
+    "quantile_boosting": lambda: surrogates.QuantileBoosting(),
+    "random_forest": lambda: surrogates.RandomForest(),
+    "extra_trees": lambda: surrogates.ExtraTrees(),
+    "gaussian_process": lambda: surrogates.GaussianProcess(),
+    "averaged_process": lambda: surrogates.AveragedProcess(),
 }
 AcquisitionName = Literal["ei", "ei_per_second", "bound", "bound_per_second"]
 Startup = Literal["design", "random"]
@@ -146,9 +142,9 @@ def gbqr_surrogate(
     *, alpha: float = 0.3, n_models: int = 5, doubt: float = 0.6, per_second: bool = False
 ) -> DistanceAware:
     """The surrogate of ``gbqr``, for losses as normal scores."""
-    models = QuantileBoosting(alpha=alpha, n_models=n_models)
+    models = surrogates.QuantileBoosting(alpha=alpha, n_models=n_models)
     models.check_arguments()
-    return DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)
+    return surrogates.DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)
 
 
 def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> ModelBasedProposer:
@@ -179,7 +175,7 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
         options, n_startup=3, n_candidates=10_000, max_rows=None, failed_trials="ignore"
     )
     return make_proposer(
-        QuantileBoosting.thesis(),
+        surrogates.QuantileBoosting.thesis(),
         target="raw",
         timed=per_second,
         acquisition="bound",
@@ -256,7 +252,7 @@ def ei_per_second(
 ) -> ModelBasedProposer:
     """Expected improvement of a random forest, for the seconds that it takes (thesis 5.2)."""
     return make_proposer(
-        DistanceAware(RandomForest(), floor=_FLOOR),
+        surrogates.DistanceAware(surrogates.RandomForest(), floor=_FLOOR),
         target="log_regret",
         timed=True,
         cost_exponent=cost_exponent,

@@ -10,7 +10,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from scipy.stats import spearmanr
 
-from automl_plugins.proposers import models
+from automl_plugins import surrogates
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
@@ -204,7 +204,7 @@ def test_seconds_of_pruned_rows_are_lower_bounds(monkeypatch: pytest.MonkeyPatch
             seen.append(np.asarray(lower_bound).tolist())
             return super().fit(X, seconds, lower_bound)
 
-    monkeypatch.setattr(models, "RunningTime", Spy)
+    monkeypatch.setattr(surrogates, "RunningTime", Spy)
     rows = History.of(
         POINTS[:4], [0.0, 1.0, np.nan, 2.0], seconds=np.arange(1.0, 5.0), status=[C, P, F, C]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,11 @@ from automl_plugins.meta.designs.performance import (
     performance,
     predict,
 )
-from automl_plugins.meta.meta_learner import MetaLearner, rank_correlation
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, distances
 from automl_plugins.surrogates.base import expected_improvement
+
+if TYPE_CHECKING:
+    from automl_plugins.meta.meta_learner import MetaLearner
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -215,6 +218,8 @@ def opt(
     Arguments and errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the
     configurations of the new task, all that matter, ``losses`` (n,) their true losses.
     """
+    from automl_plugins.meta.meta_learner import rank_correlation
+
     memory = align_memory(space, memory, k)
     known = performance(memory)
     keys = memory.vector_space.keys(np.asarray(vectors, dtype=np.float64))
@@ -332,6 +337,8 @@ def _by_learner(
     learner: MetaLearner | None,
     rank: Callable[[FloatArray], FloatArray],
 ) -> Design:
+    from automl_plugins.meta.meta_learner import MetaLearner
+
     memory = align_memory(space, memory, k)
     learner = MetaLearner().fit(memory) if learner is None else learner
     candidates = memory.distinct[0]
