@@ -15,6 +15,13 @@ import pytest
 hypothesis.settings.register_profile("automl_plugins", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("automl_plugins")
 
+# Optuna 4.8 is the first with test cases for samplers.
+collect_ignore = (
+    []
+    if importlib.util.find_spec("optuna.testing.pytest_samplers")
+    else ["adapters/optuna/test_arm_contracts.py", "contracts/test_optuna_samplers.py"]
+)
+
 
 @pytest.fixture(scope="session")
 def recorded_runs() -> ModuleType:

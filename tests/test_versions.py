@@ -91,7 +91,7 @@ def errors(folder: Path, *modules: str) -> list[str]:
 
 
 def test_adapters_refuse_old_frameworks_before_they_import_them(tmp_path: Path) -> None:
-    old = {"hyperopt": "0.2.7", "optuna": "4.6.0", "smac": "2.3.1"}
+    old = {"hyperopt": "0.2.7", "optuna": "4.5.0", "smac": "2.3.1"}
     for name, version in old.items():
         install(tmp_path, name, version)
     *lines, imported = errors(tmp_path, *(f"automl_plugins.adapters.{name}" for name in old))

@@ -119,6 +119,14 @@ def frozen(trial: FrozenTrial | Trial) -> FrozenTrial:
     return trial.storage.get_trial(trial._trial_id)
 
 
+def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+    """Constraint values by name. Optuna 4 has a list of them, and no public way to read it."""
+    if hasattr(trial, "constraints"):
+        return dict(trial.constraints)
+    stored = trial.system_attrs.get("constraints") or ()
+    return {str(i): float(value) for i, value in enumerate(stored)}
+
+
 def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
     """Values with which a trial was enqueued."""
     stored = trial.system_attrs.get("fixed_params")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from . import _private
+
 
 class NoImprovement:
     """Stop a study that has not improved for a while.
@@ -42,7 +44,7 @@ class NoImprovement:
         best, since = float("inf"), 0
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         for other in sorted(trials, key=lambda t: t.number):
-            feasible = all(value <= 0 for value in other.constraints.values())
+            feasible = all(value <= 0 for value in _private.constraints_of(other).values())
             assert other.value is not None
             loss = sign * other.value if feasible else float("inf")
             if loss < best - self.min_delta:

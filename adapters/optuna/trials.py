@@ -87,7 +87,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
         number=trial.number,
         started=unix_time(trial.datetime_start, local=True),
         ended=unix_time(trial.datetime_complete, local=True),
-        constraints=dict(trial.constraints),
+        constraints=_private.constraints_of(trial),
         values={n: float(d.to_internal_repr(trial.params[n])) for n, d in varied.items()},
         distributions=varied,
     )

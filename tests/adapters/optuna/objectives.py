@@ -8,11 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 import optuna
+import pytest
 from automl_plugins.adapters.optuna import AutoSampler, BlendedSampler, PMFSampler, TSTSampler
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.study import Study
 
 Objective = Callable[[optuna.Trial], Any]
+
+needs_constraints = pytest.mark.skipif(
+    not hasattr(optuna.Trial, "set_constraint"), reason="Optuna 4 has no constraints by name"
+)
 
 
 def bowl(trial: optuna.Trial) -> float:

@@ -37,7 +37,7 @@ def run(sampler: Any, n: int, objective: Any = grid) -> optuna.Study:
     [
         RandomSampler,
         partial(TPESampler, n_startup_trials=3),
-        partial(TPESampler, n_startup_trials=3, group=True),
+        partial(TPESampler, n_startup_trials=3, group=True, multivariate=True),
         partial(CmaEsSampler, n_startup_trials=3, warn_independent_sampling=False),
         partial(QMCSampler, warn_independent_sampling=False),
         TPESampler(seed=4),

@@ -20,7 +20,7 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._inner import startup_trials
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
-from objectives import fixing, params, reporting, search
+from objectives import fixing, needs_constraints, params, reporting, search
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import (
     BaseSampler,
@@ -113,9 +113,10 @@ def test_an_arm_sees_the_trials_of_its_hyperband_bracket() -> None:
 
 # --- the samplers inside --------------------------------------------------------------------
 
+JOINT: dict[str, Any] = {"multivariate": True, "constant_liar": True}  # defaults of Optuna 5
 INNER: dict[str, Any] = {
-    "tpe": partial(TPESampler, n_startup_trials=2),
-    "grouped_tpe": partial(TPESampler, n_startup_trials=2, group=True, multivariate=True),
+    "tpe": partial(TPESampler, n_startup_trials=2, **JOINT),
+    "grouped_tpe": partial(TPESampler, n_startup_trials=2, group=True, **JOINT),
     "univariate_tpe": partial(TPESampler, n_startup_trials=2, multivariate=False),
     "gp": partial(GPSampler, n_startup_trials=2, warn_independent_sampling=False),  # slow
     "cma_es": partial(CmaEsSampler, n_startup_trials=2, warn_independent_sampling=False),
@@ -255,6 +256,7 @@ def pulls_of(study: optuna.Study) -> Pulls:
     return pulls
 
 
+@needs_constraints
 def test_infinite_pruned_and_infeasible_trials(log: Any) -> None:
     def objective(trial: optuna.Trial) -> float:
         algorithm = trial.suggest_categorical("algorithm", ["inf", "pruned", "infeasible", "ok"])
@@ -394,15 +396,16 @@ def test_several_objectives_are_refused() -> None:
         study.optimize(lambda t: (zoo(t), 0.0), n_trials=1)
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_independent_sampling_is_warned_of_once(log: Any) -> None:
-    inner = partial(TPESampler, n_startup_trials=1)
+    inner = partial(TPESampler, n_startup_trials=1, **JOINT)
     run(even(inner=inner), 60)
-    said = [r.message for r in log.records if "sampled independently" in r.message]
+    said = [r.message for r in log.records if "sampled independently:" in r.message]
     assert len(said) == 1 and "'momentum'" in said[0] and "algorithm='net'" in said[0]
     log.clear()
     run(even(inner=inner, warn_independent_sampling=False), 60)
     run(even(inner=None), 60)  # nobody chose the sampler that does so
-    assert not any("sampled independently" in r.message for r in log.records)
+    assert not any("sampled independently:" in r.message for r in log.records)
 
 
 # --- ask, tell and threads ------------------------------------------------------------------

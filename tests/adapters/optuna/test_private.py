@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import optuna
 import pytest
@@ -49,6 +51,15 @@ def test_enqueued_and_partially_fixed_values_are_seen() -> None:
     assert _private.held_values(study, frozen) == {"x": 0.5}
     study.sampler = fixing({"y": 1}, study.sampler)
     assert _private.held_values(study, frozen) == {"x": 0.5, "y": 1}
+
+
+def test_constraints_of_either_form() -> None:
+    listed: Any = SimpleNamespace(system_attrs={"constraints": [1, -0.5]})  # as Optuna 4 has them
+    assert _private.constraints_of(listed) == {"0": 1.0, "1": -0.5}
+    assert _private.constraints_of(cast(Any, SimpleNamespace(system_attrs={}))) == {}
+    study, stored = asked()
+    study._storage.set_trial_system_attr(stored()._trial_id, "constraints", [1.0, -0.5])
+    assert _private.constraints_of(stored()) == {"0": 1.0, "1": -0.5}
 
 
 def test_brackets_and_studies_are_told_apart() -> None:

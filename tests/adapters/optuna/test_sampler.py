@@ -24,7 +24,16 @@ from automl_plugins.adapters.optuna import (
     proposer_sampler,
 )
 from automl_plugins.adapters.optuna.trials import read_trial
-from objectives import bowl, conditional, fixing, layers, params, reporting, search
+from objectives import (
+    bowl,
+    conditional,
+    fixing,
+    layers,
+    needs_constraints,
+    params,
+    reporting,
+    search,
+)
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
@@ -115,6 +124,7 @@ def test_hyperband_brackets() -> None:
 # --- constraints, cost ----------------------------------------------------------------------
 
 
+@needs_constraints
 def test_constraints_are_learnt() -> None:
     def objective(trial: optuna.Trial) -> float:
         x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
@@ -231,6 +241,7 @@ def test_no_improvement_stops_the_study() -> None:
     assert len(study.trials) == 18  # a resumed study continues to count
 
 
+@needs_constraints
 def test_no_improvement_counts_feasible_gains_above_min_delta() -> None:
     def objective(trial: optuna.Trial) -> float:
         trial.suggest_float("x", 0, 1)
