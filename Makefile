@@ -4,12 +4,14 @@ VENV ?= .venv
 OLDEST ?= .venv-oldest
 WORKERS ?= 2
 ARGS ?=
-EXTRAS = optuna smac hyperopt
+EXTRAS = optuna smac hyperopt plot store evidence
 
 EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
+ALONE = core $(EXTRAS)
 
-.PHONY: help demo test smoke breaks oldest extras docs examples evidence families public memory clean
+.PHONY: help demo test smoke breaks oldest archives extras release docs examples evidence families \
+	public memory clean
 .NOTPARALLEL:
 
 help:
@@ -18,7 +20,7 @@ help:
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
 	@echo "make oldest     tests with the oldest supported versions"
-	@echo "make extras     each framework alone, in an environment that has nothing else"
+	@echo "make release    both archives in dist/, what they hold, and each extra alone in an environment of its own"
 	@echo "make docs       the docs site in build/docs, read in a browser where there is one"
 	@echo "make examples   every example, in full"
 	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
@@ -46,8 +48,23 @@ breaks: $(VENV)/.dev
 oldest: $(OLDEST)/.dev
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -n $(WORKERS)
 
-extras: $(EXTRAS:%=.venv-%/.extra)
-	@set -e; for extra in $(EXTRAS); do .venv-$$extra/bin/python tests/extras.py $$extra; done
+release: archives extras
+
+# The wheel is built from the source archive.
+archives: $(VENV)/.dev
+	rm -rf dist build/lib build/bdist.*
+	$(VENV)/bin/python -m build --no-isolation
+	$(VENV)/bin/python tests/shared/archives.py dist
+
+# Without an extra what is installed is the source archive, else the wheel.
+extras: archives $(ALONE:%=.venv-%/.extra)
+	@set -e; for extra in $(ALONE); do \
+		wanted=$$(ls dist/*.whl)[$$extra]; \
+		if test $$extra = core; then wanted=$$(ls dist/*.tar.gz); fi; \
+		.venv-$$extra/$(PIP) -q --no-deps --force-reinstall "$${wanted%[*}"; \
+		.venv-$$extra/$(PIP) -q -c constraints.txt "$$wanted"; \
+		.venv-$$extra/bin/python tests/extras.py $$extra; \
+	done
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
@@ -79,7 +96,7 @@ memory: $(VENV)/.dev
 
 # Keeps the runs of the evidence page and of the memory: hours of work.
 clean:
-	rm -rf .venv .venv-oldest $(EXTRAS:%=.venv-%) build/lib build/bdist.* dist *.egg-info
+	rm -rf .venv .venv-oldest $(ALONE:%=.venv-%) build/lib build/bdist.* dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -116,5 +133,4 @@ $(OLDEST)/.dev: pyproject.toml constraints.txt constraints-oldest.txt
 
 .venv-%/.extra: pyproject.toml constraints.txt
 	$(call make_venv,.venv-$*)
-	.venv-$*/$(PIP) -c constraints.txt -e '.[$*]'
 	touch $@

@@ -1,9 +1,10 @@
-"""One extra is enough: ``make extras`` runs this where nothing but that extra is installed.
+"""One extra is enough: ``make extras`` runs this where the wheel and that extra are installed.
 
-    python tests/extras.py optuna|smac|hyperopt
+    python tests/extras.py core|optuna|smac|hyperopt|plot|store|evidence
 
-The adapter is imported, a search of ten trials is run and its answer looked at. What belongs to
-other extras must be missing, or this would say nothing.
+A search of ten trials is run, drawn, stored or compared, and the answer looked at. ``core`` is the
+package without extras, installed from the source archive. What belongs to other extras must be
+missing, or this would say nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +17,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 N_TRIALS = 10
+FRAMEWORKS = ("optuna", "smac", "hyperopt")
 FOREIGN = {
+    "core": (*FRAMEWORKS, "plotly", "pandas", "sqlalchemy", "tabulate"),
     "optuna": ("smac", "hyperopt", "plotly", "pandas"),
     "smac": ("optuna", "hyperopt", "plotly"),
     "hyperopt": ("optuna", "smac", "plotly", "pandas", "sqlalchemy"),
+    "plot": (*FRAMEWORKS, "pandas", "sqlalchemy"),
+    "store": (*FRAMEWORKS, "plotly", "pandas"),
+    "evidence": (*FRAMEWORKS, "plotly", "sqlalchemy"),
 }
 
 
@@ -86,10 +94,76 @@ def in_hyperopt() -> int:
     return len(trials.losses())
 
 
+def in_core() -> int:
+    from ConfigSpace import ConfigurationSpace
+
+    from automl_plugins.recipes import auto
+    from automl_plugins.records.history import History
+    from automl_plugins.spaces.vector_space import VectorSpace
+    from automl_plugins.streams import Streams
+
+    space = VectorSpace(ConfigurationSpace({"x": (-1.0, 1.0), "y": (-1.0, 1.0)}))
+    proposer = auto()
+    vectors: list[Any] = []
+    losses: list[float] = []
+    for k in range(N_TRIALS):
+        history = History.of(np.array(vectors).reshape(k, 2), losses)
+        vectors.append(proposer.propose(space, history, Streams(0), k).vector)
+        losses.append(float(np.sum((vectors[-1] - 0.5) ** 2)))
+    return len(losses)
+
+
+def in_plots() -> int:
+    from automl_plugins.bandits import ArmRecords, ArmReport
+    from automl_plugins.visualization import plot_arm_allocation
+
+    losses = [0.1 * k for k in range(N_TRIALS)]
+    records = ArmRecords.of([0, 1] * (N_TRIALS // 2), [1 - loss for loss in losses])
+    figure = plot_arm_allocation(ArmReport(("svm", "forest"), records, losses))
+    assert "forest" in figure.to_json()
+    return len(losses)
+
+
+def in_store() -> int:
+    from automl_plugins.meta import MetaStore
+
+    with tempfile.TemporaryDirectory() as folder, MetaStore(Path(folder) / "runs.db") as store:
+        for k in range(N_TRIALS):
+            store.record(
+                "wine", {"x": k / 10, "kind": "line"}, loss({"x": k / 10, "kind": "line"})
+            )
+        (record,) = store.records()
+        return len(record.configurations)
+
+
+def in_evidence() -> int:
+    import pandas as pd
+
+    from automl_plugins.recipes import gbqr
+    from automl_plugins.replay import Table, proposing, replay
+    from automl_plugins.statistics import compare
+
+    rng = np.random.default_rng(0)
+    tables = [
+        Table.from_frame(
+            pd.DataFrame({"x": rng.random(30), "loss": rng.random(30)}), loss="loss", name=name
+        )
+        for name in ("a", "b", "c")
+    ]
+    methods = [proposing("0.3", lambda _: gbqr()), proposing("0.1", lambda _: gbqr(alpha=0.1))]
+    runs = replay(methods, tables, budget=N_TRIALS, seed=0, progress=False)
+    assert "0.1" in str(compare(runs))
+    return len(runs[(runs["method"] == "0.3") & (runs["table"] == "a")])
+
+
 SEARCHES: dict[str, Callable[[], int]] = {
+    "core": in_core,
     "optuna": in_optuna,
     "smac": in_smac,
     "hyperopt": in_hyperopt,
+    "plot": in_plots,
+    "store": in_store,
+    "evidence": in_evidence,
 }
 
 

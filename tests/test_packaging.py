@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +12,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 from architecture import FOLDERS, ROOT, modules
+from archives import MOST_BYTES, sources, wrong_in_sdist, wrong_in_wheel
+
+import automl_plugins
 
 FRAMEWORKS = {path.parent.name for path in (ROOT / "adapters").glob("*/__init__.py")}
 
@@ -83,7 +89,17 @@ def test_package_list_equals_the_tree() -> None:
     assert without_init == []
 
 
-# --- the wheel -----------------------------------------------------------------------------
+# --- the archives --------------------------------------------------------------------------
+
+
+def build(source: Path, *options: str) -> Path:
+    """The archive that is built of a folder."""
+    # no isolation: setuptools comes from this environment, not from the network
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", "dist", *options]
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = (source / "dist").iterdir()
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +111,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in FOLDERS.values():
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(folder, source / folder.name, ignore=ignore)
-    # no isolation: setuptools comes from this environment, not from the network
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
-    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (path,) = (source / "dist").glob("*.whl")
-    return path
+    return build(source, "--wheel")
 
 
 @pytest.fixture(scope="module")
@@ -114,15 +125,50 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_all_modules_and_no_top_level_adapters(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-    top_level = {name.partition("/")[0] for name in names}
-    metadata = {name for name in top_level if name.endswith(".dist-info")}
-    assert top_level - metadata == {"automl_plugins"}
-    assert "automl_plugins/py.typed" in names
-    assert any(name.endswith("/licenses/LICENSE") for name in names)
-    expected = {name.replace(".", "/") + ".py" for name in modules()}
-    assert {name for name in names if name.endswith(".py")} == expected
+    assert list(wrong_in_wheel(wheel)) == []
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="git says which files belong")
+def test_source_archive_holds_all_that_is_tested(tmp_path: Path) -> None:
+    for name in sources():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    sdist = build(tmp_path, "--sdist")
+    assert list(wrong_in_sdist(sdist)) == []
+
+
+def test_what_is_wrong_with_an_archive_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("adapters/__init__.py", "")
+        archive.writestr("noise", np.random.default_rng(0).bytes(MOST_BYTES))
+    wrong = list(wrong_in_wheel(path))
+    assert "a.whl lacks automl_plugins/py.typed" in wrong
+    assert "a.whl should not have adapters/__init__.py" in wrong
+    assert wrong[-2:] == ["a.whl lacks the licence", "a.whl has 5.0 MB, more than 5.0"]
+
+
+def test_versions_agree() -> None:
+    project = configuration()["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, date = re.findall(r"^## \[(\d[^]]*)\] - (\S+)$", changes, re.MULTILINE)[0]
+    assert newest == citation["version"] == project["version"] == automl_plugins.__version__
+    assert date == str(citation["date-released"])
+    assert citation["license"] == project["license"]
+    tried = {name.rpartition(" ")[2] for name in project["classifiers"] if "3." in name}
+    assert min(tried, key=lambda v: int(v[2:])) == project["requires-python"].removeprefix(">=")
+
+
+def test_the_citation_names_the_thesis_and_the_papers() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors", "type"} <= citation.keys()
+    first = {work["authors"][0]["family-names"]: work for work in citation["references"]}
+    assert first.keys() == {"van Hoof", "Wistuba", "Fusi", "Sarigiannis", "Zhu"}
+    offered = {name for names in PUBLIC_NAMES.values() for name in names}
+    for work in first.values():
+        assert {"type", "title", "year", "notes"} <= work.keys()
+        assert set(re.findall(r"\w+", work["notes"])) <= offered
 
 
 IMPORT_NAMES = """
