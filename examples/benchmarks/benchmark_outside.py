@@ -75,7 +75,7 @@ def library(learner: str) -> Any:
 
 def zero_shot(learner: str) -> Any:
     """FLAML's model: it chooses its hyperparameters when it sees the data."""
-    import flaml.default  # type: ignore[import-not-found]
+    import flaml.default
 
     return getattr(flaml.default, _FLAML[learner])(n_jobs=1)
 
@@ -186,7 +186,7 @@ def duels(table: pd.DataFrame, ours: str = CHOSEN[0]) -> pd.DataFrame:
     """Wins, ties and losses of ``ours`` against each method, p by Wilcoxon and Finner."""
     found = []
     for n in (1, N_SUGGESTED):
-        others = [c for c in table if c.endswith(f", {n}") and c != f"{ours}, {n}"]
+        others = [c for c in map(str, table) if c.endswith(f", {n}") and c != f"{ours}, {n}"]
         chosen = table[[f"{ours}, {n}", *others]].to_numpy()
         p = finner(wilcoxon_pairs(chosen, [(0, i + 1) for i in range(len(others))]))
         for column, own, other, adjusted in zip(

@@ -26,8 +26,10 @@ from automl_plugins.adapters.optuna.replaying import suggest
 from automl_plugins.adapters.smac import MetaInitialDesign
 from common import run_command, silence
 from joblib import Parallel, delayed
-from memory_data import SOURCES, Fold, load, prepared
-from memory_learners import LEARNERS, measure, space
+from memory_data import Fold, load, prepared
+from memory_learners import LEARNERS, space
+from memory_sources import SOURCES
+from memory_training import measure
 from smac import HyperparameterOptimizationFacade, Scenario
 
 from automl_plugins.meta import Design, bundled, diverse, meta_features
@@ -50,7 +52,7 @@ def objective_of(learner: str, folds: list[Fold]) -> Objective:
         key = repr(sorted(configuration.items()))
         if key not in known:
             record = measure(learner, dict(configuration), folds, limit=60.0)
-            known[key] = 1.0 if record["balanced_error"] is None else record["balanced_error"]
+            known[key] = record.get("balanced_error", 1.0)
         return known[key]
 
     return objective

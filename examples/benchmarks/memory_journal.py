@@ -125,8 +125,7 @@ def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
     done = read(folder)
     for learner in learners:
         path = out / f"{learner}.json.xz"
-        inside = {name for name in data_of(learner) if not SOURCES[name].outside}
-        complete = [name for name in finished(done, [learner]) if name in inside]
+        complete = [name for name in finished(done, [learner]) if not SOURCES[name].outside]
         described = {task: describe(task, folder) for task in tqdm(complete, learner)}
         if described:
             write_records(path, records(done, learner, described))
@@ -159,17 +158,13 @@ def data_of(learner: str) -> list[str]:
 
 
 def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]:
-    """The data sets of which all configurations of their learners among some are there."""
-    return [
-        name
-        for name, source in SOURCES.items()
-        if all(
-            (learner, name, i) in done
-            for learner in learners
-            if LEARNERS[learner].task == source.task
-            for i in LEARNERS[learner].indices
-        )
-    ]
+    """The data sets that some of the learners can be trained on, and all of those were."""
+    found = []
+    for name, source in SOURCES.items():
+        own = [learner for learner in learners if LEARNERS[learner].task == source.task]
+        if own and all((le, name, i) in done for le in own for i in LEARNERS[le].indices):
+            found.append(name)
+    return found
 
 
 def records(

@@ -55,6 +55,7 @@ from automl_plugins.streams import Streams
 
 N_CONFIGURATIONS = 64
 LIBRARY = -1  # the index of what a library chooses by the data
+_AFFORDED = 32  # of the learners that were trained last, in an afternoon on a busy machine
 _N_COMPARED = 16  # configurations that tell two designs apart
 STREAMS = Streams(2025)
 _SEED = 0  # of the models: equal configurations have equal losses
@@ -272,8 +273,11 @@ LEARNERS: dict[str, Learner] = {
         ),
         {"random_state": _SEED},
         arguments=_without_none,
+        n_configurations=_AFFORDED,
     ),
-    "xgboost": Learner(_xgboost("classification"), _XGBOOST, _XGBOOST_FIXED),
+    "xgboost": Learner(
+        _xgboost("classification"), _XGBOOST, _XGBOOST_FIXED, n_configurations=_AFFORDED
+    ),
     "catboost": Learner(
         _catboost,
         (
@@ -287,7 +291,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         {"thread_count": 1, "random_state": _SEED, "verbose": 0, "allow_writing_files": False},
         default=_learning_rate,
-        n_configurations=32,
+        n_configurations=16,
     ),
     "lightgbm_regression": Learner(LGBMRegressor, _LIGHTGBM, _LIGHTGBM_FIXED, task="regression"),
     "random_forest_regression": Learner(
@@ -302,12 +306,14 @@ LEARNERS: dict[str, Learner] = {
         {"n_estimators": 50, "n_jobs": 1, "random_state": _SEED},
         {"max_samples": ("bootstrap", [True])},
         task="regression",
+        n_configurations=_AFFORDED,
     ),
     "xgboost_regression": Learner(
         _xgboost("regression"),
         _XGBOOST,
         _XGBOOST_FIXED,
         task="regression",
+        n_configurations=_AFFORDED,
     ),
 }
 

@@ -15,7 +15,13 @@ from ConfigSpace import Configuration, ConfigurationSpace
 
 import automl_plugins
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord, bundled
-from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, METRICS, recognise
+from automl_plugins.meta.bundled import (
+    HYPERPARAMETERS,
+    LEARNERS,
+    METRICS,
+    REGRESSIONS,
+    recognise,
+)
 from automl_plugins.meta.memories import (
     AlignedMemory,
     RecognisedMemory,
@@ -119,26 +125,32 @@ DATA = Path(automl_plugins.__file__).parent / "data"
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_enough_was_measured_and_described(learner: str) -> None:
     data = bundled(learner)
-    assert len(data.tasks) >= 50
+    assert len(data.tasks) >= (20 if learner in REGRESSIONS else 50)
     distinct, which = data.distinct
-    assert len(distinct) >= 60
-    for rows in data.rows:  # the same configurations on every task
-        assert len(np.unique(which[rows])) == len(distinct)
+    # The same configurations on every task, but for the library's default that is a task's own.
+    shared = np.bincount(which, minlength=len(distinct)) == len(data.tasks)
+    assert shared.sum() >= 32
+    for rows in data.rows:
+        assert shared[which[rows]].sum() == shared.sum() >= rows.stop - rows.start - 1
     complete = data.status == Status.COMPLETE
     assert complete.mean() > 0.95
-    assert (data.losses[complete] >= 0).all() and (data.losses[complete] <= 1).all()
+    assert (data.losses[complete] >= 0).all()
+    assert learner in REGRESSIONS or (data.losses[complete] <= 1).all()
     assert np.isnan(data.seconds).mean() < 0.05 and not (data.seconds <= 0).any()
     for vector in distinct:
         Configuration(data.space, vector=vector.copy()).check_valid_configuration()
     known = data.meta_feature_names()
-    assert {"NumberOfInstances", "NumberOfClasses"} <= set(known)
+    assert "NumberOfInstances" in known
+    assert ("NumberOfClasses" in known) == (learner not in REGRESSIONS)
     assert np.isfinite(data.meta_features(known)).mean() > 0.9
-    assert len({task.tags["family"] for task in data.tasks}) >= 40
+    assert len({task.tags["family"] for task in data.tasks}) >= (
+        20 if learner in REGRESSIONS else 40
+    )
     assert all(None not in task.size for task in data.tasks)
     # The text of the file: what reads it would make zeros unknown.
     document = json.loads(lzma.decompress((DATA / f"{learner}.json.xz").read_bytes()))
     seconds = [s for record in document["records"] for s in record["seconds"]]
-    assert len(seconds) > 9000
+    assert len(seconds) >= len(data)
     assert all(s is None or s > 0.0 for s in seconds)
 
 
@@ -159,7 +171,7 @@ def test_they_are_small() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"learner": "xgboost"}, "learner must be one of 'lightgbm', 'random_forest'"),
+        ({"learner": "resnet"}, "learner must be one of 'lightgbm', 'random_forest'"),
         ({"learner": "svm", "metric": "rmse"}, "metric must be one of 'error', 'balanced_error'"),
     ],
 )
@@ -171,14 +183,16 @@ def test_unknown_names(options: dict[str, str], told: str) -> None:
 # --- by the search space ----------------------------------------------------------------------
 
 ANY, WORDS = (0.01, 2.0), ["a", "b"]
+# What names do not tell apart
+LIGHTGBM, XGBOOST = ((learner, f"{learner}_regression") for learner in ("lightgbm", "xgboost"))
 
 
 @pytest.mark.parametrize(
     ("space", "learner"),
     [
-        ({"num_leaves": (4, 64), "learning_rate": ANY}, "lightgbm"),
+        ({"num_leaves": (4, 64), "learning_rate": ANY}, LIGHTGBM),
         # as many others as its own
-        ({"num_leaves": (4, 64), "learning_rate": ANY, "max_bin": (2, 9), "x": ANY}, "lightgbm"),
+        ({"num_leaves": (4, 64), "learning_rate": ANY, "max_bin": (2, 9), "x": ANY}, LIGHTGBM),
         ({"num_leaves": (4, 64), "a": ANY, "learning_rate": ANY, "b": ANY, "c": ANY}, None),
         # what cannot vary does not count
         (
@@ -190,7 +204,12 @@ ANY, WORDS = (0.01, 2.0), ["a", "b"]
         ({"C": ANY, "kernel": ["linear", "cosine"]}, None),  # other words
         ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, None),  # words, numbers
         ({"max_features": ANY, "min_samples_leaf": (1, 9)}, "random_forest"),
-        ({"max_features": ANY, "min_samples_leaf": (1, 9), "learning_rate": ANY}, "random_forest"),
+        (
+            {"max_features": ANY, "min_samples_leaf": (1, 9), "criterion": ["gini", "entropy"]},
+            "random_forest",
+        ),
+        ({"max_depth": (1, 9), "learning_rate": ANY}, XGBOOST),
+        ({"subsample": ANY, "learning_rate": ANY}, None),  # of LightGBM or XGBoost
         ({"n_neighbors": (1, 30), "weights": ["uniform", "distance"]}, "knn"),
         ({"n_neighbors": (1, 30)}, None),
         ({"alpha": ANY, "learning_rate_init": ANY}, "mlp"),
@@ -202,10 +221,13 @@ ANY, WORDS = (0.01, 2.0), ["a", "b"]
         ({"x": ANY, "y": ANY}, None),
     ],
 )
-def test_a_learner_is_recognised_by_its_hyperparameters(space: Any, learner: str | None) -> None:
+def test_a_learner_is_recognised_by_its_hyperparameters(
+    space: Any, learner: str | tuple[str, ...] | None
+) -> None:
     found, told = recognise(VectorSpace(ConfigurationSpace(space)))
-    assert found == learner
-    assert ("bundled memory is used" in told) == (learner is not None)
+    assert found == ((learner,) if isinstance(learner, str) else learner or ())
+    assert ("bundled memory is used" in told) == (len(found) == 1)
+    assert ("_regression are used" in told) == (len(found) == 2)
     assert ("continues without" in told) == (learner is None)
 
 
@@ -214,8 +236,12 @@ def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None
         space = bundled(learner).space
         assert sorted(space) == sorted(HYPERPARAMETERS[learner])
         found, told = recognise(VectorSpace(space))
-        assert found == ("random_forest" if learner == "extra_trees" else learner)
-        assert ("That of extra_trees would fit as well." in told) == (found == "random_forest")
+        if learner.startswith(("lightgbm", "xgboost")):
+            classifier = learner.removesuffix("_regression")
+            assert found == (classifier, f"{classifier}_regression")
+        else:
+            assert found == (("random_forest",) if learner == "extra_trees" else (learner,))
+        assert ("That of extra_trees would fit as well." in told) == (found[0] == "random_forest")
     nothing = recognise(VectorSpace(ConfigurationSpace({"C": ANY, "class_weight": ["none", "x"]})))
     assert "may be that of svm or logistic_regression (C, class_weight)" in nothing[1]
 
@@ -248,6 +274,39 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
         "The search space is that of svm (C",
         "The search space is that of no learner with a bundled memory (lightgbm",
     ]
+
+
+def test_classifications_and_regressions_serve_a_space_of_both() -> None:
+    space = VectorSpace(ConfigurationSpace({"num_leaves": (4, 64), "learning_rate": ANY}))
+    found = RecognisedMemory(task="iris").on(space)
+    both = [bundled(learner) for learner in LIGHTGBM]
+    names = [task.name for memory in both for task in memory.tasks if task.name != "iris"]
+    assert [task.name for task in found.tasks] == names
+    losses = np.concatenate([memory.without("iris").losses for memory in both])
+    np.testing.assert_array_equal(found.losses, losses)
+
+
+def test_the_library_s_default_is_among_the_runs_of_every_task() -> None:
+    defaults: dict[str, dict[str, Any]] = {
+        "lightgbm": {"n_estimators": 100, "learning_rate": 0.1, "num_leaves": 31},
+        "knn": {"n_neighbors": 5, "weights": "uniform", "p": 2},
+        "xgboost": {"n_estimators": 100, "learning_rate": 0.3, "max_depth": 6},
+        "logistic_regression": {"C": 1.0, "solver": "lbfgs", "tol": 1e-4},
+        "mlp": {"n_layers": 1, "n_units": 100, "alpha": 1e-4},
+        "hist_gradient_boosting": {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 31},
+        "catboost": {"iterations": 1000, "depth": 6, "l2_leaf_reg": 3.0, "rsm": 1.0},
+        "random_forest": {"bootstrap": True, "min_samples_leaf": 1, "max_samples": 1.0},
+        "random_forest_regression": {"bootstrap": True, "max_features": 1.0, "max_samples": 1.0},
+        "extra_trees": {"bootstrap": False, "min_samples_leaf": 1, "criterion": "gini"},
+        "svm": {"C": 1.0, "kernel": "rbf"},
+    }
+    for learner in LEARNERS:
+        expected = defaults[learner if learner in defaults else learner.split("_")[0]]
+        for record in bundled(learner).records():
+            assert any(
+                all(run.get(name) == pytest.approx(value) for name, value in expected.items())
+                for run in record.configurations
+            ), (learner, record.name)
 
 
 def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> None:

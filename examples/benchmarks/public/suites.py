@@ -23,8 +23,9 @@ from ConfigSpace import ConfigurationSpace
 from families import Config, Task, grid_space, half
 from memory_data import Fold, IntArray, folds
 from memory_data import load as load_keel
-from memory_learners import LEARNERS, measure
+from memory_learners import LEARNERS
 from memory_learners import space as learner_space
+from memory_training import measure
 
 N_TRIALS = 100
 #: Families whose tables the defaults were tuned on, or judged on while they were chosen.
@@ -145,7 +146,7 @@ def _folds(data: str, scaled: bool) -> list[Fold]:
 def _train(learner: str, data: str, config: Config) -> float:
     """1 - area under the ROC curve, mean over three folds; NaN where training fails."""
     record = measure(learner, dict(config), _folds(data, LEARNERS[learner].scaled), _LIMIT)
-    return math.nan if record["auc_error"] is None else float(record["auc_error"])
+    return float(record.get("auc_error", math.nan))
 
 
 def _trained(learner: str) -> list[Task]:
