@@ -10,7 +10,7 @@ Expected improvement is in ``surrogates.base``. Notation of this module (losses 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -170,6 +170,14 @@ class LocalSearch:
     tolerance: float = 0.05
     joins: bool = True
     climbs: bool = False
+
+    def at_most(self, n_observed: int, n_candidates: int) -> LocalSearch:
+        """The same from no more starts than these."""
+        return replace(
+            self,
+            n_observed=min(self.n_observed, n_observed),
+            n_candidates=min(self.n_candidates, n_candidates),
+        )
 
 
 # As SMAC does it (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).

@@ -49,9 +49,11 @@ Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
-_MANY_ROWS = 256
+_MANY_ROWS = 128
 _CANDIDATES = 1000
-_FEWER_CANDIDATES = 300  # with many rows a prediction is dearer, and one proposal matters less
+# With many rows a prediction is dearer, and one proposal matters less.
+_FEWER_CANDIDATES = 300
+_FEWER_STARTS = 3, 2  # of local searches, observed and candidates
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
 
 _PROMISE = 0.05  # of the range of the earlier tasks' losses, from the best of each
@@ -91,8 +93,9 @@ class ProposerSettings(ModelSettings):
         n_startup: Evaluations before the model is asked; None follows the space: at least 6, more
             with many branches or parameters.
         n_candidates: Random candidates; a space of at most that size is enumerated instead. None
-            is 1 000, and 300 from 256 rows on.
-        search: The local searches from the best of them and of what was observed.
+            is 1 000, and 300 from 128 rows on.
+        search: The local searches from the best of them and of what was observed; from 128 rows
+            on they have five starts at most if ``n_candidates`` is None.
         refit: ``"schedule"`` fits a model at every ``refit_point`` of the finished rows, which
             bounds the time of many proposals; ``"always"`` fits one for each new finished row.
         uniform_start: Draw the start at random instead of filling the space.
@@ -259,9 +262,11 @@ class ModelBasedProposer:
 
     def _best(self, asked: _Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
         settings, space, rng = self.settings, asked.space, asked.rng
-        n_candidates = settings.n_candidates
+        n_candidates, search = settings.n_candidates, settings.search
         if n_candidates is None:
-            n_candidates = _FEWER_CANDIDATES if models.n_rows >= _MANY_ROWS else _CANDIDATES
+            n_candidates = _CANDIDATES
+            if models.n_rows >= _MANY_ROWS:
+                n_candidates, search = _FEWER_CANDIDATES, search.at_most(*_FEWER_STARTS)
         first, complete = asked.unseen(n_candidates)
         models, score = self._score(asked, models)
         if complete:
@@ -275,7 +280,7 @@ class ModelBasedProposer:
                 asked.fixed,
                 rng,
                 repeats=asked.repeats.among,
-                search=settings.search,
+                search=search,
             )
         recorded = self._choose_recorded(asked, models, vector)
         if len(recorded):

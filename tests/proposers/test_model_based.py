@@ -104,12 +104,15 @@ def test_models_are_fitted_again_when_anything_changes(changed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "rows", "scored"), [(2000, 256, 2000), (None, 255, 1000), (None, 256, 300)]
+    ("asked", "rows", "scored", "starts"),
+    [(2000, 128, 2000, 8), (None, 127, 1000, 8), (None, 128, 300, 5)],
 )
-def test_as_many_candidates_as_are_asked_for(asked: int | None, rows: int, scored: int) -> None:
+def test_as_many_candidates_as_are_asked_for(
+    asked: int | None, rows: int, scored: int, starts: int
+) -> None:
     counting = Told(lambda X: X[:, 0])
     propose(forest(counting, n_candidates=asked, refit="always"), observed(SQUARE, rows))
-    assert counting.sizes[0] == scored
+    assert counting.sizes[:2] == [scored, 8 * starts]  # four steps of each number
 
 
 def test_every_configuration_of_a_finite_space_comes_once() -> None:
