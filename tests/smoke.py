@@ -77,6 +77,7 @@ BENCHMARKS = (
     "benchmark_weighted.py report --repetitions 3 --quick --out pools",
     "benchmark_workers.py --smoke",
     "build_memory.py status --journal journal",
+    "idea_pictures.py --out pictures",
     "compare_samplers.py --methods GBQR,random --sources svm_grid,oboe --n-trials 12 --quick",
 )
 
