@@ -73,14 +73,14 @@ def valley(x: FloatArray, place: float, width: float) -> FloatArray:
 def gbqr() -> Figure:
     """What one quantile, several and the distance to the observations say of a loss."""
     rng = np.random.default_rng(3)
-    x = np.sort(np.append(rng.uniform(0.0, 0.62, 11), [0.9, 0.97]))
+    x = np.sort(np.append(rng.uniform(0.0, 0.58, 24), [0.9, 0.93, 0.97]))
     y, line = loss_of(x), np.linspace(0.0, 1.0, 401)
     ensemble = QuantileBoosting(
         n_trees=30, num_leaves=16, learning_rate=0.3, alpha=0.3, random_state=1
     )
     figure, axes = make_axes(2, sharey=True)
     titles = ("five bootstrap models", "doubt grows with the distance")
-    models: tuple[Any, ...] = (ensemble, DistanceAware(ensemble, strength=0.6))
+    models: tuple[Any, ...] = (ensemble, DistanceAware(ensemble, strength=0.6, random_state=1))
     for ax, model, title in zip(axes, models, titles, strict=True):
         mean, std = model.fit(x[:, None], y).predict(line[:, None])
         ax.plot(line, loss_of(line), color=GREY, linestyle="--", label="loss")
