@@ -27,6 +27,8 @@ from pebble import ProcessExpired
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
+from automl_plugins.meta import TaskRecord
+from automl_plugins.meta.files import read_records, write_records
 from automl_plugins.records.trial import Status
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
@@ -461,6 +463,33 @@ def test_records_and_status_are_of_what_is_finished(
     np.testing.assert_array_equal(packed[0].losses, [0.0, np.nan, np.nan, 0.03])
     report = memory_journal.status(tmp_path)
     assert " 5 of " in f" {report}" and "1 x worker died" in report
+
+
+def test_a_file_gets_the_defaults_that_were_trained_alone(tmp_path: Path) -> None:
+    n = len(memory_learners.configurations("svm"))
+    values = dict(memory_learners.configurations("svm")[0]) | {"gamma": 0.25}
+    packed = [
+        TaskRecord(
+            name,
+            list(memory_learners.configurations("svm")),
+            np.linspace(0.1, 0.9, n),
+            seconds=np.ones(n),
+            space=memory_learners.space("svm"),
+            tags={"metric": "error", "family": "f"},
+        )
+        for name in ("digits", "iris")
+    ]
+    write_records(tmp_path / "svm.json.xz", packed)
+    with memory_journal.writing(tmp_path) as file:
+        memory_journal.append(file, line(LIBRARY, learner="svm", error=0.04, values=values))
+    for _ in range(2):  # once is enough
+        memory_journal.pack(tmp_path, tmp_path, ["svm", "knn"])
+        digits, iris = read_records(tmp_path / "svm.json.xz")
+        assert len(iris.configurations) == n and len(digits.configurations) == n + 1
+        assert digits.configurations[-1] == values and digits.losses[-1] == 0.04
+        assert digits.status[-1] == Status.COMPLETE and np.isnan(digits.seconds[-1])
+        np.testing.assert_array_equal(digits.losses[:-1], iris.losses)
+    assert not (tmp_path / "knn.json.xz").exists()
 
 
 # --- running ------------------------------------------------------------------------------

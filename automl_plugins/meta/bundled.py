@@ -48,6 +48,15 @@ HYPERPARAMETERS = {
         "n_units",
     ],
     "knn": ["n_neighbors", "p", "weights"],
+    "hist_gradient_boosting": [
+        "class_weight",
+        "l2_regularization",
+        "learning_rate",
+        "max_features",
+        "max_iter",
+        "max_leaf_nodes",
+        "min_samples_leaf",
+    ],
     "xgboost": _XGBOOST,
     "lightgbm_regression": _LIGHTGBM,
     "xgboost_regression": _XGBOOST,
@@ -65,12 +74,13 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
 
     At least 50 data sets for a classifier, 20 for those of ``REGRESSIONS``.
     ``examples/benchmarks/build_memory.py`` trained every learner at the same 64 configurations (32
-    of XGBoost) on each data set (of KEEL, of packages of R and of scikit-learn; at most 2 000
-    rows), three folds each. Hyperparameters have the names and scales of the libraries. Fixed
-    were: 50 trees of the forests, 100 iterations at most of the networks and of logistic
-    regression. The layers of ``mlp`` are ``n_layers`` times ``n_units``; ``class_weight="none"``
-    stands for None. The library's default is among the runs of every task; where it depends on the
-    data (``max_features="sqrt"``, ``gamma="scale"``) with the number that it comes to there.
+    of XGBoost and histogram boosting) on each data set (of KEEL, of packages of R and of
+    scikit-learn; at most 2 000 rows), three folds each. Hyperparameters have the names and scales
+    of the libraries. Fixed were: 50 trees of the forests, 100 iterations at most of the networks
+    and of logistic regression. The layers of ``mlp`` are ``n_layers`` times ``n_units``;
+    ``class_weight="none"`` stands for None. The library's default is among the runs of every task;
+    where it depends on the data (``max_features="sqrt"``, ``gamma="scale"``) with the number that
+    it comes to there.
     ``seconds`` are CPU seconds of one thread over all folds, without preprocessing; NaN for the
     few runs (1.3 % of ``knn``, 0.4 % of ``logistic_regression``, 0.1 % of ``svm``) that ended
     before the clock moved on. A task's tag ``"family"`` is equal for data sets that stem from

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import keep_rows, run_command
-from memory_data import load, prepared
+from memory_data import by_cost, load, prepared
 from memory_learners import LEARNERS, METRICS, Values, configurations, space
 from memory_sources import SOURCES
 from memory_training import measure, train
@@ -112,20 +112,19 @@ def starts(learner: str, data: str, metric: str) -> dict[str, list[str]]:
     return found
 
 
-def wanted(
-    learners: Sequence[str], data: Sequence[str], metrics: Sequence[str]
-) -> list[tuple[str, str, str]]:
-    """All trainings: learner, data set, and what is trained."""
+def wanted(learner: str, data: str, metrics: Sequence[str]) -> list[tuple[str, str, str]]:
+    """All trainings on a data set, if it is one for the learner: ``_KEY`` of each."""
+    own, source = LEARNERS[learner], SOURCES[data]
+    if own.task != source.task:
+        return []
     found = {
-        (learner, name, what): None
-        for learner, name in product(learners, data)
-        if SOURCES[name].task == LEARNERS[learner].task
+        what: None
         for metric in metrics
-        if metric in METRICS[LEARNERS[learner].task]
-        for tried in starts(learner, name, metric).values()
+        if metric in METRICS[own.task]
+        for tried in starts(learner, data, metric).values()
         for what in tried
     }
-    return list(found)
+    return [(learner, data, what) for what in found]
 
 
 METRICS_JUDGED = ("balanced_error", "r2_error")
@@ -139,8 +138,9 @@ def run(
     out: Path = FILE,
 ) -> None:
     """Train what the file lacks."""
-    for learner, name in product(learners, data):
-        keep_rows(out, _KEY, wanted([learner], [name], metrics), trained)
+    for name, learner in product(by_cost(data), learners):
+        if places := wanted(learner, name, metrics):
+            keep_rows(out, _KEY, places, trained)
     report(out=out)
 
 

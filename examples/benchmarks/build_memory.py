@@ -32,7 +32,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from memory_data import N_FOLDS, load
+from memory_data import N_FOLDS, by_cost
 from memory_journal import Key, append, key_of, pack, read, status, writing
 from memory_learners import LEARNERS, LIBRARY
 from memory_sources import SOURCES
@@ -44,17 +44,6 @@ _PATIENCE = 50  # wall-clock seconds per CPU second of the limit: what hangs is 
 _LEAST_PATIENCE = 600.0  # wall-clock seconds; a worker's imports take some on a busy machine
 _QUEUE = 4  # configurations per worker that wait for their turn
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-def by_cost(names: Sequence[str]) -> list[str]:
-    """Data sets from cheap to costly: by rows, columns and classes."""
-
-    def cost(name: str) -> float:
-        X, y = load(name)
-        n_classes = 1 if SOURCES[name].task == "regression" else y.max() + 1
-        return float(len(y) * X.shape[1] ** 0.5 * n_classes**0.5)
-
-    return sorted(names, key=cost)
 
 
 def run(

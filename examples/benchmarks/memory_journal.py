@@ -149,6 +149,8 @@ def with_default(record: TaskRecord, done: Mapping[Key, Record], learner: str) -
         losses=np.append(record.losses, _round([run.get(metric)])),
         seconds=np.append(record.seconds, _round([run["seconds"]])),
         status=np.append(record.status, _STATUS[run["status"]]),
+        budget=np.append(record.budget, np.nan),
+        times=np.append(record.times, np.nan),
     )
 
 

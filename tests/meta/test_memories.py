@@ -182,7 +182,7 @@ def test_unknown_names(options: dict[str, str], told: str) -> None:
 
 # --- by the search space ----------------------------------------------------------------------
 
-ANY, WORDS = (0.01, 2.0), ["a", "b"]
+ANY, WORDS, BOTH = (0.01, 2.0), ["a", "b"], [True, False]
 # What names do not tell apart
 LIGHTGBM, XGBOOST = ((learner, f"{learner}_regression") for learner in ("lightgbm", "xgboost"))
 
@@ -203,7 +203,13 @@ LIGHTGBM, XGBOOST = ((learner, f"{learner}_regression") for learner in ("lightgb
         ({"C": ANY, "kernel": ["rbf", "linear"]}, "svm"),
         ({"C": ANY, "kernel": ["linear", "cosine"]}, None),  # other words
         ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, None),  # words, numbers
-        ({"max_features": ANY, "min_samples_leaf": (1, 9)}, "random_forest"),
+        # of random forests or of histogram boosting
+        ({"max_features": ANY, "min_samples_leaf": (1, 9)}, None),
+        ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": BOTH}, "random_forest"),
+        (
+            {"max_features": ANY, "min_samples_leaf": (1, 9), "learning_rate": ANY},
+            "hist_gradient_boosting",
+        ),
         (
             {"max_features": ANY, "min_samples_leaf": (1, 9), "criterion": ["gini", "entropy"]},
             "random_forest",
