@@ -113,6 +113,6 @@ def test_an_import_loads_what_it_needs(
     framework: str, statement: str, unneeded: str, tmp_path: Path
 ) -> None:
     """Beyond what the framework loads by itself. ConfigSpace brings scipy.stats with it."""
-    command = [sys.executable, "-I", "-c", LOADED, unneeded, framework, statement]
+    command = [sys.executable, "-c", LOADED, unneeded, framework, statement]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.split() == []
