@@ -1,6 +1,7 @@
-"""How good are meta-learned starts? Leave one data set out, on recorded tables.
+"""How good are meta-learned starts? Leave one data set out, of recorded tables and memories.
 
 benchmark_designs.py regret  # mean normalised regret after 1, 3, 5 and 10
+benchmark_designs.py summary  # its ratio to the portfolio's, over all sources
 benchmark_designs.py learner  # rank correlation of the meta-learner
 """
 
@@ -10,13 +11,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import run_command
+from common import keep_rows, run_command
 from ConfigSpace import ConfigurationSpace
 from joblib import Parallel, delayed
-from recorded_tables import MEMORIES
+from recorded_tables import BUNDLED, MEMORIES
 from scipy.stats import wilcoxon
 
 from automl_plugins.meta import (
@@ -34,7 +38,8 @@ from automl_plugins.meta import (
 )
 from automl_plugins.replay import Table
 
-SOURCES = tuple(MEMORIES)
+RECORDED = tuple(MEMORIES)
+SOURCES = MEMORIES | BUNDLED
 BUDGETS = (1, 3, 5, 10)
 K = max(BUDGETS)
 # As OpenML, auto-sklearn and pymfe call the accuracies of simple learners.
@@ -45,14 +50,19 @@ LANDMARKERS = (
 
 
 def designs(
-    memory: MetaDataset, own: MetaDataset, task: Mapping[str, float]
+    memory: MetaDataset, own: MetaDataset, task: Mapping[str, float], only: Sequence[str] = ()
 ) -> dict[str, Callable[[], Design]]:
-    """Every design of ``memory`` for the task ``own``."""
-    learner = MetaLearner().fit(memory)
+    """Every design of ``memory`` for the task ``own``, or ``only`` some that need no learner."""
     made: dict[str, Callable[..., Design]] = {
         "diverse": diverse,
         "portfolio": portfolio,
         "knn": knn,
+    }
+    if only:
+        made = {name: made[name] for name in only}
+        return {name: partial(make, memory.space, memory, task, K) for name, make in made.items()}
+    learner = MetaLearner().fit(memory)
+    made |= {
         "top_k": partial(top_k, learner=learner),
         "delta 0.1": partial(delta, delta=0.1, learner=learner),
         "delta 0.2": partial(delta, delta=0.2, learner=learner),
@@ -71,13 +81,20 @@ def regrets(table: Table, configurations: list[dict[str, object]]) -> list[float
     return [float(best[min(b, len(best)) - 1]) for b in BUDGETS]
 
 
-def one_table(table: Table, memory: MetaDataset, seed: int) -> list[dict[str, object]]:
-    """A row for each design on one table, left out of the memory."""
+def one_table(
+    table: Table, memory: MetaDataset, seed: int, only: Sequence[str] = ()
+) -> list[dict[str, object]]:
+    """A row for each design on one table, left out of the memory with its family.
+
+    ``only`` are the designs to look at, all without.
+    """
     task = next(t for t in memory.tasks if t.name == table.name)
-    left, own = memory.without(table.name), memory.subset(lambda t: t.name == table.name)
+    family = task.tags.get("family", task.name)
+    left = memory.subset(lambda t: t.tags.get("family", t.name) != family)
+    own = memory.subset(lambda t: t.name == table.name)
     found: dict[str, list[float]] = {
         name: regrets(table, make().configurations)
-        for name, make in designs(left, own, task.meta_features).items()
+        for name, make in designs(left, own, task.meta_features, only).items()
     }
     rng = np.random.default_rng(seed)
     drawn = [
@@ -92,10 +109,10 @@ def one_table(table: Table, memory: MetaDataset, seed: int) -> list[dict[str, ob
     ]
 
 
-def regret(sources: Sequence[str] = SOURCES, n_jobs: int = 2) -> None:
+def regret(sources: Sequence[str] = RECORDED, n_jobs: int = 2) -> None:
     """Print the mean regret of each design, and how it compares with the portfolio."""
     for source in sources:
-        tables, memory = MEMORIES[source]()
+        tables, memory = SOURCES[source]()
         parts = Parallel(n_jobs=n_jobs)(
             delayed(one_table)(table, memory, seed) for seed, table in enumerate(tables)
         )
@@ -109,19 +126,51 @@ def regret(sources: Sequence[str] = SOURCES, n_jobs: int = 2) -> None:
         print(shown.round(3).to_string())
 
 
+def summary(
+    sources: Sequence[str] = tuple(SOURCES),
+    n_jobs: int = 2,
+    out: Path = Path("build/designs.csv"),
+) -> None:
+    """Print the regret of designs over the portfolio's: mean and geometric mean over sources."""
+
+    def source_means(source: str, design: str) -> dict[str, Any]:
+        tables, memory = SOURCES[source]()
+        parts = Parallel(n_jobs=n_jobs)(
+            delayed(one_table)(table, memory, 0, [design]) for table in tables
+        )
+        rows = [row for part in parts for row in part if row["design"] == design]
+        return dict(pd.DataFrame(rows)[[str(b) for b in BUDGETS]].mean())
+
+    wanted = list(product(sources, ("portfolio", "diverse", "knn")))
+    found = keep_rows(out, ("source", "design"), wanted, source_means)
+    means = found.pivot(index="source", columns="design")
+    for b in map(str, BUDGETS):
+        ratio = means[b].div(means[b]["portfolio"], axis=0)
+        print(f"\nAfter {b}, mean regret in percent over {len(ratio)} sources")
+        print(means[b].round(2).to_string())
+        shown = pd.DataFrame(
+            {
+                "mean ratio": ratio.mean(),
+                "geometric mean": np.exp(np.log(ratio.clip(lower=0.05)).mean()),
+                "ratio of means": means[b].mean() / means[b]["portfolio"].mean(),
+            }
+        )
+        print(shown.round(3).to_string())
+
+
 def _p(difference: pd.Series) -> float:
     if not difference.any():
         return 1.0
     return float(wilcoxon(difference, zero_method="zsplit").pvalue)
 
 
-def learner(sources: Sequence[str] = SOURCES, folds: int | None = None) -> None:
+def learner(sources: Sequence[str] = RECORDED, folds: int | None = None) -> None:
     """Print the rank correlation of the meta-learner, with and without landmarkers.
 
     ``folds``: leave tasks out in so many parts, not singly.
     """
     for source in sources:
-        _, memory = MEMORIES[source]()
+        _, memory = SOURCES[source]()
         for label, used in (("all", memory), ("no landmarkers", _without_landmarkers(memory))):
             for leaves in (4, 16):
                 begin = time.perf_counter()
@@ -168,4 +217,4 @@ def speed() -> None:
 
 
 if __name__ == "__main__":
-    run_command(__doc__, regret, learner, speed, sources=MEMORIES)
+    run_command(__doc__, regret, summary, learner, speed, sources=SOURCES)

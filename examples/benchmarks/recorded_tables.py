@@ -11,7 +11,7 @@ import json
 import lzma
 import os
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
-from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.meta import MetaDataset, TaskRecord, bundled
+from automl_plugins.meta.bundled import LEARNERS
 from automl_plugins.replay import Table
 
 
@@ -192,9 +193,26 @@ def adaboost_memory() -> tuple[list[Table], MetaDataset]:
     )
 
 
+def bundled_memory(learner: str) -> tuple[list[Table], MetaDataset]:
+    """A memory of the package, each task a table too; its families share rows or their origin."""
+    memory = bundled(learner)
+    tables = [
+        Table(
+            record.name,
+            memory.space,
+            record.configurations,
+            record.losses,
+            seconds=record.seconds,
+        )
+        for record in memory.records()
+    ]
+    return tables, memory
+
+
 MEMORIES = {
     "svm_grid": svm_memory,
     "oboe": lambda: oboe_memory(described=True),
     "oboe_sizes": lambda: oboe_memory(described=False),
     "adaboost": adaboost_memory,
 }
+BUNDLED = {learner: partial(bundled_memory, learner) for learner in LEARNERS}
