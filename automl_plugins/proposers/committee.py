@@ -11,7 +11,7 @@ the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Baye
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,11 +36,13 @@ class Committee:
     The trust in member i is in proportion to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, ``r_i >=
     0`` the rank correlation of the n losses with its predictions, each made without the one that
     is predicted. That is the likelihood of a regression of the ranks on the predicted ones,
-    tempered, for the predictions do not err independently. Trust below 5 % becomes 0.
+    tempered, for the predictions do not err independently. For a member of several models that are
+    judged one by one it is the mean of theirs: of many some agree with any few losses by chance,
+    and the mean knows how many did not. Trust below 5 % becomes 0.
 
     Args:
-        members: Proposers by name. The first one makes the start design, so they should begin
-            alike.
+        members: Proposers by name. As long as all are in their start design, the first one makes
+            it; one that is drawn later makes a point of its own design if that is not complete.
         prior: Trust by name before anything is known, in proportion; 1 where it is not given.
         tempering: Share of the likelihood that counts, in [0, 1]; at 0 the prior stays.
 
@@ -94,7 +96,7 @@ class Committee:
     ) -> Proposal:
         """As ``Proposer.propose``."""
         first, *_ = self.members.values()
-        if first.starts(space, history, k):
+        if all(member.starts(space, history, k) for member in self.members.values()):
             return first.propose(space, history, streams, k, fixed)
         trust = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())
@@ -108,10 +110,10 @@ class Committee:
         key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2]
-        merits = np.zeros(len(self.members))
+        merits = [np.zeros(1)] * len(self.members)
         if np.any(judged.status == Status.COMPLETE):
             fitted = [member.models(space, judged, streams)[0] for member in self.members.values()]
-            merits[:] = [models.merit for models in fitted]
+            merits = [models.merits for models in fitted]
         shares = trust_in(merits, len(judged), self.prior, self.tempering)
         trust = {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
         self._cache = (space, key, trust)
@@ -128,14 +130,22 @@ def judging_point(n: int) -> int:
     return n - n % step
 
 
-def trust_in(merits: FloatArray, n: int, prior: FloatArray, tempering: float) -> FloatArray:
-    """Trust (m,) in members with these merits (m,) after ``n`` rows, see ``Committee``.
+def trust_in(
+    merits: Iterable[float | FloatArray], n: int, prior: FloatArray, tempering: float
+) -> FloatArray:
+    """Trust (m,) in members with these merits after ``n`` rows, see ``Committee``.
 
-    It adds up to 1.
+    A member has one merit, or several (s,). Trust adds up to 1.
     """
-    unexplained = 1.0 - np.clip(merits, 0.0, _HIGHEST) ** 2
-    logs = np.log(prior) - 0.5 * tempering * n * np.log(unexplained)
+    logs = np.log(prior) + [_log_evidence(merit, n, tempering) for merit in merits]
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     shares[shares < min(_LEAST, shares.max())] = 0.0  # of many alike each has less
     return np.asarray(shares / shares.sum())
+
+
+def _log_evidence(merit: float | FloatArray, n: int, tempering: float) -> float:
+    """Logarithm of the mean over the merits (s,) of one member of (1 - r^2)^(-tempering n / 2)."""
+    unexplained = 1.0 - np.clip(np.atleast_1d(merit), 0.0, _HIGHEST) ** 2
+    logs = -0.5 * tempering * n * np.log(unexplained)
+    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))

@@ -213,12 +213,13 @@ class FittedModels:
         return self.targets.to_loss(target) if len(self.targets.losses) else None
 
     @property
-    def merit(self) -> float:
-        """Rank correlation of the targets with what the surrogate predicts without them.
+    def merits(self) -> FloatArray:
+        """Rank correlations (s,) of the targets with the predictions that the surrogate holds out.
 
-        Equal targets count once, by the mean of their predictions: a search that evaluates the
-        same plateau again and again predicts it well, and learns nothing. It lies in [-1, 1]; 0
-        where nothing can be said: below three distinct targets, or predictions all alike.
+        Most surrogates hold out one prediction for each row, so s is 1. Equal targets count once,
+        by the mean of their predictions: a search that evaluates the same plateau again and again
+        predicts it well, and learns nothing. They lie in [-1, 1]; 0 where nothing can be said:
+        below three distinct targets, or predictions all alike.
 
         Raises:
             TypeError: If the surrogate is not ``OutOfSample``.
@@ -228,13 +229,17 @@ class FittedModels:
                 f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
                 " for its rows that were made without them."
             )
-        predicted, known = self.surrogate.held_out(), self.targets.values[self.learnt]
-        told = ~np.isnan(predicted)
+        known = self.targets.values[self.learnt]
+        predicted = np.atleast_2d(self.surrogate.held_out())
+        told = ~np.isnan(predicted).any(axis=0)
         distinct, group = np.unique(known[told], return_inverse=True)
-        ranks = rankdata(np.bincount(group, predicted[told]) / np.bincount(group))
-        if len(distinct) < 3 or np.ptp(ranks) == 0.0:
-            return 0.0
-        return float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
+        merits = np.zeros(len(predicted))
+        if len(distinct) >= 3:
+            sums = [np.bincount(group, row) for row in predicted[:, told]]
+            for i, ranks in enumerate(rankdata(sums / np.bincount(group), axis=1)):
+                if np.ptp(ranks) > 0.0:
+                    merits[i] = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
+        return merits
 
     @property
     def shares(self) -> Mapping[str, float] | None:

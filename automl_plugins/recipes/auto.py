@@ -20,8 +20,8 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 
 # With few evaluations the processes are the better guess; trees need some to split anything.
 _PRIOR = {"process": 1.5, "log process": 1.5}
-# Earlier tasks know something at once, and vote less by themselves where they are contradicted.
-_PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 5.0}
+# The suggestions are the head start of earlier tasks: some memories mislead.
+_PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
 # A process with noise would return to the best plateau for ever.
 _REACH = 0.2
 
@@ -93,17 +93,20 @@ def auto(
         plateau_reach=_REACH,
         **options,
     )
-    alone = Committee(_own_members(shared, per_second), prior=_PRIOR)
+    own = _own_members(shared, per_second)
+    alone = Committee(own, prior=_PRIOR)
     if memory is None:
         return alone
     known = task_memory(memory, task=task)
     described = describe_task(meta_features, X, y).meta_features or None
-    shared.setdefault("n_startup", n_suggested)
+    # The suggestions are start enough for those that know the memory. The others, when drawn, go
+    # on with their own design: if the memory misleads, it has to be made up for.
+    start = {"n_startup": n_suggested} | shared
     votes = TransferTemplate(known)
     blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
-    members = _own_members(shared, per_second) | {
-        "earlier tasks": make_proposer(votes, target="raw", **shared),
-        "meta-learner": make_proposer(blend, target="normal_scores", **shared),
+    members = own | {
+        "earlier tasks": make_proposer(votes, target="raw", **start),
+        "meta-learner": make_proposer(blend, target="normal_scores", **start),
     }
     suggested = SuggestedStart(
         known,

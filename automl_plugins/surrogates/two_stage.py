@@ -191,20 +191,16 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return mean, std
 
     def held_out(self) -> FloatArray:
-        """Prediction (n,) for each row without it; NaN for rows not learnt from.
+        """What each earlier task predicts (S, n) for the rows, none of which it has seen.
 
-        The earlier tasks have not seen this one; what their weights owe to a single row counts as
-        nothing.
+        One by one, not as they vote: the weights of the vote know the rows, and of many tasks some
+        agree with any few by chance. NaN for rows not learnt from. Without sources the prediction
+        (n,) of the own process for each row without it.
         """
         check_is_fitted(self, "own_")
-        mean = self.own_.held_out()
-        voting, votes = self.weights_ > 0, float(self.weights_.sum())
-        if votes > 0.0:
-            f = self._shift[voting, None] + self._stretch * self._seen[voting]
-            a = votes / (votes + self.own_weight_)
-            mean = a * (self.weights_[voting] / votes) @ f + (1.0 - a) * mean  # TST eq. 8
-        out = np.full(self._n_rows, np.nan)
-        out[self._rows] = mean
+        predicted = self._seen if len(self.sources_) else self.own_.held_out()
+        out = np.full((*predicted.shape[:-1], self._n_rows), np.nan)
+        out[..., self._rows] = predicted
         return out
 
     def promise(self, X: FloatArray) -> FloatArray:
