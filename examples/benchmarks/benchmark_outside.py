@@ -145,28 +145,30 @@ def run(
 
 
 def report(out: Path = FILE, metrics: Sequence[str] = METRICS_JUDGED) -> None:
-    """Print wins, ties and losses of each method against the default design."""
+    """Print wins, ties and losses of the default design, by learner and over all of them."""
     runs = pd.read_csv(out)
+    tables: list[pd.DataFrame] = []
     for learner, metric in product(runs.learner.unique(), metrics):
         if metric in METRICS[LEARNERS[learner].task]:
             losses = runs[runs.learner == learner].set_index(["data", "what"])[metric]
-            shown = compared(learner, metric, losses)
-            if shown is not None:
-                print(f"\n{learner}, {metric}, {len(shown[0])} data sets outside\n{shown[1]}")
+            table = losses_of_methods(learner, metric, losses)
+            if len(table) > 1:
+                tables.append(table)
+                print(f"\n{learner}, {metric}, {len(table)} data sets\n{duels(table).to_string()}")
+    if len(tables) > 1:
+        every = pd.concat(tables, join="inner")
+        print(f"\nAll learners, {len(every)} pairs with a data set\n{duels(every).to_string()}")
 
 
-def compared(learner: str, metric: str, losses: pd.Series) -> tuple[pd.DataFrame, str] | None:
-    """Losses after one and five trials by data set and method, and the table of their duels."""
+def losses_of_methods(learner: str, metric: str, losses: pd.Series) -> pd.DataFrame:
+    """Losses by data set, and by method after one and five trials, of what is trained in full."""
     rows: dict[str, dict[str, float]] = {}
     for name in losses.index.get_level_values(0).unique():
         tried = starts(learner, name, metric)
         there = losses[name].fillna(np.inf)
         if all(what in there for whats in tried.values() for what in whats):
             rows[name] = best_so_far({m: there[whats].to_numpy() for m, whats in tried.items()})
-    if not rows:
-        return None
-    table = pd.DataFrame(rows).T
-    return table, duels(table).to_string()
+    return pd.DataFrame(rows).T
 
 
 def best_so_far(tried: Mapping[str, np.ndarray]) -> dict[str, float]:
