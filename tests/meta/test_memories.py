@@ -185,7 +185,9 @@ def test_unknown_names(options: dict[str, str], told: str) -> None:
 
 ANY, WORDS, BOTH = (0.01, 2.0), ["a", "b"], [True, False]
 # What names do not tell apart
-LIGHTGBM, XGBOOST = ((learner, f"{learner}_regression") for learner in ("lightgbm", "xgboost"))
+FOREST, LIGHTGBM, XGBOOST = (
+    (learner, f"{learner}_regression") for learner in ("random_forest", "lightgbm", "xgboost")
+)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ LIGHTGBM, XGBOOST = ((learner, f"{learner}_regression") for learner in ("lightgb
         ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, None),  # words, numbers
         # of random forests or of histogram boosting
         ({"max_features": ANY, "min_samples_leaf": (1, 9)}, None),
-        ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": BOTH}, "random_forest"),
+        ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": BOTH}, FOREST),
         (
             {"max_features": ANY, "min_samples_leaf": (1, 9), "learning_rate": ANY},
             "hist_gradient_boosting",
@@ -246,6 +248,8 @@ def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None
         if learner.startswith(("lightgbm", "xgboost")):
             classifier = learner.removesuffix("_regression")
             assert found == (classifier, f"{classifier}_regression")
+        elif learner in REGRESSIONS:  # the forests', whose names the classifier has too
+            assert found == ("random_forest", learner)
         else:
             assert found == (("random_forest",) if learner == "extra_trees" else (learner,))
         assert ("That of extra_trees would fit as well." in told) == (found[0] == "random_forest")
