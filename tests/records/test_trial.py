@@ -95,8 +95,9 @@ def trials() -> list[Trial]:
 
 
 def test_the_order_is_that_of_the_ends() -> None:
-    assert in_order(reversed(trials())) == trials()
-    assert [t.number for t in in_order(reversed(trials()))] == [t.number for t in trials()]
+    given = trials()  # the same objects: from Python 3.13 on a NaN makes a trial unlike its copy
+    assert in_order(reversed(given)) == given
+    assert [t.number for t in given] == [4, 7, 2, 0, 1, 3, 5]
 
 
 @pytest.mark.parametrize("cuts", [(7,), (3, 7), (1, 2, 3, 4, 5, 6, 7)])
