@@ -44,16 +44,16 @@ _MEMORY = """\
 ## Trainings that run out of memory
 
 A search of {hours} simulated hours over the 14 hyperparameters of a small language model. What
-answers are two models of 10,200 of the 11,172 trainings that Ferreira et al. (2026, arXiv
-2603.24647) recorded: one says whether a training runs out of memory (then it takes {failure:.0f} s
-and has no loss), the other how many bits per byte it reaches in its {training:.0f} s. No answer is
-better than the best of the {nearest} recorded runs that are nearest, because models promise losses
-that nobody measured. Three hyperparameters are rounded to powers of two, as in the recorded
-searches. {validation}
+answers are two models of the trainings that Ferreira et al. (2026, arXiv 2603.24647) recorded, of
+the 10,200 of 11,172 whose hyperparameters are all known: one says whether a training runs out of
+memory (then it takes {failure:.0f} s and has no loss), the other how many bits per byte it reaches
+in its {training:.0f} s. No answer is better than the best of the {nearest} recorded runs that are
+nearest, because models promise losses that nobody measured. Three hyperparameters are rounded to
+powers of two, as in the recorded searches. {validation}
 
 A failed training is told as failed; "failures as {penalty:g}" is the same sampler told a loss of
-{penalty:g}, as one does who cannot report failures. The target is the mean of the {peer}'s best
-losses after {hours} hours; hours until the mean search is as good.
+{penalty:g}, as one does who cannot report failures. The target is the mean of the best losses of
+{peer}. Best bits per byte: mean and standard deviation of the searches; less is better.
 """
 
 _PUBLISHED = """\
