@@ -25,7 +25,7 @@ FUNCTIONS = (SMOOTH, "bbob_2", "bbob_5", "bbob_10")  # whose regret is a logarit
 SEEDS_ARE_BLOCKS = (  # of ten tasks or fewer
     *("xgboost_random", "hpobench_mlp", "hpolib_fcnet"),
     *("hpobench", "hpolib", "nasbench201", "lcbench_tuned", "rbv2_xgboost_tuned"),
-    *("lightgbm", "random_forest", "svm"),
+    "real training",
 )
 SEARCH = ["family", "task", "seed"]
 

@@ -39,7 +39,7 @@ knows. Written from the kept searches by
 |:--|:--|:--|:--|
 | nasbench201 | NAS-Bench-201, every architecture (15,625) | 3 | no |
 | lcbench, rbv2_xgboost | surrogates of YAHPO Gym | 15 each | no: halves for judging |
-| lightgbm, random_forest, svm | real training, 3-fold AUC, data of scikit-learn, KEEL | 8 | no |
+| real training | LightGBM, forests, SVMs; 3-fold AUC, data of scikit-learn and KEEL | 8 | no |
 | bbob_2, bbob_5, bbob_10 | the 24 noiseless functions, first instance | 24 each | no |
 | hpobench, hpolib | exact grids of networks (30,000; 62,208) | 8, 4 | **yes** |
 | lcbench_tuned, rbv2_xgboost_tuned | as above | 5 each | **yes**: halves for tuning |
