@@ -74,9 +74,9 @@ def page(
 ) -> None:
     """Write the page and its picture, and print the page."""
     learners = dict.fromkeys(TRAINED, REAL)  # few tables each: they are one family
-    curves, times = (
-        found.rename(index=learners, level="family") for found in read_curves(out, "searches")
-    )
+    curves, times = read_curves(out, "searches")
+    curves = curves.rename(index=learners, level="family")
+    times = times.rename(index=learners, level="family")
     picture = path.with_suffix(".svg")
     save_picture(curves, control, picture)
     text = write_page(curves, times, control, picture.name)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-from family_report import FUNCTIONS, at, blocks, typical
+from family_report import FLOOR, FUNCTIONS, SEARCH, blocks
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -28,19 +28,17 @@ PANELS = (("All", (TPE, RANDOM)), ("Where all parameters are numbers", (TPE, CMA
 def mean_curves(curves: pd.DataFrame, methods: Sequence[str]) -> tuple[int, pd.DataFrame]:
     """The number of tables; geometric mean regret by trial (rows) and method.
 
-    Of the tables that all methods have searched and that were not tuned on; families have the
-    same weight. BBOB is left out: its regret has another scale.
+    Of the tables that all methods have searched and that were not tuned on; blocks have the same
+    weight. BBOB is left out: its regret has another scale.
     """
     index = curves.index.get_level_values("family")
     chosen = curves[~index.isin([*FUNCTIONS, *SEEN])]
-    found = blocks(chosen, methods)
-    families = sorted(set(found.index.get_level_values("family")))
-    made = chosen.loc[families].index.get_level_values("task").nunique() if families else 0
-    rows = {}
-    for trial in range(FIRST, N_TRIALS + 1):
-        by_family = {f: typical(at(found.loc[[f]], trial), f) for f in families}
-        rows[trial] = pd.DataFrame(by_family).map(math.log).mean(axis=1).map(math.exp)
-    return made, pd.DataFrame(rows).T
+    chosen = chosen[chosen.index.isin(methods, level="method")]
+    complete = chosen.groupby(SEARCH)[1].transform("count") == len(methods)
+    n = chosen[complete].index.get_level_values("task").nunique()
+    every = blocks(chosen, methods)[list(range(FIRST, N_TRIALS + 1))]
+    logs = every.clip(lower=FLOOR).map(math.log).groupby("method").mean()
+    return n, logs.map(math.exp).T
 
 
 def draw(curves: pd.DataFrame, control: str) -> Figure:
