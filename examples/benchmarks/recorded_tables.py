@@ -196,16 +196,15 @@ def adaboost_memory() -> tuple[list[Table], MetaDataset]:
 def bundled_memory(learner: str) -> tuple[list[Table], MetaDataset]:
     """A memory of the package, each task a table too; its families share rows or their origin."""
     memory = bundled(learner)
-    tables = [
-        Table(
-            record.name,
-            memory.space,
-            record.configurations,
-            record.losses,
-            seconds=record.seconds,
-        )
-        for record in memory.records()
-    ]
+    tables = []
+    for record in memory.records():
+        # The library's own default may be that of the space, which is there already.
+        first = {
+            repr(sorted(c.items())): i for i, c in reversed([*enumerate(record.configurations)])
+        }
+        rows = sorted(first.values())
+        kept = [record.configurations[i] for i in rows]
+        tables.append(Table(record.name, memory.space, kept, record.losses[rows]))
     return tables, memory
 
 
