@@ -58,6 +58,15 @@ HYPERPARAMETERS = {
         "min_samples_leaf",
     ],
     "xgboost": _XGBOOST,
+    "catboost": [
+        "auto_class_weights",
+        "depth",
+        "iterations",
+        "l2_leaf_reg",
+        "learning_rate",
+        "random_strength",
+        "rsm",
+    ],
     "lightgbm_regression": _LIGHTGBM,
     "xgboost_regression": _XGBOOST,
     "random_forest_regression": [n for n in _FOREST if n not in ("class_weight", "criterion")],
@@ -75,13 +84,13 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
 
     At least 50 data sets for a classifier, 20 for those of ``REGRESSIONS``.
     ``examples/benchmarks/build_memory.py`` trained every learner at the same 64 configurations (32
-    of XGBoost, histogram boosting and forests of regressions) on each data set (of KEEL, of
-    packages of R and of scikit-learn; at most 2 000 rows), three folds each. Hyperparameters have
-    the names and scales of the libraries. Fixed were: 50 trees of the forests, 100 iterations at
-    most of the networks and of logistic regression. The layers of ``mlp`` are ``n_layers`` times
-    ``n_units``; ``class_weight="none"`` stands for None. The library's default is among the runs
-    of every task; where it depends on the data (``max_features="sqrt"``, ``gamma="scale"``) with
-    the number that it comes to there.
+    of XGBoost, histogram boosting and forests of regressions, 16 of CatBoost) on each data set (of
+    KEEL, of packages of R and of scikit-learn; at most 2 000 rows), three folds each.
+    Hyperparameters have the names and scales of the libraries. Fixed were: 50 trees of the forests,
+    100 iterations at most of the networks and of logistic regression. The layers of ``mlp`` are
+    ``n_layers`` times ``n_units``; ``class_weight="none"`` stands for None. The library's default
+    is among the runs of every task; where it depends on the data (``max_features="sqrt"``,
+    ``gamma="scale"``, CatBoost's learning rate) with the number that it comes to there.
     ``seconds`` are CPU seconds of one thread over all folds, without preprocessing; NaN for the
     few runs (1.3 % of ``knn``, 0.4 % of ``logistic_regression``, 0.1 % of ``svm``) that ended
     before the clock moved on. A task's tag ``"family"`` is equal for data sets that stem from
