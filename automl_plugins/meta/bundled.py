@@ -86,7 +86,7 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
     ``examples/benchmarks/build_memory.py`` trained every learner at the same 64 configurations (32
     of XGBoost, histogram boosting and forests of regressions, 16 of CatBoost) on each data set (of
     KEEL, of packages of R and of scikit-learn; at most 2 000 rows), three folds each.
-    Hyperparameters have the names and scales of the libraries. Fixed were: 50 trees of the forests,
+    Hyperparameters have the names and scales of the libraries. Fixed were: 50 trees of forests,
     100 iterations at most of the networks and of logistic regression. The layers of ``mlp`` are
     ``n_layers`` times ``n_units``; ``class_weight="none"`` stands for None. The library's default
     is among the runs of every task; where it depends on the data (``max_features="sqrt"``,
