@@ -213,4 +213,4 @@ def duels(table: pd.DataFrame, ours: str = CHOSEN[0]) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    run_command(__doc__, run, report, learners=LEARNERS, data=OUTSIDE, metrics=_all_metrics())
+    run_command(__doc__, run, report, learners=LEARNERS, data=SOURCES, metrics=_all_metrics())
