@@ -42,6 +42,8 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         num_leaves: Leaves of each tree.
         min_leaf_rows: Rows in a leaf at least. LightGBM's own default of 20 makes every
             prediction constant up to 40 rows.
+        max_bin: Bins of a column, among which a split is sought, which takes most of the time of
+            a fit; with 63 each row has its own up to 62 rows. LightGBM's own default is 255.
         random_state: Seed of the bootstrap samples and of LightGBM.
 
     Attributes:
@@ -63,6 +65,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     learning_rate: float = 0.3
     num_leaves: int = 16
     min_leaf_rows: int = 1
+    max_bin: int = 63
     random_state: int | None = None
 
     @classmethod
@@ -74,6 +77,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             n_trees=100,
             learning_rate=0.1,
             num_leaves=8,
+            max_bin=255,
             random_state=random_state,
         )
 
@@ -92,7 +96,8 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             self.constant_ = float(y[0])
             return self
         self._learnt = X
-        data = lightgbm.Dataset(X, z, weight=np.ones(len(y)), params=SMALL_DATA).construct()
+        binned = SMALL_DATA | {"max_bin": self.max_bin}
+        data = lightgbm.Dataset(X, z, weight=np.ones(len(y)), params=binned).construct()
         if self.form == "ensemble":
             for _ in range(self.n_models):
                 # A bootstrap sample is a weight: how often each row was drawn. One data set,
@@ -153,6 +158,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             "min_data_in_leaf": 1,
             "seed": int(rng.integers(2**31)),
             **SMALL_DATA,
+            "max_bin": self.max_bin,
         }
         return boost(data, parameters, self.n_trees)
 
@@ -161,7 +167,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         one_of("form", self.form, get_args(Form))
         if not 0.0 < self.alpha < 1.0:
             raise ValueError(f"alpha must lie in (0, 1), got {self.alpha!r}.")
-        least = {"n_models": 1, "n_trees": 1, "num_leaves": 2, "min_leaf_rows": 1}
+        least = {"n_models": 1, "n_trees": 1, "num_leaves": 2, "min_leaf_rows": 1, "max_bin": 2}
         for name, low in least.items():
             at_least(name, getattr(self, name), low)
         check_finite("learning_rate", self.learning_rate, positive=True)
@@ -185,9 +191,6 @@ SMALL_DATA: dict[str, object] = {
     # more than one thread is slower. One thread also keeps a forked child from waiting for the
     # OpenMP threads that only its parent has.
     "min_data_in_bin": 1,
-    # A leaf is sought among the bins of all columns, which takes most of the time of a fit; up
-    # to 62 rows each has its own.
-    "max_bin": 63,
     "feature_pre_filter": False,
     "num_threads": 1,
     "deterministic": True,

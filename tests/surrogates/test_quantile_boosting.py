@@ -208,8 +208,11 @@ def test_the_unit_of_losses_and_features_does_not_matter(
 
 def test_settings_of_the_thesis() -> None:
     model = QuantileBoosting.thesis(random_state=3)
-    given = {"form": "bound", "alpha": 0.1, "n_trees": 100, "num_leaves": 8, "random_state": 3}
-    assert model.get_params() == {**QuantileBoosting(learning_rate=0.1).get_params(), **given}
+    given = {"form": "bound", "alpha": 0.1, "n_trees": 100, "num_leaves": 8, "max_bin": 255}
+    assert model.get_params() == {
+        **QuantileBoosting(learning_rate=0.1, random_state=3).get_params(),
+        **given,
+    }
     X, y = sample()
     mean, std = model.fit(X, y).predict(X)
     assert [booster.num_trees() for booster in model.models_] == [100]
