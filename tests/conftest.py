@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,15 @@ collect_ignore = (
     if importlib.util.find_spec("optuna.testing.pytest_samplers")
     else ["adapters/optuna/test_arm_contracts.py", "contracts/test_optuna_samplers.py"]
 )
+
+
+@pytest.fixture(autouse=True)
+def heard() -> None:
+    """All loggers of the package are on: benchmarks and facades of SMAC turn them off."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
+            logger.setLevel(logging.NOTSET)
+            logger.disabled = False
 
 
 @pytest.fixture(scope="session")
