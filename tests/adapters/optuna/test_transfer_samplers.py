@@ -230,7 +230,7 @@ def test_a_mismatch_is_named_once_no_branch_is_left_that_could_fit(
 @EVERY
 def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
     storage = optuna.storages.RDBStorage("sqlite:///:memory:")
-    study = search(make(bowls(), seed=0), quadratic, 8, storage=storage)
+    study = search(make(bowls(), seed=0), quadratic, 16, storage=storage)
     for trial in study.trials:
         stored = trial.user_attrs["automl_plugins:sources"]
         assert set(stored) == {"own", "sources"}
