@@ -27,6 +27,7 @@ from common import run_command
 from families import FAMILIES, family
 from families import half as half_of
 from family_page import page as write_page
+from family_page import publish
 from family_report import FLOOR, families_of, family_table, read_curves
 from family_searches import OURS, PEERS, SLOW, write_scales
 from family_searches import pack as pack_results
@@ -95,10 +96,7 @@ def page(
 ) -> None:
     """Write the page of the judged half, and print it."""
     text = write_page(*read_curves(out, half), control, [*PEERS, *SLOW])
-    if (notes := out / "notes.md").exists():  # how the searches of this folder came about
-        text += "\n" + notes.read_text(encoding="utf-8")
-    path.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, out, path)
 
 
 def pack(half: str = "judged", out: Path = FOLDER) -> None:

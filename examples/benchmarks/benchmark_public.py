@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common import run_command
+from family_page import publish
 from family_report import read_curves
 from family_searches import OURS, PEERS, write_scales
 from family_searches import pack as pack_results
@@ -80,10 +81,7 @@ def page(
     picture = path.with_suffix(".svg")
     save_picture(curves, control, picture)
     text = write_page(curves, times, control, picture.name)
-    if (notes := out / "notes.md").exists():  # how the searches of this folder came about
-        text += "\n" + notes.read_text(encoding="utf-8")
-    path.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, out, path)
 
 
 def pack(out: Path = KEPT) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common import run_command
+from family_page import publish
 from family_searches import pack as pack_results
 from family_searches import read_results, write_scales
 from family_searches import run as run_searches
@@ -64,8 +65,7 @@ def scale(
 def page(out: Path = KEPT, path: Path = Path("docs/evidence/seconds.md")) -> None:
     """Write the page, and print it."""
     text = write_page(list(read_results(out / "searches")), out)
-    path.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, out, path)
 
 
 def pack(out: Path = KEPT) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 from family_memories import HONEST, LIES
@@ -223,3 +224,11 @@ def of_family(
             + str(table.to_markdown(disable_numparse=True))
         )
     return "\n\n".join(parts)
+
+
+def publish(text: str, folder: Path, path: Path) -> None:
+    """Write a page, with the notes in ``folder`` on how its searches came about, and print it."""
+    if (notes := folder / "notes.md").exists():
+        text += "\n" + notes.read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    print(text)
