@@ -102,6 +102,23 @@ def test_files_that_the_pages_name_are_there() -> None:
             assert (ROOT / name).exists(), (page, name)
 
 
+def test_what_it_withstands_names_commands_and_tests_that_are_there() -> None:
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?!what \||---)(.*) \|$", read("docs/reliability.md"), re.M)
+    assert len(rows) >= 5
+    for row in rows:
+        *_, command, test = row.split(" | ")
+        targets = re.findall(r"make (\w+)", command)
+        assert targets, row
+        for target in targets:
+            assert re.search(rf"^{target}:", rules, re.M), row
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", test)
+        assert named, row
+        for file, function in named:
+            code = (ROOT / file).read_text(encoding="utf-8")
+            assert not function or re.search(rf"^\s*(?:def|class) {function}\b", code, re.M), row
+
+
 # --- commands -----------------------------------------------------------------------------------
 
 
