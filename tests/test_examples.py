@@ -67,11 +67,20 @@ def test_everything_is_in_the_smoke_test() -> None:
 
 @pytest.mark.usefixtures("recorded_runs")
 def test_evidence_page(tmp_path: Path) -> None:
-    arguments = ["--methods", "GBQR,random", "--sources", "svm_grid,oboe", "--n-trials", "12"]
+    arguments = [
+        "--methods",
+        "GBQR thesis,random",
+        "--sources",
+        "svm_grid,oboe",
+        "--n-trials",
+        "12",
+    ]
     script = "benchmarks/compare_samplers.py"
+    arguments += ["--seeds", "2", "--slow-seeds", "1"]
     run(tmp_path, script, *arguments, "--quick", "--out", "evidence")
     page = (tmp_path / "evidence" / "README.md").read_text(encoding="utf-8")
     assert "random 2x" in page and "#### 3 methods on 4 tasks at 10 trials" in page
+    assert "Repetitions: 2, but 1 of GBQR thesis;" in page
     for line in page.splitlines():
         if line.startswith("!["):
             assert (tmp_path / "evidence" / line.partition("(")[2].rstrip(")")).is_file()
