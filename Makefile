@@ -10,13 +10,14 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
-.PHONY: help demo test smoke breaks oldest archives extras release docs examples evidence families \
+.PHONY: help demo test engines smoke breaks oldest archives extras release docs examples evidence families \
 	public memory clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo       searches with and without a memory beside Optuna's default sampler, in an environment of its own"
 	@echo "make test       lint, types, tests"
+	@echo "make engines    workers on PostgreSQL, MariaDB and Spark, which are installed and started: ARGS='-k mariadb'"
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
 	@echo "make oldest     tests with the oldest supported versions"
@@ -38,6 +39,12 @@ test: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS)
+
+# Nothing is skipped: what does not start is an error.
+engines: .venv-engines/.engines
+	sh tests/engines/install.sh
+	OMP_NUM_THREADS=1 .venv-engines/bin/pytest tests/engines tests/meta/test_store.py \
+		tests/meta/test_store_writers.py::test_writers_of_postgresql $(ARGS)
 
 smoke: $(VENV)/.dev
 	$(VENV)/bin/python tests/smoke.py $(ARGS)
@@ -97,7 +104,7 @@ memory: $(VENV)/.dev
 
 # Keeps the runs of the evidence page and of the memory: hours of work.
 clean:
-	rm -rf .venv .venv-oldest $(ALONE:%=.venv-%) build/lib build/bdist.* dist *.egg-info
+	rm -rf .venv .venv-oldest .venv-engines $(ALONE:%=.venv-%) build/lib build/bdist.* dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -122,6 +129,11 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(VENV)/$(PIP) -c constraints.txt -e '.[dev,docs]'
+	touch $@
+
+.venv-engines/.engines: pyproject.toml constraints.txt
+	$(call make_venv,.venv-engines)
+	.venv-engines/$(PIP) -c constraints.txt -e '.[engines]'
 	touch $@
 
 # Today's tools, then the frameworks and the numerics turned back.

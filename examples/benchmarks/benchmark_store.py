@@ -14,18 +14,15 @@ import argparse
 import contextlib
 import multiprocessing
 import os
-import pwd
-import shutil
 import signal
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from servers import NoServerError, postgresql
 
 from automl_plugins.meta.store import MetaStore
 from automl_plugins.records.task_record import TaskRecord
@@ -173,64 +170,6 @@ def reading(url: str, n_tasks: int, n_runs: int) -> None:
     print(f"read in {seconds:.1f} s ({busy:.1f} s of CPU): {dataset}", flush=True)
 
 
-# --- a PostgreSQL server of its own -------------------------------------------------------
-
-
-class NoServerError(Exception):
-    """Why there is no PostgreSQL server."""
-
-
-@contextlib.contextmanager
-def postgres() -> Iterator[str]:
-    """Address of an empty database on a server that ends with the block.
-
-    Raises:
-        NoServerError: Where none can be started.
-    """
-    for program in ("initdb", "postgres"):
-        if shutil.which(program) is None:
-            raise NoServerError(f"{program} is not on the PATH")
-    folder = tempfile.mkdtemp(prefix="pg")  # the path of a socket may have 107 characters
-    try:
-        # The server refuses to run as root.
-        account: dict[str, Any] = {}
-        if os.getuid() == 0:
-            try:
-                owner = pwd.getpwnam("nobody")
-            except KeyError:
-                raise NoServerError("it refuses to run as root, and nobody else is here") from None
-            os.chown(folder, owner.pw_uid, owner.pw_gid)
-            account = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-        data = f"{folder}/data"
-        options: dict[str, Any] = {"cwd": folder, "text": True, **account}
-        made = subprocess.run(
-            ["initdb", "-D", data, "-U", "store", "-A", "trust", "-N", "-E", "UTF8", "--locale=C"],
-            capture_output=True,
-            **options,
-        )
-        if made.returncode:
-            raise NoServerError(f"initdb failed: {made.stderr.strip()[-300:]}")
-        command = ["postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
-        with Path(folder, "log").open("w") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log, **options)
-            try:
-                _wait(Path(folder), server)
-                yield f"postgresql://store@/postgres?host={folder}"
-            finally:
-                server.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
-                server.wait(timeout=60)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait(folder: Path, server: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 60
-    while "ready to accept connections" not in (folder / "log").read_text():
-        if server.poll() is not None or time.monotonic() > end:
-            raise NoServerError(f"it does not start: {(folder / 'log').read_text()[-300:]}")
-        time.sleep(0.05)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="+", choices=["kills", "writers", "reading"])
@@ -246,9 +185,9 @@ def main() -> None:
             url = str(folder / "store.db")
             if options.postgres:
                 try:
-                    url = stack.enter_context(postgres())
+                    url = stack.enter_context(postgresql())
                 except NoServerError as error:
-                    raise SystemExit(f"no PostgreSQL server: {error}") from None
+                    raise SystemExit(str(error)) from None
             if what == "kills":
                 kills(url, folder, 10 if options.quick else 100)
             elif what == "writers":

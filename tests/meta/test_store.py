@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import pickle
-import sys
 import time
 import unittest.mock
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,12 +15,12 @@ import pytest
 import sqlalchemy as sa
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from known_runs import assert_same
+from servers import NoServerError, postgresql
 
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.store import MetaStore, StoreError, rows
 from automl_plugins.records.trial import Status
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "benchmarks"
 TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs", "meta_artifacts"]
 
 
@@ -31,17 +28,11 @@ TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs", "meta_artif
 def server() -> Iterator[str]:
     """Address of a PostgreSQL server that was started for the tests."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    path = EXAMPLES / "benchmark_store.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    benchmark: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = benchmark
-    spec.loader.exec_module(benchmark)
-    started = benchmark.postgres()
+    started = postgresql()
     try:
         url = started.__enter__()
-    except benchmark.NoServerError as error:
-        pytest.skip(f"no PostgreSQL server: {error}")
+    except NoServerError as error:
+        pytest.skip(str(error))
     yield url
     started.__exit__(None, None, None)
 

@@ -1,0 +1,46 @@
+"""Engines that are started for the tests: `make engines`. What does not start is an error."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import servers
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """Address of a database of PostgreSQL."""
+    with servers.postgresql() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """Address of a database of MariaDB."""
+    with servers.mariadb() as address:
+        yield address
+
+
+def pytest_sessionstart() -> None:
+    # A run that is terminated stops its servers too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if n := len(_skipped(config)):
+        terminalreporter.write_line(f"{n} skipped: `make engines` runs everything.", red=True)
+
+
+def _skipped(config: pytest.Config) -> list[Any]:
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    return list(reporter.stats.get("skipped", []))
