@@ -2,7 +2,11 @@
 
 A file, an export of a store or a memory that comes with the package, is JSON (without NaN and
 Infinity), compressed with xz where the name ends in ``.json.xz``. Search spaces and distinct
-configurations are written once; runs refer to them by index, in columns.
+configurations are written once; runs refer to them by index, in columns. It begins with the digest
+of what follows.
+
+Whoever reads a file may not know who wrote it: it is data and never code, what is held of it is
+bounded, and nothing in it is believed before it was checked.
 """
 
 from __future__ import annotations
@@ -12,12 +16,15 @@ import json
 import lzma
 import math
 import os
+import re
 import secrets
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +40,15 @@ FloatArray = npt.NDArray[np.float64]
 FORMAT = "automl_plugins records"
 VERSION = 1
 
+LARGEST = 2**28  # bytes of JSON: a million runs, and memory for ten times as much to parse it
+_PARTS = 2**22  # lists and objects in it: the smallest take thirty times the memory of their text
 _XZ = b"\xfd7zXZ\x00"
+_XZ_MEMORY = 2**27  # bytes that decompressing may take; our own files take 9 MB
+_PIECE = 2**20
+_LARGEST_ARRAYS = 2**30  # bytes
+_DIGEST = 16  # bytes
+_DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
+_HEAD = re.compile(rb'\{"digest":"([^"]*)",')
 _COLUMNS = ("losses", "seconds", "budget", "times")
 
 
@@ -85,7 +100,7 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
     path = Path(path)
     if not path.name.endswith((".json", ".json.xz")):
         raise ValueError(f"{path.name} must end in .json.xz (compressed) or .json.")
-    data = encode(_document(searches)).encode()
+    data = _seal(encode(_document(searches)).encode())
     if path.name.endswith(".xz"):
         data = lzma.compress(data, preset=6)
     # Beside the file: a name can be replaced atomically only on one file system.
@@ -103,19 +118,23 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     """``read_records`` with the identity of searches and runs; the same errors."""
     path = Path(path)
-    data = path.read_bytes()
-    try:
-        if data.startswith(_XZ):
-            data = lzma.decompress(data)
-        document = json.loads(data, parse_constant=_refuse)
-    except (lzma.LZMAError, EOFError, ValueError) as error:
-        raise ValueError(
-            f"{path} is no file of recorded runs, or it is damaged or cut short ({error})."
-        ) from None
+    with path.open("rb") as file:
+        try:
+            data = _read_bounded(file)
+            document = json.loads(data, parse_constant=_refuse)
+        except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{path} is no file of recorded runs, or it is damaged or cut short ({error})."
+            ) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(
             f"{path} is no file of recorded runs: it does not say {FORMAT!r}. Such files are"
             " written by write_records and MetaStore.export."
+        )
+    if not _is_sealed(data):
+        raise ValueError(
+            f"{path} is damaged: its content is not that which was written. If you have changed it"
+            ' yourself, remove the "digest" at its beginning.'
         )
     version = document.get("version")
     if isinstance(version, int) and version > VERSION:
@@ -125,8 +144,62 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
         )
     try:
         return _searches(document)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _seal(text: bytes) -> bytes:
+    """A JSON object with the digest of what follows as its first entry."""
+    return b'{"digest":"' + _digest_of(text[1:]) + b'",' + text[1:]
+
+
+def _is_sealed(text: bytes) -> bool:
+    """Whether a text is as ``_seal`` made it; true for one that has no digest."""
+    head = _HEAD.match(text)
+    return head is None or head[1] == _digest_of(memoryview(text)[head.end() :])
+
+
+def _digest_of(text: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(text, digest_size=_DIGEST).hexdigest().encode()
+
+
+def _read_bounded(file: IO[bytes]) -> bytes:
+    """What is in a file, decompressed if it is xz; ValueError if that is too much to be parsed."""
+    data = file.read(LARGEST + 1)
+    if data.startswith(_XZ):
+        packed, data = data, b""
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        pieces = [decoder.decompress(packed, _PIECE)]
+        if not pieces[0].startswith(b"{"):  # a file of nothing but zeros unpacks for ever
+            raise ValueError("it does not hold JSON")
+        size = len(pieces[0])
+        while not decoder.eof and size <= LARGEST:
+            if not (piece := decoder.decompress(b"", _PIECE)) and decoder.needs_input:
+                raise EOFError("the compressed data end too early")
+            pieces.append(piece)
+            size += len(piece)
+        if decoder.unused_data:
+            raise ValueError("something follows the compressed data")
+        data = b"".join(pieces)
+    if len(data) > LARGEST:
+        raise ValueError(f"more than {LARGEST >> 20} MB of JSON: export some tasks at a time")
+    if data.count(b"[") + data.count(b"{") > _PARTS:
+        raise ValueError(f"more than {_PARTS} lists and objects: export some tasks at a time")
+    return data
+
+
+def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays by name of an npz file; ValueError for a damaged one, objects, or too much."""
+    try:
+        with ZipFile(file) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > _LARGEST_ARRAYS:
+            raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_ARRAYS >> 20} MB at most")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError) as error:
+        raise ValueError(f"it is no npz file, or damaged ({error})") from error
 
 
 def _refuse(constant: str) -> float:
@@ -191,7 +264,12 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
     for block in document["configurations"]:
         names, n = block["names"], block["n"]
         columns = block["columns"]
-        rows = zip(*columns, strict=True) if columns else [()] * n
+        if not columns and n != 1:
+            raise ValueError(f"{n} configurations without a hyperparameter")
+        for name, column in zip(names, columns, strict=True):
+            if type(name) is not str or not _PLAIN.issuperset(map(type, column)):
+                raise TypeError(f"{name!r} has something else than values; {_RULE}")
+        rows = zip(*columns, strict=True) if columns else [()]
         configurations += [dict(zip(names, row, strict=True)) for row in rows]
     found = []
     for entry in document["records"]:
@@ -202,18 +280,20 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
         given = {name: np.array(entry[name] or [], dtype=np.float64) for name in _COLUMNS}
         losses = given.pop("losses")
         record = TaskRecord(
-            entry["task"],
+            check_text(entry["task"], "The name of a task"),
             [configurations[place] for place in places],
             losses,
             **given,
             status=np.array(entry["status"] or [], dtype=np.int64),
             space=None if entry["space"] is None else spaces[entry["space"]],
-            meta_features=meta_features_of(entry["meta_features"]),
-            tags=dict(entry["tags"]),
-            framework=entry["framework"],
-            seed=entry["seed"],
+            meta_features=meta_features_of(entry["meta_features"], task=entry["task"]),
+            tags=plain_tags(entry["tags"], task=entry["task"]),
+            framework=check_text(entry["framework"], "framework"),
+            seed=None if entry["seed"] is None else int(entry["seed"]),
         )
-        found.append(StoredSearch(record, entry.get("search", ""), tuple(entry.get("keys", ()))))
+        search, keys = entry.get("search", ""), entry.get("keys", ())
+        texts = [check_text(text, "The name of a search or run") for text in (search, *keys)]
+        found.append(StoredSearch(record, search, tuple(texts[1:])))
     return found
 
 
@@ -293,9 +373,11 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
     return plain
 
 
-def meta_features_of(plain: Mapping[str, float | None]) -> dict[str, float]:
-    """The reverse of ``plain_meta_features``."""
-    return {name: math.nan if value is None else value for name, value in plain.items()}
+def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
+    """The reverse of ``plain_meta_features``; its errors."""
+    known = {name: math.nan if value is None else value for name, value in plain.items()}
+    plain_meta_features(known, task=task)
+    return known
 
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
@@ -333,9 +415,32 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
 
 
 def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
-    """The reverse of ``plain_space``."""
+    """The reverse of ``plain_space``; ValueError for what it never writes."""
     copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
+    for hyperparameter in copy["hyperparameters"]:
+        for listed in ("choices", "sequence"):
+            if not _PLAIN.issuperset(map(type, hyperparameter.get(listed, ()))):
+                raise ValueError(f"{hyperparameter['name']!r} has a choice that is none; {_RULE}")
+    _check_depth(copy["conditions"])
     return ConfigurationSpace.from_serialized_dict(copy, DECODERS)
+
+
+def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
+    """ValueError for conditions on conditional parents, too many of them one above the other."""
+    parents: dict[str, set[str]] = {}
+    open_ones = list(conditions)
+    while open_ones:
+        condition = open_ones.pop()
+        open_ones += condition.get("conditions", ())
+        if "parent" in condition:
+            parents.setdefault(condition["child"], set()).add(condition["parent"])
+    reached = set(parents)
+    for _ in range(_DEPTH):
+        reached = {child for child in reached if not parents[child].isdisjoint(reached)}
+    if reached:
+        raise ValueError(
+            f"the conditions of {', '.join(sorted(reached)[:3])} are nested deeper than {_DEPTH}"
+        )
 
 
 def _item(value: Any) -> Any:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import lzma
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,13 @@ from hypothesis import strategies as st
 from known_runs import assert_same
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.files import VERSION, read_records, write_records
+from automl_plugins.meta.files import (
+    VERSION,
+    plain_space,
+    read_records,
+    space_of,
+    write_records,
+)
 from automl_plugins.records.trial import Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -231,3 +240,146 @@ def test_version_and_inner_damage(
     path.write_text(json.dumps(found | document))
     with pytest.raises(ValueError, match=told):
         read_records(path)
+
+
+# --- files of others ----------------------------------------------------------------------
+
+
+def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """A file with one thing changed, as somebody may write it: without a digest."""
+    write_records(path, [record()])
+    document = json.loads(path.read_bytes())
+    del document["digest"]
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("a.json", "a.json.xz"):
+        path = tmp_path / name
+        write_records(path, [record()])
+        whole, known = path.read_bytes(), read_records(path)
+        for place in rng.choice(len(whole), 150, replace=False):
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << int(rng.integers(8))
+            path.write_bytes(flipped)
+            try:
+                found = read_records(path)
+            except ValueError as error:
+                assert "damaged" in str(error) or "recorded runs" in str(error)
+            else:  # the digest itself was hit so that it is none; what it is of is whole
+                assert place < 50
+                for left, right in zip(known, found, strict=True):
+                    assert_same(left, right)
+
+
+def test_a_file_changed_on_purpose_is_read_without_its_digest(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_records(path, [record()])
+    path.write_text(path.read_text().replace('"task":"iris"', '"task":"rose"'))
+    with pytest.raises(ValueError, match='remove the "digest" at its beginning'):
+        read_records(path)
+    changed(path, lambda document: document["records"][0].update(task="rose"))
+    assert read_records(path)[0].name == "rose"
+
+
+def chain(n: int) -> dict[str, Any]:
+    """A space of n parameters, each conditional on the one before."""
+    known: dict[str, Any] = json.loads(json.dumps(plain_space(space_of_choices("a", "b"))))
+    (first,) = known["hyperparameters"]
+    known["hyperparameters"] = [{**first, "name": f"k{i}"} for i in range(n)]
+    known["conditions"] = [
+        {"child": f"k{i + 1}", "parent": f"k{i}", "type": "EQ", "value": "a"} for i in range(n - 1)
+    ]
+    return known
+
+
+def nested(depth: int) -> list[Any]:
+    return [nested(depth - 1)] if depth else []
+
+
+HOSTILE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda d: d["configurations"].append({"names": [], "columns": [], "n": 10**12}), "without a"),
+    (lambda d: d["configurations"][0]["columns"].__setitem__(0, [[1], {}]), "else than values"),
+    (lambda d: d["configurations"][0].update(names=[1]), "else than values"),
+    (lambda d: d["records"][0].update(task=["iris"]), "name of a task must be text"),
+    (lambda d: d["records"][0].update(task="a\0b"), "cannot be stored"),
+    (lambda d: d["records"][0].update(tags={"a": 1}), "must be text, got 1"),
+    (lambda d: d["records"][0].update(meta_features={"a": "1"}), "must be a number"),
+    (lambda d: d["records"][0].update(framework={}), "framework must be text"),
+    (lambda d: d["records"][0].update(search="s", keys=[{}]), "must be text"),
+    (lambda d: d["records"][0].update(losses=[[1.0]] * 4), "damaged"),
+    (lambda d: d["spaces"].append(chain(60)), "k11, k12, k13 are nested deeper than 10"),
+    (lambda d: d["spaces"][0]["hyperparameters"][1].update(choices=[["x"]]), "damaged"),
+    (lambda d: d["spaces"][0]["hyperparameters"][0].update(type="os.system"), "damaged"),
+    (lambda d: d.update(more=nested(400)), ""),
+]
+
+
+@pytest.mark.parametrize(("change", "told"), HOSTILE)
+def test_what_is_in_a_file_is_checked(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    path = tmp_path / "a.json"
+    changed(path, change)
+    if not told:  # what no release knows is left alone
+        assert len(read_records(path)) == 1
+        return
+    with pytest.raises(ValueError, match=told):
+        read_records(path)
+
+
+def test_conditions_of_ten_levels_come_back(tmp_path: Path) -> None:
+    write_records(tmp_path / "a.json", [record(space=space_of(chain(11)))])
+    assert len(read_records(tmp_path / "a.json")[0].space or ()) == 11
+
+
+def packed(size: int, piece: bytes, head: bytes = b"") -> bytes:
+    """``size`` times a piece, compressed; never all of it in memory."""
+    packer = lzma.LZMACompressor(preset=0)
+    parts = [packer.compress(head)]
+    parts += [packer.compress(piece * 2**20) for _ in range(size >> 20)]
+    return b"".join([*parts, packer.flush()])
+
+
+# A file, and what is said of it, where 16 MB of JSON are allowed.
+BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "zeros": (lambda: packed(2**26, bytes(1)), "it does not hold JSON"),
+    "numbers": (lambda: packed(9 * 2**20, b"1,", b'{"a":['), "more than 16 MB of JSON"),
+    "plain": (lambda: b'{"a":"' + b"a" * 2**24 + b'"}', "more than 16 MB of JSON"),
+    "deep": (lambda: b'{"a":' + b"[" * 10**6, "recursion"),
+    "lists": (lambda: b'{"a":[' + b"[]," * 4_500_000 + b"[]]}", "lists and objects"),
+    "dictionary": (
+        lambda: lzma.compress(
+            b"{}", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1_500_000_000}]
+        ),
+        "Memory usage limit",
+    ),
+    "more": (lambda: lzma.compress(b"{}") + b"more", "something follows"),
+}
+
+READ = """
+import resource, sys
+from automl_plugins.meta import files
+files.LARGEST = 2**24
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for path in sys.argv[1:]:
+    try:
+        files.read_records(path)
+    except ValueError as error:
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kB on Linux")
+def test_bombs_are_refused_in_bounded_memory(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.json.xz" for name in BOMBS]
+    for path, (make, _) in zip(paths, BOMBS.values(), strict=True):
+        path.write_bytes(make())
+    command = [sys.executable, "-c", READ, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for line, (_, told) in zip(done.stdout.splitlines(), BOMBS.values(), strict=True):
+        megabytes, said = line.split(" ", 1)
+        assert "no file of recorded runs, or it is damaged" in said and told in said
+        assert int(megabytes) < 100, line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -38,6 +37,7 @@ from automl_plugins.meta.factorization.training import (
     pipeline_means,
     principal_components,
 )
+from automl_plugins.meta.files import read_arrays
 
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 
@@ -297,9 +297,8 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             FileNotFoundError: If there is none.
         """
         try:
-            # Opened here: numpy leaves a file that it cannot read open.
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = dict(archive)
+            with open(path, "rb") as file:
+                arrays = read_arrays(file)
             header = json.loads(str(arrays["header"]))
             if header["format"] != FORMAT or not isinstance(header["version"], int):
                 raise FactorizationFileError(
@@ -327,8 +326,8 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         except (FileNotFoundError, FactorizationFileError):
             raise
         except (
-            *(OSError, EOFError, zipfile.BadZipFile),
-            *(ValueError, KeyError, TypeError, AttributeError),
+            *(OSError, RecursionError),
+            *(ValueError, LookupError, TypeError, AttributeError),
         ) as error:
             raise FactorizationFileError(
                 f"{path} is no factorisation, or damaged ({type(error).__name__}: {error}). Copy"
