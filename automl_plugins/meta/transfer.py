@@ -106,9 +106,12 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
 
         place = dataset.tasks[0].name, "two_stage_sources"
         version = _version(dataset, kernel, max_rows)
-        kept = store.load_artifact(*place, version=version)
-        if kept is not None:
-            return surrogates.Sources.from_arrays(kept)
+        try:
+            kept = store.load_artifact(*place, version=version)
+            if kept is not None:
+                return surrogates.Sources.from_arrays(kept)
+        except (StoreError, ValueError, TypeError) as error:  # damaged, or somebody else's
+            _logger.info(f"The first stage of TST in {store} cannot be used: {error}")
         sources = surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
         try:
             store.save_artifact(*place, sources.arrays(), version=version)

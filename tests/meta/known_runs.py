@@ -24,6 +24,37 @@ def model_space() -> ConfigurationSpace:
     return space
 
 
+def kernel_space(upper: float = 8.0) -> ConfigurationSpace:
+    made = ConfigurationSpace()
+    kernel, gamma = Categorical("kernel", ["rbf", "linear"]), Float("gamma", (1e-5, upper))
+    made.add(kernel, gamma, Integer("n", (1, 50)), EqualsCondition(gamma, kernel, "rbf"))
+    return made
+
+
+def kernel_record(name: str = "iris", n: int = 5, draw: int = 0, **changes: Any) -> TaskRecord:
+    """Runs with every column, some of them unknown."""
+    rng = np.random.default_rng(draw)
+    configurations: list[dict[str, Any]] = [
+        {"gamma": float(rng.uniform(0.1, 1)), "kernel": "rbf", "n": int(rng.integers(1, 50))}
+        if i % 2
+        else {"kernel": "linear", "n": 3}
+        for i in range(n)
+    ]
+    given: dict[str, Any] = {
+        "seconds": np.append(rng.random(n - 1), np.nan),
+        "budget": np.append(np.full(n - 1, np.nan), 3.0),
+        "times": 1.7e9 + rng.random(n),
+        "space": kernel_space(),
+        "meta_features": {"NumberOfInstances": 150.0, "Skewness": np.nan},
+        "tags": {"family": "flowers"},
+        "framework": "optuna",
+        "seed": 3,
+    }
+    return TaskRecord(
+        name, configurations, np.append(rng.random(n - 1), np.nan), **given | changes
+    )
+
+
 def loss(config: Mapping[str, Any], task: float = 3.2, n_tasks: int = 8) -> float:
     """On small data an SVM with a C that grows with it is best, on large data a deep forest."""
     small = task < n_tasks / 2

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from known_runs import assert_same
+from known_runs import kernel_record as record
+from known_runs import kernel_space as space
 from servers import NoServerError, postgresql
 
 from automl_plugins.meta import MetaDataset, TaskRecord
@@ -55,36 +56,6 @@ def contents(store: MetaStore) -> dict[str, Any]:
     """All rows of all tables."""
     return store._database.read(
         lambda c: {t: c.execute(sa.text(f"SELECT * FROM {t} ORDER BY 1")).all() for t in TABLES}
-    )
-
-
-def space(upper: float = 8.0) -> ConfigurationSpace:
-    made = ConfigurationSpace()
-    kernel, gamma = Categorical("kernel", ["rbf", "linear"]), Float("gamma", (1e-5, upper))
-    made.add(kernel, gamma, Integer("n", (1, 50)), EqualsCondition(gamma, kernel, "rbf"))
-    return made
-
-
-def record(name: str = "iris", n: int = 5, draw: int = 0, **changes: Any) -> TaskRecord:
-    rng = np.random.default_rng(draw)
-    configurations: list[dict[str, Any]] = [
-        {"gamma": float(rng.uniform(0.1, 1)), "kernel": "rbf", "n": int(rng.integers(1, 50))}
-        if i % 2
-        else {"kernel": "linear", "n": 3}
-        for i in range(n)
-    ]
-    given: dict[str, Any] = {
-        "seconds": np.append(rng.random(n - 1), np.nan),
-        "budget": np.append(np.full(n - 1, np.nan), 3.0),
-        "times": 1.7e9 + rng.random(n),
-        "space": space(),
-        "meta_features": {"NumberOfInstances": 150.0, "Skewness": np.nan},
-        "tags": {"family": "flowers"},
-        "framework": "optuna",
-        "seed": 3,
-    }
-    return TaskRecord(
-        name, configurations, np.append(rng.random(n - 1), np.nan), **given | changes
     )
 
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
 import sqlalchemy as sa
+from known_runs import kernel_record as record
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.store import MetaStore, StoreError, connection
+from automl_plugins.meta.store import MetaStore, StoreError, connection, rows
 
 
 @pytest.fixture
@@ -171,7 +177,7 @@ def test_damage_while_it_is_open(path: Path) -> None:
 
 def test_text_that_something_else_has_changed(path: Path) -> None:
     execute(path, "UPDATE meta_runs SET configuration = '{\"x\": ' WHERE id = 7")
-    with MetaStore(path) as store, pytest.raises(StoreError, match="text that is no JSON"):
+    with MetaStore(path) as store, pytest.raises(StoreError, match="what it did not write"):
         store.records()
 
 
@@ -237,3 +243,173 @@ def test_a_child_keeps_its_log_when_the_parent_closes(path: Path) -> None:
         os.close(descriptor)
     with MetaStore(path) as store:
         assert [c["x"] for c in store.records(["t"])[0].configurations] == [0, 1, 2]
+
+
+# --- damage at random bytes -----------------------------------------------------------------
+
+
+def test_no_flipped_bits_bring_down_a_reader(tmp_path: Path) -> None:
+    """SQLite has no checksums: a changed digit stays unseen, a search that cannot be is told."""
+    path, rng = tmp_path / "runs.db", np.random.default_rng(0)
+    with MetaStore(path) as store:
+        for seed, name in enumerate(["iris", "wine"]):
+            store.add(record(name, 30, seed), search="s", keys=range(30))
+        store.save_artifact("iris", "model", {"a": np.arange(50.0)}, version="1")
+    whole = path.read_bytes()
+    outcomes = Counter[str]()
+    for n_bits in [1, 20] * 40:
+        content = bytearray(whole)
+        for place in rng.integers(len(whole), size=n_bits):
+            content[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(content)
+        for log in tmp_path.glob("runs.db-*"):
+            log.unlink()
+        try:
+            with MetaStore(path) as store:
+                found = store.records()
+                store.load_artifact("iris", "model", version="1")
+                outcomes["read"] += 1
+                assert all(r.space in (record().space, None) for r in found)
+        except StoreError as error:
+            outcomes["refused"] += 1
+            assert "\n" not in str(error)
+    assert min(outcomes["read"], outcomes["refused"]) >= 10, outcomes
+
+
+def alter(*statements: str) -> Callable[[Path], object]:
+    return lambda path: execute(path, *statements)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (alter("UPDATE meta_runs SET configuration = '{}, {}' WHERE id = 1"), "did not write"),
+        (alter("UPDATE meta_runs SET configuration = '[1]' WHERE id = 1"), "no object of names"),
+        (alter("UPDATE meta_runs SET configuration = x'ff' WHERE id = 1"), "did not write"),
+        (alter("UPDATE meta_runs SET configuration = CAST(x'ff' AS TEXT)"), "is damaged"),
+        (alter("UPDATE meta_runs SET loss = 'low' WHERE id = 1"), "did not write"),
+        (alter("UPDATE meta_runs SET status = 77 WHERE id = 1"), "status must be COMPLETE"),
+        (alter("UPDATE meta_searches SET seed = 'x'"), "did not write"),
+        (alter('UPDATE meta_tasks SET meta_features = \'{"n": "x"}\''), "must be a number"),
+        (alter(f"UPDATE meta_tasks SET tags = '{'[' * 5000}'"), "did not write"),
+        (alter("UPDATE meta_spaces SET space = replace(space, '50', '51')"), "another digest"),
+    ],
+)
+def test_what_something_else_wrote_is_told(
+    tmp_path: Path, change: Callable[[Path], object], told: str
+) -> None:
+    path = tmp_path / "runs.db"
+    with MetaStore(path) as store:
+        store.add(record())
+    change(path)
+    with MetaStore(path) as store, pytest.raises(StoreError, match=told):
+        store.records()
+
+
+def test_a_bomb_of_arrays_is_refused(path: Path) -> None:
+    with MetaStore(path) as store:
+        store.save_artifact("iris", "model", {"a": np.zeros(3)}, version="1")
+        for content in (b"PK", bomb(), packed_object()):
+            write = partial(
+                rows.save_artifact, task="iris", name="model", version="1", content=content
+            )
+            assert store._database.write(write)
+            with pytest.raises(StoreError, match="did not write"):
+                store.load_artifact("iris", "model", version="1")
+
+
+def bomb() -> bytes:
+    """An npz file that says it holds 4 GB."""
+    file = io.BytesIO()
+    np.savez_compressed(file, a=np.zeros(3))
+    with zipfile.ZipFile(file) as archive:
+        size = archive.infolist()[0].file_size.to_bytes(4, "little")
+    head, _, last = file.getvalue().rpartition(size)  # of the archive's directory
+    return head + (2**32 - 2).to_bytes(4, "little") + last
+
+
+def packed_object() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, a=np.array([Path], dtype=object))
+    return file.getvalue()
+
+
+# --- without the right to write -------------------------------------------------------------
+
+NOBODY = 65534
+AS_NOBODY = """
+import os, sys
+from automl_plugins.meta import MetaDataset
+from automl_plugins.meta.memories import read_memory
+from automl_plugins.meta.store import MetaStore, StoreError
+if not os.getuid():  # root may write everywhere
+    os.setgroups([]), os.setgid({nobody}), os.setuid({nobody})
+for path in sys.argv[1:]:
+    print(len(read_memory(path)[0]))
+    with MetaStore(path) as store:
+        try:
+            store.record("t", {{"x": 1}}, 0.5)
+        except StoreError as error:
+            print(error)
+        print(len(store.records()[0]))
+"""
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that everybody may look into."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="rights are those of Unix")
+def test_stores_that_may_only_be_read(shared: Path) -> None:
+    paths = [shared / folder / "runs.db" for folder in ("frozen", "file_only", "in_use")]
+    with contextlib.ExitStack() as stack:
+        for path, mode in zip(paths, (0o555, 0o777, 0o555), strict=True):
+            path.parent.mkdir()
+            store = stack.enter_context(MetaStore(path))
+            store.add(record(n=30))
+            if path.parent.name != "in_use":
+                store.close()
+            path.chmod(0o444)
+            path.parent.chmod(mode)
+        try:
+            before = [(path.read_bytes(), sorted(path.parent.iterdir())) for path in paths]
+            command = [sys.executable, "-c", AS_NOBODY.format(nobody=NOBODY), *map(str, paths)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            told = done.stdout.splitlines()
+            assert told[::3] == told[2::3] == ["30"] * 3
+            assert all("This user may read it, not write" in line for line in told[1::3])
+            assert before == [(p.read_bytes(), sorted(p.parent.iterdir())) for p in paths]
+        finally:
+            for path in paths:
+                path.parent.chmod(0o755)
+                path.chmod(0o644)
+
+
+def test_a_frozen_store_that_changes_is_read_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "is_frozen", lambda _: True)
+    with MetaStore(path) as store:
+        calls = []
+
+        def count(c: sa.Connection) -> int:
+            found = c.execute(sa.select(sa.func.count()).select_from(connection.runs)).scalar_one()
+            calls.append(found)
+            if len(calls) == 1:
+                execute(path, "DELETE FROM meta_runs WHERE id <= 10")
+            return int(found)
+
+        assert store._database.read(count) == 1990 and calls == [2000, 1990]
+
+
+def test_a_folder_that_may_not_be_looked_into(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(connection, "is_sqlite", refuse)
+    with pytest.raises(StoreError, match=r"runs\.db cannot be read: Permission denied"):
+        MetaStore(path)

@@ -36,6 +36,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from automl_plugins.addresses import as_database, is_sqlite
+from automl_plugins.formats import one_line
 
 T = TypeVar("T")
 
@@ -43,6 +44,8 @@ VERSION = 1
 _ATTEMPTS = 6
 _LOCK = 0x6D657461  # of PostgreSQL's advisory locks, while tables are made
 _RESCUE = "Restore a copy or an export of it, or save what is left with sqlite3 FILE .recover."
+_DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")  # as SQLite says it
+_FULL = ("is full", "no space", "disk i/o error")
 _DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadlocks
 
 
@@ -204,6 +207,11 @@ class Database:
         assert self.url.database is not None
         return self.url.database
 
+    @property
+    def _frozen(self) -> bool:
+        """Whether it is a file that this user may not write, or whose folder not."""
+        return self.is_sqlite and is_frozen(Path(self.file))
+
     def __str__(self) -> str:
         return self.url.render_as_string(hide_password=True)
 
@@ -244,16 +252,19 @@ class Database:
 
     def _transact(self, work: Callable[[Connection], T], options: dict[str, Any]) -> T:
         for attempt in range(_ATTEMPTS):
+            before = _content(Path(self.file)) if self._frozen else None
             try:
                 with self._connect() as connection:
                     connection = connection.execution_options(**options)
                     with connection.begin():
-                        return work(connection)
+                        found = work(connection)
+                if before is None or _content(Path(self.file)) == before:
+                    return found
             except (DBAPIError, PoolTimeoutError) as error:
                 if attempt + 1 == _ATTEMPTS or not _passes(error):
                     raise self._explain(error) from error
             time.sleep(0.01 * 2**attempt)
-        raise AssertionError("unreachable")
+        raise StoreError(f"{self}: others write to it all the time; try again.")
 
     def _connect(self) -> Connection:
         with self._lock:
@@ -265,9 +276,16 @@ class Database:
 
     def _make_engine(self) -> Engine:
         if self.is_sqlite:
-            engine = sa.create_engine(
-                self.url, connect_args={"timeout": self.timeout}, pool_timeout=self.timeout
-            )
+            if self._frozen:  # for each transaction anew: others may have begun to write
+                engine = sa.create_engine(
+                    self.url,
+                    creator=lambda: read_only(Path(self.file), self.timeout),
+                    poolclass=sa.pool.NullPool,
+                )
+            else:
+                engine = sa.create_engine(
+                    self.url, connect_args={"timeout": self.timeout}, pool_timeout=self.timeout
+                )
             event.listen(engine, "connect", _set_up)
             event.listen(engine, "begin", _begin)
             return engine
@@ -281,12 +299,19 @@ class Database:
             ) from None
 
     def _explain(self, error: DBAPIError | PoolTimeoutError) -> StoreError:
-        cause = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+        cause = one_line(str(error.orig if isinstance(error, DBAPIError) else error))
         told = cause.lower()
         if "locked" in told or isinstance(error, PoolTimeoutError):
             advice = f" Others kept it busy for more than {self.timeout:g} s; try again."
-        elif "malformed" in told or "not a database" in told or "corrupt" in told:
+        elif any(sign in told for sign in _DAMAGED):
             advice = f" The file is damaged; nothing was written. {_RESCUE}"
+        elif "readonly" in told:
+            advice = (
+                " This user may read it, not write: record to a store of your own, or ask for the"
+                " right to write to the file and its folder."
+            )
+        elif any(sign in told for sign in _FULL):
+            advice = " Nothing was written: make room on the disk, and record it again."
         else:
             advice = ""
         return StoreError(f"{self}: {cause}.{advice}")
@@ -301,9 +326,16 @@ def _passes(error: DBAPIError | PoolTimeoutError) -> bool:
     )
 
 
+_SETTINGS = (
+    *("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON"),
+    # A file from somebody else: its pages are checked, and no function is called by its schema.
+    *("cell_size_check=ON", "trusted_schema=OFF"),
+)
+
+
 def _set_up(connection: Any, _: object) -> None:
     connection.isolation_level = None  # transactions begin where `_begin` says, and nowhere else
-    for setting in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON"):
+    for setting in _SETTINGS:
         connection.execute(f"PRAGMA {setting}")
 
 
@@ -345,12 +377,44 @@ def open_store(database: Database) -> None:
             none of them is changed.
     """
     if database.is_sqlite:
-        _recognise_file(Path(database.file))
+        try:
+            _recognise_file(Path(database.file))
+        except OSError as error:  # no right to look into the folder, or to read the file
+            raise StoreError(f"{database} cannot be read: {error.strerror or error}.") from error
     if database.read(_version) == VERSION:
         return
     if database.is_sqlite:
         _let_readers_read(database)
     database.write(_bring_up_to_date)
+
+
+def is_frozen(path: Path) -> bool:
+    """Whether there is a file that this user may not write, or whose folder not."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def read_only(path: Path, timeout: float) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    To read a file with write-ahead logging SQLite makes others beside it. Where it may not, and
+    nobody writes at this moment, the file is read as one that never changes.
+    """
+    frozen = is_frozen(path) and not _log_of(path).exists()
+    mode = "immutable=1" if frozen else "mode=ro"
+    # Connections are used by one thread after another, as SQLAlchemy's own.
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?{mode}", uri=True, timeout=timeout, check_same_thread=False
+    )
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _content(path: Path) -> tuple[int, int, bool]:
+    """What differs once somebody has written to a file."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, _log_of(path).exists()
 
 
 def _recognise_file(path: Path) -> None:
@@ -367,19 +431,18 @@ def _recognise_file(path: Path) -> None:
             " file, or restore a copy or an export of it."
         )
     try:
-        plain = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=60)
-        with contextlib.closing(plain) as connection:
+        with contextlib.closing(read_only(path, 60.0)) as connection:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = {name for (name,) in rows}
             if schema.name in names:
                 told = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if told != "ok":
-                    raise sqlite3.DatabaseError(" ".join(told.split()))
+                    raise sqlite3.DatabaseError(told)
     except sqlite3.OperationalError as error:
         raise StoreError(f"{path} cannot be read: {error}.") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise StoreError(
-            f"{path} is damaged ({error}); it was left as it is. {_RESCUE}"
+            f"{path} is damaged ({one_line(str(error))}); it was left as it is. {_RESCUE}"
         ) from error
     foreign = sorted(name for name in names if not name.startswith("sqlite_"))
     if foreign and schema.name not in names:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -32,6 +33,7 @@ from automl_plugins.meta.files import (
     plain_meta_features,
     plain_space,
     plain_tags,
+    read_arrays,
     space_of,
 )
 from automl_plugins.meta.tasks import MetaTask
@@ -219,6 +221,18 @@ def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
 # --- reading --------------------------------------------------------------------------------
 
 
+@contextmanager
+def _intact() -> Iterator[None]:
+    """StoreError for what the block cannot read: the store has it, but never wrote it."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"The store holds what it did not write ({type(error).__name__}: {error}): it is"
+            " damaged, or was changed by something else. Restore a copy or an export of it."
+        ) from error
+
+
 @dataclass(frozen=True)
 class SearchInfo:
     """What is stored of a search: task, name, framework ("" if unknown), seed, number of runs.
@@ -236,15 +250,18 @@ class SearchInfo:
     n_runs: int
 
 
+@_intact()
 def read_tasks(connection: Connection) -> dict[int, MetaTask]:
     """All tasks by id, in the order in which they were stored."""
     found = connection.execute(sa.select(tasks).order_by(tasks.c.id))
-    return {
-        row.id: MetaTask(row.name, meta_features_of(_parse(row.meta_features)), _parse(row.tags))
-        for row in found
-    }
+    known = {}
+    for row in found:
+        described = meta_features_of(json.loads(row.meta_features), task=row.name)
+        known[row.id] = MetaTask(row.name, described, json.loads(row.tags))
+    return known
 
 
+@_intact()
 def read_infos(connection: Connection) -> list[SearchInfo]:
     """All searches, task by task."""
     names = {index: task.name for index, task in read_tasks(connection).items()}
@@ -256,6 +273,7 @@ def read_infos(connection: Connection) -> list[SearchInfo]:
     ]
 
 
+@_intact()
 def read_searches(
     connection: Connection,
     keep: Callable[[MetaTask], bool],
@@ -313,7 +331,12 @@ def _counts(connection: Connection, ids: Sequence[int] | None = None) -> dict[in
 
 def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]:
     found = connection.execute(sa.select(spaces).where(spaces.c.id.in_(sorted(ids))))
-    return {row.id: space_of(_parse(row.space)) for row in found}
+    known = {}
+    for row in found:
+        if digest(row.space) != row.digest:
+            raise ValueError(f"the search space {row.id} has another digest than it had")
+        known[row.id] = space_of(json.loads(row.space))
+    return known
 
 
 def _read_runs(
@@ -327,13 +350,19 @@ def _read_runs(
     query = sa.select(*asked).where(c.search_id.in_(ids)).order_by(c.search_id, c.id)
     # Plain tuples of the driver, taken apart without a container for each: objects that the
     # garbage collector counts would cost as much again as reading them.
-    rows = connection.execute(query).cursor.fetchall()
+    driver = connection.dialect.loaded_dbapi
+    try:
+        rows = connection.execute(query).cursor.fetchall()
+    except driver.Error as error:  # SQLAlchemy has not seen it
+        raise sa.exc.DBAPIError.instance(None, None, error, driver.Error) from error
     search, texts, losses, seconds, status, budget, times, *keys = (
         [row[i] for row in rows] for i in range(len(asked))
     )
     # Parsed all at once, and each distinct one only once.
     distinct = dict.fromkeys(texts)
-    configurations = _parse("[" + ",".join(distinct) + "]")
+    configurations = json.loads("[" + ",".join(distinct) + "]")
+    if len(configurations) != len(distinct) or not set(map(type, configurations)) <= {dict}:
+        raise ValueError("a configuration is no object of names and values")
     if len(distinct) < len(texts):
         parsed = dict(zip(distinct, configurations, strict=True))
         configurations = [parsed[text] for text in texts]
@@ -342,16 +371,6 @@ def _read_runs(
     columns = {name: np.array(column, dtype=np.float64) for name, column in measured.items()}
     columns["status"] = np.array(status, dtype=np.int64)
     return np.array(search, dtype=np.int64), configurations, columns, keys[0] if keys else []
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise StoreError(
-            f"The store holds text that is no JSON ({error}): it was changed by something else."
-            " Restore a copy or an export of it."
-        ) from None
 
 
 # --- what was computed ------------------------------------------------------------------------
@@ -398,5 +417,5 @@ def load_artifact(
     content = connection.execute(query).scalar()
     if content is None:
         return None
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+    with _intact():
+        return read_arrays(io.BytesIO(content))
