@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import time
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from ConfigSpace import Configuration, ConfigurationSpace
-from smac import RunHistory, Scenario
+from distributed.scheduler import KilledWorker
+from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import AbstractInitialDesign
@@ -20,7 +24,13 @@ from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
 from smac.model.abstract_model import AbstractModel
-from smac.runhistory import TrialInfo
+from smac.runhistory import StatusType, TrialInfo, TrialValue
+from smac.runner.dask_runner import DaskParallelRunner
+
+_logger = logging.getLogger("smac.automl_plugins")
+
+#: Seconds that Dask has to start a worker again when there is none.
+_PATIENCE = 300
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     # AbstractInitialDesign.meta calls Configuration.get_dictionary
@@ -109,6 +119,87 @@ class Selector(ConfigSelector):
     def end(self, config: Configuration) -> None:
         """Tell the callbacks which one was found."""
         self._call_callbacks_on_end(config)
+
+
+class Facade(HyperparameterOptimizationFacade):
+    """A facade whose search outlives its Dask workers."""
+
+    def _get_optimizer(self) -> SMBO:
+        if isinstance(self._runner, DaskParallelRunner):
+            self._runner = DaskRunner.replacing(self._runner)
+        return super()._get_optimizer()
+
+
+class DaskRunner(DaskParallelRunner):
+    """SMAC's runner on Dask, but a trial that killed its worker has crashed.
+
+    SMAC's own ends the search with Dask's ``KilledWorker`` and leaves the trial running, gives
+    new workers five seconds to start, and closes its client after Dask has closed it when Python
+    ends, which takes a minute.
+    """
+
+    @classmethod
+    def replacing(cls, runner: DaskParallelRunner) -> Self:
+        """A runner with the workers of another, which must not be used any more."""
+        new = cls(runner._single_worker, runner._patience, dask_client=runner._client)
+        new._close_client_at_del, runner._close_client_at_del = runner._close_client_at_del, False
+        new._scheduler_file = runner._scheduler_file
+        new._submitted = {}
+        # Called before what Dask itself does at the end, for it was registered later.
+        atexit.register(_close, weakref.ref(new))
+        return new
+
+    _submitted: dict[Any, tuple[TrialInfo, float]]  # by the key of their future: trial, time
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """That of SMAC's own: either continues a run of the other."""
+        return {"name": DaskParallelRunner.__name__}
+
+    def submit_trial(self, trial_info: TrialInfo, **data: Any) -> None:
+        """Have a worker evaluate a trial, once one is free.
+
+        Raises:
+            TimeoutError: If no worker was started again for minutes.
+        """
+        while self.is_running() and self.count_available_workers() <= 0:
+            self.wait()
+            self._process_pending_trials()
+        if self.count_available_workers() <= 0:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+        super().submit_trial(trial_info, **data)
+        self._submitted[self._pending_trials[-1].key] = trial_info, time.time()
+
+    def _process_pending_trials(self) -> None:
+        done = [future for future in list[Any](self._pending_trials) if future.done()]
+        for future in done:
+            try:
+                told = future.result()
+            except KilledWorker as error:
+                told = self._killed(future, error)
+            self._results_queue.append(told)
+            self._pending_trials.remove(future)
+        pending = {future.key for future in self._pending_trials}
+        self._submitted = {k: v for k, v in self._submitted.items() if k in pending}
+
+    def _killed(self, future: Any, error: KilledWorker) -> tuple[TrialInfo, TrialValue]:
+        info, began = self._submitted[future.key]
+        ended = time.time()
+        _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
+        return info, TrialValue(
+            cost=self._crash_cost,
+            time=ended - began,
+            status=StatusType.CRASHED,
+            starttime=began,
+            endtime=ended,
+            additional_info={"error": str(error)},
+        )
+
+
+def _close(reference: weakref.ref[DaskRunner]) -> None:
+    runner = reference()
+    if runner is not None:
+        runner.close()
 
 
 @contextmanager

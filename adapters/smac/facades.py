@@ -21,6 +21,7 @@ from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
 from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
 
+from ._private import Facade
 from .model_parts import (
     CostAndSecondsEncoder,
     CostEncoder,
@@ -31,7 +32,7 @@ from .model_parts import (
 from .proposing import ExplainCallback, ProposerConfigSelector
 
 
-class GBQRFacade(HyperparameterOptimizationFacade):
+class GBQRFacade(Facade):
     """SMAC with GBQR: a new model for each configuration, in milliseconds.
 
     ``GBQRFacade(scenario, train)`` is the whole recipe. A ``ProposerConfigSelector`` chooses: it
@@ -52,6 +53,11 @@ class GBQRFacade(HyperparameterOptimizationFacade):
       design is SMAC's (Sobol points). Running trials are then unknown to the model, as in all of
       SMAC, and proposals take SMAC's time.
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
+
+    With several workers, those of Dask, a trial that kills its process has crashed and the search
+    goes on. Dask evaluates it on three other workers before it gives up:
+    ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` before the facade is made
+    lets one death be enough.
 
     Args:
         scenario: The scenario, of one objective.

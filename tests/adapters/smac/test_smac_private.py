@@ -13,12 +13,14 @@ import pytest
 from automl_plugins.adapters.smac import _private
 from ConfigSpace import ConfigurationSpace
 from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
+from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import DefaultInitialDesign
 from smac.intensifier import abstract_intensifier
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.model.random_model import RandomModel
 from smac.runhistory import TrialValue
+from smac.runner.dask_runner import DaskParallelRunner
 
 
 def scenario(folder: Path, **arguments: Any) -> Scenario:
@@ -106,6 +108,18 @@ def test_selectors_are_given_their_parts_by_name() -> None:
     assert {"initial_design", "runhistory", "callbacks", "model"} <= parameters.keys()
     for name in ("_call_callbacks_on_start", "_call_callbacks_on_end"):
         assert callable(getattr(ConfigSelector, name))
+
+
+def test_facades_make_their_optimizer_last_of_a_runner_that_may_be_replaced() -> None:
+    made = inspect.getsource(AbstractFacade.__init__).partition("_get_optimizer")
+    assert "self._runner = runner" in made[0] and "_runner" not in made[2]
+    assert "runner=self._runner" in inspect.getsource(AbstractFacade._get_optimizer)
+    runner = inspect.getsource(DaskParallelRunner)
+    for name in ("_single_worker", "_patience", "_client", "_scheduler_file", "_pending_trials"):
+        assert f"self.{name} = " in runner or f"self.{name}: " in runner
+    assert "if self._close_client_at_del or force:" in runner
+    assert inspect.getsource(DaskParallelRunner.iter_results).count("_process_pending_trials") == 1
+    assert "self._results_queue.append(trial.result())" in runner
 
 
 def test_intensifiers_end_with_their_selector() -> None:

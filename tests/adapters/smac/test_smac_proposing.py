@@ -502,45 +502,62 @@ def test_callbacks_are_told_of_every_configuration(tmp_path: Path) -> None:
 
 
 PARALLEL = """
-import sys
+import os, signal, sys
 from pathlib import Path
 
 
 def train(config, seed=0):
+    if config["does"] == "raises":
+        raise RuntimeError("on purpose")
+    if config["does"] == "kills":
+        os.kill(os.getpid(), signal.SIGKILL)
     return (config["x"] - 0.3) ** 2 + config["y"]
 
 
 if __name__ == "__main__":  # the workers need none of this
-    from automl_plugins.adapters.smac import GBQRFacade
+    from automl_plugins.adapters import smac as adapter
     from ConfigSpace import ConfigurationSpace
     from smac import Scenario
 
-    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "does": ["works", "raises", "kills"]}
     scenario = Scenario(
-        space, n_trials=9, n_workers=2, deterministic=True, output_directory=Path(sys.argv[1])
+        ConfigurationSpace(space, seed=0), n_trials=12, n_workers=2, deterministic=True,
+        output_directory=Path(sys.argv[2]),
     )
-    smac = GBQRFacade(scenario, train, logging_level=False, overwrite=True)
+    kind = getattr(adapter, sys.argv[1])
+    smac = kind(scenario, train, logging_level=False, overwrite=True)
     best = smac.optimize()
-    print(len(smac.runhistory), len(smac.runhistory.get_configs()), best["y"])
-    smac._runner.close(force=True)
+    assert best["does"] == "works" and best["y"] < 0.5
+    for key, value in smac.runhistory.items():
+        config = smac.runhistory.get_config(key.config_id)
+        print(config["does"], value.status.name, value.time >= 0, value.endtime >= value.starttime)
 """
 
 
-def test_two_workers_of_dask(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [GBQRFacade, AutoFacade])
+def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None:
+    """A target that raises or kills its worker has failed; nothing is lost, and the end is one."""
     script = tmp_path / "parallel.py"
     script.write_text(PARALLEL, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "out")],
+        [sys.executable, str(script), kind.__name__, str(tmp_path / "out")],
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",  # once killed, not tried again
+        },
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    trials, configs, best = done.stdout.split()
-    assert int(trials) == int(configs) >= 9 and float(best) < 0.5
+    trials = [line.split() for line in done.stdout.splitlines()]
+    ends = {"works": "SUCCESS", "raises": "CRASHED", "kills": "CRASHED"}
+    assert len(trials) >= 12 and {does for does, *_ in trials} == ends.keys()
+    assert all(told == [ends[does], "True", "True"] for does, *told in trials)
+    assert "Timeout" not in done.stderr  # the workers are told before Dask has gone
 
 
 # --- parts of the facade -----------------------------------------------------------------------
