@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ from hyperopt.utils import coarse_utcnow
 from .trials import Document
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
+
+Workers = Executor | Callable[[], Executor]
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Pool:
     Args:
         domain: Objective and search space.
         trials: Where attachments go.
-        executor: Any ``concurrent.futures.Executor``; None evaluates in this thread.
+        executor: Any ``concurrent.futures.Executor``, or a function that makes one, which is
+            called for each worker, and again where a worker dies; None evaluates in this thread.
         n_workers: Trials at a time.
 
     Attributes:
@@ -49,12 +53,17 @@ class Pool:
     """
 
     def __init__(
-        self, domain: Domain, trials: Trials, executor: Executor | None, n_workers: int
+        self,
+        domain: Domain,
+        trials: Trials,
+        executor: Workers | None,
+        n_workers: int,
     ) -> None:
         self.n_workers, self.broken = n_workers, False
         self._domain, self._trials, self._executor = domain, trials, executor
+        self._idle: list[Executor] = []  # of those that were made here
         self._queue: list[Document] = []
-        self._running: dict[Future[Any], tuple[Document, datetime, float]] = {}
+        self._running: dict[Future[Any], tuple[Document, datetime, float, Executor]] = {}
         self._failed: list[Evaluated] = []
         self._refused: list[Document] = []
 
@@ -80,12 +89,12 @@ class Pool:
             self._failed.append(_end(document, None, error, began, start))
             return
         try:
-            future = self._executor.submit(_measure, fn, point)
+            future, executor = self._submit(fn, point)
         except BrokenExecutor:  # before any result of the trials that died with it has come
             self.broken = True
             self._refused.append(document)
         else:
-            self._running[future] = document, began, start
+            self._running[future] = document, began, start, executor
 
     def wait(self) -> list[Evaluated]:
         """The trials that have ended, at least one; empty if none was started."""
@@ -101,8 +110,38 @@ class Pool:
     def cancel(self) -> list[Document]:
         """Take back the trials whose evaluation has not begun."""
         queued, self._queue, self._refused = self._queue + self._refused, [], []
-        cancelled = [future for future in self._running if future.cancel()]
-        return queued + [self._running.pop(future)[0] for future in cancelled]
+        for future in [future for future in self._running if future.cancel()]:
+            document, *_, executor = self._running.pop(future)
+            self._give_back(executor)
+            queued.append(document)
+        return queued
+
+    def close(self) -> None:
+        """End the executors that were made here; one that is still busy ends after its trial."""
+        for executor in self._idle:
+            executor.shutdown()
+        if callable(self._executor):
+            for *_, executor in self._running.values():
+                executor.shutdown(wait=False)
+
+    def _submit(self, fn: Callable[[Any], Any], point: Any) -> tuple[Future[Any], Executor]:
+        while self._idle:
+            executor = self._idle.pop()
+            with suppress(BrokenExecutor):  # its worker died when it had nothing to do
+                return executor.submit(_measure, fn, point), executor
+        given = self._executor
+        assert given is not None  # see start
+        executor = given() if callable(given) else given
+        return executor.submit(_measure, fn, point), executor
+
+    def _give_back(self, executor: Executor, *, died: bool = False) -> None:
+        if not callable(self._executor):
+            # Which of the running trials killed its worker is not known: all of them have failed.
+            self.broken = self.broken or died
+        elif died:
+            executor.shutdown(wait=False)
+        else:
+            self._idle.append(executor)
 
     def _evaluate(self, document: Document) -> Evaluated:
         began, start = coarse_utcnow(), time.perf_counter()
@@ -113,14 +152,14 @@ class Pool:
             return _end(document, None, error, began, start)
 
     def _collect(self, future: Future[Any]) -> Evaluated:
-        document, began, start = self._running.pop(future)
+        document, began, start, executor = self._running.pop(future)
         try:
             returned, seconds = future.result()
             result = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
         except Exception as error:
-            # Which of the running trials killed its worker is not known: all of them have failed.
-            self.broken = self.broken or isinstance(error, BrokenExecutor)
+            self._give_back(executor, died=isinstance(error, BrokenExecutor))
             return _end(document, None, error, began, start)
+        self._give_back(executor)
         return Evaluated(document, result, None, began, coarse_utcnow(), seconds)
 
 

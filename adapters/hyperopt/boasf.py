@@ -8,7 +8,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from functools import partial
 from inspect import signature
@@ -37,7 +36,7 @@ from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.streams import Streams
 
 from ._arms import Split, Values
-from ._pool import Evaluated, Pool
+from ._pool import Evaluated, Pool, Workers
 from ._private import all_documents, dump, load
 from ._pulls import Cost, Situation, charge
 from ._pyll import choices, find_needed, label_of
@@ -70,7 +69,7 @@ def boasf_fmin(
     cost: Cost = None,
     reward_range: tuple[float, float] | None = None,
     paper: bool = False,
-    executor: Executor | None = None,
+    executor: Workers | None = None,
     n_workers: int | None = None,
     timeout: float | None = None,
     loss_threshold: float | None = None,
@@ -97,7 +96,10 @@ def boasf_fmin(
         space: Search space as for ``fmin``.
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
             ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
-            and the executor breaks, the trials under way have failed, and the search ends.
+            and the executor breaks, the trials under way have failed, and the search ends. To
+            go on, give a function that makes an executor of one worker, such as
+            ``partial(ProcessPoolExecutor, 1)``, and ``n_workers``: each worker has its own, the
+            trial that killed one has failed, and another one is made.
         n_workers: Trials at a time; None asks the executor.
         timeout: Real seconds after which nothing is started any more.
         loss_threshold: Stop at a loss below it.
@@ -105,8 +107,8 @@ def boasf_fmin(
             ``algo=bandit``.
         rstate: Generator of which one seed is drawn.
         pass_expr_memo_ctrl: As for ``fmin``; not with an executor.
-        catch_eval_exceptions: Whether a trial that raises is a failed one; otherwise the
-            exception ends the search, once the other running trials have ended.
+        catch_eval_exceptions: Whether a trial that raises, or kills its worker, is a failed one;
+            otherwise the exception ends the search, once the other running trials have ended.
         verbose: False hides the progress bar.
         return_argmin: Whether to return labels and values of the best trial, for ``space_eval``,
             or the point of the space itself.
@@ -232,7 +234,7 @@ def _read_annotations(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[
     return partial(_call_by_keywords, fn), space  # pickles if the objective does
 
 
-def _workers(executor: Executor | None, n_workers: int | None) -> int:
+def _workers(executor: Workers | None, n_workers: int | None) -> int:
     """Evaluations at a time."""
     if executor is None:
         if n_workers not in (None, 1):
@@ -241,6 +243,8 @@ def _workers(executor: Executor | None, n_workers: int | None) -> int:
                 " concurrent.futures.ProcessPoolExecutor(n_workers)."
             )
         return 1
+    if n_workers is None and callable(executor):
+        raise ValueError("n_workers= is needed with a function that makes executors.")
     if n_workers is None:
         known = getattr(executor, "_max_workers", None)
         if not isinstance(known, int):
@@ -334,12 +338,14 @@ class _Run:
                     bar.update(shown - before)
             finally:
                 self._withdraw()
+                pool.close()
         if error is not None:
             raise error
         if pool.broken:
             logger.warning(
                 "A worker died, and the executor cannot be used any more: the search ends with"
-                " what it has. Pass a new executor and the same trials to continue it."
+                " what it has. Pass a new executor and the same trials to continue it, or a"
+                " function that makes executors, such as partial(ProcessPoolExecutor, 1)."
             )
 
     def _next(self) -> Document | None:
@@ -387,11 +393,7 @@ class _Run:
         self.trials.refresh()
         seconds = charge(document, self.method.cost, evaluated.seconds)
         document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
-        if self.trials_save_file:  # as fmin does, but a crash while it writes leaves the old file
-            path = self.trials_save_file
-            with open(f"{path}.tmp", "wb") as file:
-                dump(self.trials, file)
-            os.replace(f"{path}.tmp", path)
+        self._save()
         if error is not None:
             return None if self.catch_eval_exceptions else error
         # Hyperopt's own functions read the loss of the latest trial: one that failed has none.
@@ -412,9 +414,19 @@ class _Run:
 
     def _withdraw(self) -> None:
         """Make what has not begun new again."""
-        for document in self.pool.cancel():
+        withdrawn = self.pool.cancel()
+        for document in withdrawn:
             document["state"] = JOB_STATE_NEW
             document["book_time"] = document["refresh_time"] = None
+        if withdrawn:
+            self._save()
+
+    def _save(self) -> None:
+        """Save the trials as ``fmin`` does, but a crash while it writes leaves the old file."""
+        if path := self.trials_save_file:
+            with open(f"{path}.tmp", "wb") as file:
+                dump(self.trials, file)
+            os.replace(f"{path}.tmp", path)
 
     def _read(self) -> Situation:
         return self.method.read(self.domain, self.trials)

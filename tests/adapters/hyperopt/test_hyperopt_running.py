@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
+import signal
 import threading
 import time
 from collections import Counter
@@ -461,7 +463,10 @@ def test_an_executor_of_unknown_size_gets_one_trial_at_a_time(
 
 
 class Dying(Executor):
-    """Evaluates at once until a worker dies, with all evaluations under way."""
+    """Evaluates at once until a worker dies, with all evaluations under way.
+
+    A real one may or may not notice the death before it is given another task: here both happen.
+    """
 
     def __init__(self, lives: int, *, notices: bool) -> None:
         self._lives, self._notices = lives, notices
@@ -499,6 +504,98 @@ def test_a_worker_that_dies_leaves_nothing_running(
     assert states().total() == 20 and {*states()} == {JOB_STATE_DONE, JOB_STATE_ERROR}
 
 
+def killing(config: dict[str, Any]) -> float:
+    """Kills its process, in either way, for a quarter of the space."""
+    if config["type"] == "svm" and config["C"] > 0.75:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if config["type"] == "rf" and config["depth"] > 38:
+        os._exit(1)
+    return loss_of(config)
+
+
+def kills(document: dict[str, Any]) -> bool:
+    values = values_of(document)
+    return bool(values.get("C", 0.0) > 0.75 or values.get("depth", 0) > 38)
+
+
+def saved(path: Path) -> list[tuple[int, int, Any]]:
+    trials = pickle.loads(path.read_bytes())
+    return [(d["tid"], d["state"], d["result"].get("loss")) for d in trials._dynamic_trials]
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of this process
+def test_a_process_that_dies_takes_its_own_trial_only_where_executors_are_made_anew(
+    tmp_path: Path,
+) -> None:
+    trials, path = Trials(), tmp_path / "trials.pkl"
+    made = partial(ProcessPoolExecutor, 1)
+    search = partial(run, killing, trials=trials, trials_save_file=str(path), max_evals=24)
+    search(executor=made, n_workers=2, catch_eval_exceptions=True)
+    documents = trials._dynamic_trials
+    assert len(documents) == 24 and 2 <= sum(map(kills, documents)) < 24
+    for document in documents:
+        assert document["state"] == (JOB_STATE_ERROR if kills(document) else JOB_STATE_DONE)
+        assert ("BrokenProcessPool" in str(document["misc"].get("error"))) == kills(document)
+        assert note_of(document)["seconds"] >= 0
+    assert saved(path) == [(d["tid"], d["state"], d["result"].get("loss")) for d in documents]
+    failed = arm_report(trials, space()).records
+    assert np.count_nonzero(np.isnan(failed.reward)) == sum(map(kills, documents))
+    with pytest.raises(ValueError, match="n_workers= is needed"):
+        run(executor=made)
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of this process
+def test_a_search_whose_processes_die_ends_with_what_it_has_and_continues(tmp_path: Path) -> None:
+    path, ended = tmp_path / "trials.pkl", set[Any]()
+    search = partial(run, killing, trials_save_file=str(path), catch_eval_exceptions=True)
+    for _ in range(12):  # at most: the search ends at a death, and each is a trial
+        with ProcessPoolExecutor(2) as executor:
+            search(executor=executor, max_evals=12)
+        known, ended = ended, {trial for trial in saved(path) if trial[1] != JOB_STATE_NEW}
+        assert known <= ended
+        assert {state for _, state, _ in ended} <= {JOB_STATE_DONE, JOB_STATE_ERROR}
+        if len(ended) == 12:
+            break
+    assert len(ended) == 12 and {JOB_STATE_DONE, JOB_STATE_ERROR} == {s for _, s, _ in ended}
+
+
+def test_a_trial_that_kills_its_worker_of_dask_has_failed_and_the_search_goes_on() -> None:
+    distributed, dask = pytest.importorskip("dask.distributed"), pytest.importorskip("dask")
+
+    def objective(config: dict[str, Any]) -> float:
+        import os  # sent as it is written here: the workers do not find this file
+        import signal
+
+        if config["type"] == "nb":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(config.get("C", config.get("depth", 30) / 50))
+
+    trials, local = Trials(), {"threads_per_worker": 1, "dashboard_address": None}
+    with (
+        # Killed once is enough: Dask would try another three times.
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=2, silence_logs=logging.CRITICAL, **local) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        executor = client.get_executor()
+        run(
+            objective,
+            trials=trials,
+            executor=executor,
+            n_workers=2,
+            max_evals=8,
+            catch_eval_exceptions=True,
+        )
+    documents = trials._dynamic_trials
+    assert len(documents) == 8
+    assert {d["state"] for d in documents} == {JOB_STATE_DONE, JOB_STATE_ERROR}
+    for document in documents:
+        # The other way round Dask is not exact: a trial that waits for the same worker fails too.
+        if document["misc"]["vals"]["model"] == [2]:
+            assert document["state"] == JOB_STATE_ERROR
+            assert "KilledWorker" in document["misc"]["error"][0]
+
+
 class FirstFails(Executor):
     """Its first task raises, the others never begin."""
 
@@ -513,10 +610,17 @@ class FirstFails(Executor):
         return self.futures[-1]
 
 
-def test_trials_that_never_began_are_new_again() -> None:
-    trials = Trials()
+def test_trials_that_never_began_are_new_again(tmp_path: Path) -> None:
+    trials, path = Trials(), tmp_path / "trials.pkl"
     with pytest.raises(ZeroDivisionError):
-        run(trials=trials, executor=FirstFails(), n_workers=3, max_evals=8)
+        run(
+            trials=trials,
+            executor=FirstFails(),
+            n_workers=3,
+            max_evals=8,
+            trials_save_file=str(path),
+        )
+    assert [state for _, state, _ in saved(path)] == [JOB_STATE_ERROR, *[JOB_STATE_NEW] * 2]
     waiting = trials._dynamic_trials[1:]
     assert [d["state"] for d in waiting] == [JOB_STATE_NEW] * 2
     assert {d["book_time"] for d in waiting} == {None}
