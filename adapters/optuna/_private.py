@@ -75,7 +75,8 @@ def _read_chunks(trial: FrozenTrial, key: str) -> Any:
     while (chunk := trial.system_attrs.get(f"{key}:{len(chunks)}")) is not None:
         chunks.append(chunk)
     try:
-        return json.loads("".join(chunks)) if chunks else None
+        # What was written again may have left the last chunks of something longer behind it.
+        return json.JSONDecoder().raw_decode("".join(chunks))[0] if chunks else None
     except (TypeError, ValueError):  # another worker is still writing its chunks
         return None
 

@@ -34,6 +34,7 @@ V = TypeVar("V")
 _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies (or brackets) remembered by one sampler
+_TRIES = 4  # proposals made for one trial, because other workers published the same one
 
 
 class Cache(dict[K, V]):
@@ -250,7 +251,9 @@ class ProposerSampler(SeededSampler):
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
-            if self._warn_independent_sampling and param_name in view.columns.distributions:
+            _, asked = self._views.get(_private.trial_key(study, trial), (-1, view))
+            # What others have shown since this trial was proposed could not be in its proposal.
+            if self._warn_independent_sampling and param_name in asked.columns.distributions:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
                     f" no joint proposal for it lies in {param_distribution}. Pass"
@@ -269,23 +272,37 @@ class ProposerSampler(SeededSampler):
     ) -> tuple[UnionSpace, Proposal] | None:
         """The joint proposal, which other workers can read from now on; None if there is none."""
         reader = self._reader(study)
-        turns, view = self._views.pop(_private.trial_key(study, trial), (-1, None))
+        turns, view = self._views.get(_private.trial_key(study, trial), (-1, None))
         if view is None or turns != self._turns:  # another thread has published since
             view = reader.view(study, trial)
         union = reader.space(view, search_space)
         if not union.vectors.d:
             return None
-        history = reader.history(view, union)
         fixed = union.fixed(_private.held_values(study, trial))
         proposer = self._proposer_of(study)
-        try:
-            proposal = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
-        except SurrogateFailure as failure:
-            self._warn_once(f"{failure} Parameters are sampled independently instead.")
-            return None
-        _private.write_proposal(study, trial, union.internals(proposal.vector))
+        proposal: Proposal | None = None
+        values: dict[str, float] = {}
+        for _ in range(_TRIES):
+            history = reader.history(view, union)
+            try:
+                found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
+            except SurrogateFailure as failure:
+                self._warn_once(f"{failure} Parameters are sampled independently instead.")
+                break
+            published, values = values, union.internals(found.vector)
+            if values == published:  # there is nothing else to propose
+                break
+            proposal = found
+            _private.write_proposal(study, trial, values)
+            # Who was proposing meanwhile in another process, and what it then had read, could only
+            # be guessed. Both publish before they look, so one of them sees the other.
+            if not len(view.running):
+                break
+            earlier, view = view, reader.view(study, trial)
+            if not _has_twin(view, earlier, values):
+                break
         self._turns += 1
-        return union, proposal
+        return None if proposal is None else (union, proposal)
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
@@ -355,3 +372,10 @@ class ProposerSampler(SeededSampler):
         if about not in self._warned:
             self._warned.add(about)
             _logger.warning(f"{self}: {trouble}")
+
+
+def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:
+    """Whether a trial that had not finished earlier has the same internal ``values``."""
+    known = earlier.columns.numbers
+    others = [row for row in view.columns if row.number not in known] + view.running.trials
+    return any(row.values and row.values.items() <= values.items() for row in others)

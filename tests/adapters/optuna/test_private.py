@@ -33,6 +33,8 @@ def test_attributes_written_by_a_sampler_come_back() -> None:
     _private.write_explanation(study, stored(), {"origin": "model"})
     assert len(stored().system_attrs) > 4
     assert _private.read_proposal(stored()) == values
+    _private.write_proposal(study, stored(), {"x0": 0.5})  # chunks of the longer one remain
+    assert _private.read_proposal(stored()) == {"x0": 0.5}
     assert _private.read_overhead(stored()) == 0.25
     assert _private.read_explanation(stored()) == {"origin": "model"}
 

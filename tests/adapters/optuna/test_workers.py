@@ -12,10 +12,11 @@ import multiprocessing
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
@@ -36,6 +37,9 @@ from storages import PATIENCE, SlowStorage, UnpublishedStorage, storage_in
 
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.recipes import gbqr
+from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
 
 WORKERS = 8
 
@@ -219,6 +223,62 @@ def test_turns_may_be_nested_and_end_with_an_error() -> None:
     states = [trial.state for trial in study.trials]
     assert [k for k, state in enumerate(states) if state != TrialState.COMPLETE] == [3]
     assert len(nested.others[0].trials) == 2
+
+
+class Corner:
+    """Number ``k`` gets the first value that is free; what others get is guessed wrongly."""
+
+    timed = False
+
+    def __init__(self, k: int, values: Sequence[float]) -> None:
+        self.k, self.values = k, values
+        self.meanwhile: Callable[[], Any] = lambda: None
+        self.proposed: list[float] = []
+
+    def propose(
+        self, space: VectorSpace, history: History, streams: Streams, k: int, *_: Any
+    ) -> Proposal:
+        if k != self.k:
+            return Proposal(np.array([0.9]), "random")
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+        free = [x for x in self.values if x not in history.vectors]
+        self.proposed.append(free[0] if free else self.values[0])
+        return Proposal(np.array(self.proposed[-1:]), "model")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("values", [(0.0, 0.1), (0.0,)])
+def test_workers_that_guessed_each_other_wrongly(values: Sequence[float], first: int) -> None:
+    study = optuna.create_study()
+    study.ask()  # a third worker
+    corners = [Corner(k, values) for k in (1, 2)]
+    space = {"x": FloatDistribution(0, 1)}
+    trials = [
+        optuna.load_study(
+            study_name=study.study_name,
+            storage=study._storage,
+            sampler=ProposerSampler(corner, seed=1, search_space=space),
+        ).ask()
+        for corner in corners
+    ]
+    last = 1 - first
+    corners[last].meanwhile = lambda: trials[first].suggest_float("x", 0, 1)
+    trials[last].suggest_float("x", 0, 1)
+    assert [trials[i].params["x"] for i in (first, last)] == [0.0, values[-1]]
+    # Who publishes later sees the other; it asks once more, and no more if nothing is left.
+    assert [corners[i].proposed for i in (first, last)] == [[0.0], [0.0, values[-1]]]
+
+
+def test_what_others_show_meanwhile_is_no_reason_to_warn(log: pytest.LogCaptureFixture) -> None:
+    study = optuna.create_study(sampler=GBQRSampler(seed=1))
+    trial = study.ask()
+    trial.suggest_float("x", 0, 1)  # proposed while y is unknown
+    study.tell(study.ask({"y": FloatDistribution(0, 1)}), 1.0)
+    trial.suggest_float("y", 0, 1)
+    assert "is sampled independently" not in log.text
+    study.ask().suggest_float("y", 2, 3)  # known, but not with this range
+    assert log.text.count("is sampled independently") == 1
 
 
 SCRIPT = """

@@ -1,0 +1,148 @@
+"""Processes that search one study side by side, and what each trial asks of their storage."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import optuna
+import sqlalchemy as sa
+from automl_plugins.adapters.optuna import (
+    AutoSampler,
+    BanditSampler,
+    BOASFSampler,
+    GBQRSampler,
+    TSTSampler,
+)
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from sqlalchemy.orm import Mapper
+
+WORKERS = 8
+TRIALS = 50  # of each worker
+PATIENCE = 600  # seconds; who takes longer waits for ever
+# Half of the trials by design: a model is fitted for each trial while all eight ask at once.
+STARTUP = WORKERS * TRIALS // 2
+
+
+def objective(trial: optuna.Trial) -> float:
+    """Two algorithms, each with a real number of its own, and a real number of both."""
+    x = trial.suggest_float("x", 0.0, 1.0)
+    if trial.suggest_categorical("algorithm", ["svm", "forest"]) == "svm":
+        return x + (trial.suggest_float("C", 1e-3, 1e3, log=True) / 1e3 - 0.2) ** 2
+    return 0.1 + x + abs(trial.suggest_float("features", 0.0, 1.0) - 0.4)
+
+
+def earlier() -> list[optuna.Study]:
+    """Two searches of the same space."""
+    studies = []
+    for seed in range(2):
+        sampler = optuna.samplers.RandomSampler(seed=seed)
+        study = optuna.create_study(study_name=f"earlier {seed}", sampler=sampler)
+        study.optimize(objective, n_trials=15)
+        studies.append(study)
+    return studies
+
+
+SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
+    "AutoSampler": lambda: AutoSampler(seed=1, n_startup_trials=STARTUP),
+    "GBQRSampler": lambda: GBQRSampler(seed=1, n_startup_trials=STARTUP),
+    "TSTSampler": lambda: TSTSampler(earlier(), seed=1),
+    "BanditSampler": lambda: BanditSampler(seed=1),
+    "BOASFSampler": lambda: BOASFSampler(seed=1, n_trials=WORKERS * TRIALS),
+}
+
+
+def open_storage(address: str) -> BaseStorage:
+    """A database by its address, or a journal by the path of its file."""
+    if "://" not in address:
+        return JournalStorage(JournalFileBackend(address))
+    # SQLite has one writer at a time; its default is to give up after 5 seconds.
+    options = {"connect_args": {"timeout": PATIENCE}} if address.startswith("sqlite") else {}
+    return RDBStorage(address, engine_kwargs=options)
+
+
+class Meter:
+    """Counts what a storage is asked and what it answers.
+
+    Of a database statements and rows, of a journal its reads and the lines read.
+    """
+
+    def __init__(self, storage: BaseStorage) -> None:
+        self.asked = self.answered = 0
+        if isinstance(storage, RDBStorage):
+            sa.event.listen(storage.engine, "before_cursor_execute", self._ask)
+            sa.event.listen(Mapper, "load", self._answer)
+        else:
+            assert isinstance(storage, JournalStorage)
+            backend: Any = storage._backend
+            backend.read_logs = self._counted(backend.read_logs)
+
+    def _ask(self, *_: Any) -> None:
+        self.asked += 1
+
+    def _answer(self, *_: Any) -> None:
+        self.answered += 1
+
+    def _counted(
+        self, read: Callable[[int], Iterator[dict[str, Any]]]
+    ) -> Callable[[int], Iterator[dict[str, Any]]]:
+        def counted(log_number_from: int) -> Iterator[dict[str, Any]]:
+            self._ask()
+            for line in read(log_number_from):
+                self._answer()
+                yield line
+
+        return counted
+
+
+def work(address: str, sampler: str, log: Path, everyone: Any) -> None:
+    """Run a worker's trials, and note in a file what each of them asked of the storage."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = open_storage(address)
+    meter, notes = Meter(storage), list[tuple[int, int, int]]()
+
+    def note(_: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        notes.append((trial.number, meter.asked, meter.answered))
+        meter.asked = meter.answered = 0
+
+    study = optuna.load_study(study_name=sampler, storage=storage, sampler=SAMPLERS[sampler]())
+    everyone.wait(PATIENCE)
+    study.optimize(objective, n_trials=TRIALS, callbacks=[note])
+    log.write_text(json.dumps(notes))
+
+
+def run_workers(address: str, sampler: str, folder: Path) -> list[tuple[int, int, int]]:
+    """Run all workers on a new study named like the sampler.
+
+    Returns:
+        Number of each trial, how often the storage was asked for it, and how much it answered.
+
+    Raises:
+        RuntimeError: For workers that fail, or are not done in time; they are killed.
+    """
+    optuna.create_study(study_name=sampler, storage=open_storage(address))
+    # Forked by a server that has imported everything and runs no threads.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["study_workers"])
+    everyone = context.Barrier(WORKERS)
+    logs = [folder / f"{i}.json" for i in range(WORKERS)]
+    arguments = [(address, sampler, log, everyone) for log in logs]
+    processes = [context.Process(target=work, args=some) for some in arguments]
+    for process in processes:
+        process.start()
+    try:
+        for process in processes:
+            process.join(PATIENCE)
+        ends = [process.exitcode for process in processes]
+        if any(ends) or None in ends:
+            raise RuntimeError(f"{sampler} on {address}: workers ended with {ends}; None hangs.")
+    finally:
+        for process in processes:
+            process.kill()
+    notes: list[Any] = [tuple(note) for log in logs for note in json.loads(log.read_text())]
+    return sorted(notes)
