@@ -30,7 +30,8 @@ class _LazyPackage(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *self._home})
+        # For completion: what the package offers, not what it imports for itself.
+        return sorted({*self._home, *(name for name in self.__dict__ if name.startswith("__"))})
 
 
 def import_when_used(package: str, names: Mapping[str, Sequence[str]]) -> None:

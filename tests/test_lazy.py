@@ -44,6 +44,7 @@ def test_type_checkers_and_python_find_the_same_names(package: str) -> None:
     assert {name: home for home, names in homes.items() for name in names} == seen
     module = import_module(package)
     assert set(module.__all__) == set(seen) <= set(dir(module))
+    assert all(n.startswith("__") for n in set(dir(module)) - set(seen))
     for name in module.__all__:
         home = seen[name]
         whole = home if home.startswith("automl_plugins.") else f"{package}.{home}"

@@ -360,7 +360,7 @@ class ProposerSampler(SeededSampler):
         _private.write_explanation(study, trial, facts)
         if shares is not None:
             _private.write_shares(study, trial, shares)
-        if proposal.fit_seconds is not None:
+        if proposal.fit_seconds is not None and proposal.n_rows:
             shown = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
             predicted = f", predicted {', '.join(shown)}" if shown else ""
             _logger.debug(

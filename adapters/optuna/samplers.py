@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
@@ -77,6 +78,11 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
     return decorated
 
 
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, names, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def split(
     sampler: type[ProposerSampler], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -89,8 +95,8 @@ def split(
     known = signature(sampler).parameters
     if foreign := sorted(options.keys() - known.keys()):
         raise TypeError(
-            f"{sampler.__name__} takes no argument {', '.join(foreign)}; it takes"
-            f" {', '.join(known)}."
+            f"{sampler.__name__} takes no argument {', '.join(foreign)}"
+            f"{_nearest(foreign[0], known)}; it takes {', '.join(known)}."
         )
     at_least(_STARTUP, options.get(_STARTUP), 0)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()

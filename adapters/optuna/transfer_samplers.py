@@ -134,7 +134,12 @@ def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict
     records: list[TaskRecord] = []
     marks: dict[str, str] = {}
     found: dict[str, list[BaseDistribution]] = {}
+    # Of a storage nobody has named the studies: one that cannot be learnt from is no mistake.
+    of_storage = isinstance(sources, BaseStorage | str)
     for name, study in named_studies(sources):
+        if of_storage and len(study.directions) > 1:
+            _logger.warning(f"Source {name!r} is left out: it has several objectives.")
+            continue
         mark = _mark(study)
         if mark in marks:
             _logger.warning(f"Source {name!r} is left out: the same study was given before.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HEADERS = (
     *("Arm", "Pulls", "Running", "Failed", "Pulls (%)", "Seconds", "Seconds (%)"),
-    *("Best", "Mean reward", "Left"),
+    *("Best", "Mean reward", "Dropped in"),
 )
 _LISTED = 16  # arms that the line of a round names
 

@@ -363,11 +363,11 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         told = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
         told += [f"a lower budget in {n_partial}"] * bool(n_partial)
         because = f" because of {' and '.join(told)}" if told else ""
-        out.append(f"{n_runs - n_kept} of {n_runs} runs are left out{because}.")
+        out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
     for counts, sentence in (
-        ("clipped", "{} was moved into its range in {} of {} runs."),
-        ("imputed", "{} is not known of {} of {} runs, its default is taken."),
-        ("converted", "{} was converted between counts and fractions in {} of {} runs."),
+        ("clipped", "{} was moved into the range of this search in {} of {} recorded runs."),
+        ("imputed", "{} is missing in {} of {} recorded runs, its default is taken."),
+        ("converted", "{} was converted between counts and fractions in {} of {} recorded runs."),
     ):
         out += [sentence.format(name, n, n_kept) for name, n in _sum_up(coverage, counts)]
     return tuple(out)

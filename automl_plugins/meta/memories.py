@@ -6,6 +6,7 @@ import copy
 import logging
 import os
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
@@ -90,7 +91,12 @@ def read_memory(memory: Memory | None) -> Known:
         try:
             check_exists(os.fspath(memory), "memory")
         except ValueError as error:
-            raise ValueError(f"{error} The bundled memories are {', '.join(LEARNERS)}.") from None
+            near = get_close_matches(os.fspath(memory), [*LEARNERS, "auto"], n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"{error}{hint} Give an address or a path, or the name of a bundled memory:"
+                f" {', '.join(LEARNERS)}."
+            ) from None
         with open_store(memory) as store:
             return store.records()
     if memory is not None and callable(found := getattr(memory, "records", None)):
@@ -141,7 +147,10 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
 
 @runtime_checkable
 class AlignedMemory(Protocol):
-    """What transfer needs of a memory."""
+    """What transfer needs of a memory.
+
+    One that has a ``logger`` gets there what is to be said of it during the search.
+    """
 
     def on(self, space: VectorSpace) -> MetaDataset:
         """The earlier tasks in the vectors of ``space``.
@@ -192,7 +201,7 @@ class TaskMemory:
         self.task = task if task in self.names else None
         self.exclude = frozenset() if self.task is None else frozenset({self.task})
         self.growing = growing
-        self._logger = logger
+        self.logger = logger
         if self.task is not None:
             logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
         if not set(self.names) - self.exclude:
@@ -233,7 +242,7 @@ class TaskMemory:
         except ValueError as error:
             return str(error)
         for note in note_coverage(dataset.coverage):
-            self._logger.info(note)
+            self.logger.info(note)
         return dataset
 
     def _only_itself(self) -> str:
@@ -282,7 +291,7 @@ def _informative(known: Known, logger: logging.Logger) -> Known:
     if not reasons:
         return known
     more = f"; and {len(told) - 10} more" if len(told) > 10 else ""
-    logger.warning(f"{len(told)} of {n} sources left out. {'; '.join(told[:10])}{more}.")
+    logger.warning(f"{len(told)} of {n} sources are left out. {'; '.join(told[:10])}{more}.")
     if isinstance(known, MetaDataset):
         return known.without(*reasons)
     return [record for record in known if record.name not in reasons]
@@ -308,7 +317,7 @@ def _uninformative(known: Known) -> dict[str, str]:
         finite = values[np.isfinite(values)]
         content = (values.tobytes(), tuple(contents[name]))
         if len(finite) < 2:
-            found[name] = f"{len(finite)} complete trials in full"
+            found[name] = f"{len(finite)} complete trials of the full budget"
         elif finite.min() == finite.max():
             found[name] = f"all its losses are {finite[0]:g}"
         elif content in seen:
@@ -355,7 +364,7 @@ class RecognisedMemory:
 
     def __init__(self, *, task: str | None = None, logger: logging.Logger = _logger) -> None:
         self.exclude = frozenset() if task is None else frozenset({task})
-        self._logger = logger
+        self.logger = logger
         self._said: str | tuple[str, ...] = ""
         self._opened: dict[tuple[str, ...], TaskMemory] = {}
         self._last: tuple[VectorSpace, tuple[str, ...], str] | None = None
@@ -382,7 +391,7 @@ class RecognisedMemory:
         if not learners:
             raise MemoryMismatch(told, expected=True)
         if learners not in self._opened:
-            known = TaskMemory(together(learners), growing=True, logger=self._logger)
+            known = TaskMemory(together(learners), growing=True, logger=self.logger)
             self._opened[learners] = known.without(self.exclude)
         try:
             return self._opened[learners].on(space)
@@ -394,7 +403,7 @@ class RecognisedMemory:
         """Log something new: of the same learner in a grown space there is nothing."""
         if (news := about or told) != self._said:
             self._said = news
-            self._logger.info(told)
+            self.logger.info(told)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it ever changes but caches

@@ -98,26 +98,39 @@ class Committee:
         first, *_ = self.members.values()
         if all(member.starts(space, history, k) for member in self.members.values()):
             return first.propose(space, history, streams, k, fixed)
-        trust = self._trust(space, history, streams)
+        trust, fit_seconds = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())
         drawn = streams.generator("member", k).choice(len(names), p=shares)
         proposal = self.members[names[drawn]].propose(space, history, streams, k, fixed)
-        return replace(proposal, member=names[drawn], trust=trust)
+        spent = [s for s in (fit_seconds, proposal.fit_seconds) if s is not None]
+        return replace(
+            proposal,
+            member=names[drawn],
+            trust=trust,
+            fit_seconds=sum(spent) if spent else None,
+        )
 
-    def _trust(self, space: VectorSpace, history: History, streams: Streams) -> dict[str, float]:
-        """Trust in the members by name, adding up to 1; those that are not asked are left out."""
+    def _trust(
+        self, space: VectorSpace, history: History, streams: Streams
+    ) -> tuple[dict[str, float], float | None]:
+        """Trust in the members by name, adding up to 1; those that are not asked are left out.
+
+        And the seconds of the fits that this took, None if no model was fitted.
+        """
         judged = history.first(judging_point(history.n_finished))
         key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
         if cache is not None and cache[0] is space and cache[1] == key:
-            return cache[2]
+            return cache[2], None
         merits = [np.zeros(1)] * len(self.members)
+        spent: list[float] = []
         if np.any(judged.status == Status.COMPLETE):
-            fitted = [member.models(space, judged, streams)[0] for member in self.members.values()]
-            merits = [models.merits for models in fitted]
+            fitted = [member.models(space, judged, streams) for member in self.members.values()]
+            merits = [models.merits for models, _ in fitted]
+            spent = [seconds for _, seconds in fitted if seconds is not None]
         shares = trust_in(merits, len(judged), self.prior, self.tempering)
         trust = {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
         self._cache = (space, key, trust)
-        return trust
+        return trust, sum(spent) if spent else None
 
 
 def judging_point(n: int) -> int:

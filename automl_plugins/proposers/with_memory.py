@@ -73,7 +73,8 @@ class WithFallback:
     def _warn(self, trouble: Exception) -> None:
         if not self._warned:
             self._warned = True
-            _logger.warning(f"{trouble} The search continues without its memory.")
+            logger: logging.Logger = getattr(self.memory, "logger", _logger)
+            logger.warning(f"{trouble} The search continues without its memory.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.proposer!r}, {self.fallback!r})"

@@ -166,7 +166,11 @@ def test_markdown_can_be_read_back() -> None:
     rows = [dict(zip(header, row, strict=True)) for row in body]
     assert [row["Arm"] for row in rows] == list(names)  # best first, which is their order
     assert [row["Pulls"] for row in rows] == ["4", "2", "1"]
-    assert [row["Left"] for row in rows] == ["round 3: worst", "", "round 2: failed every time"]
+    assert [row["Dropped in"] for row in rows] == [
+        "round 3: worst",
+        "",
+        "round 2: failed every time",
+    ]
     assert "### Rounds" in text and "### Notes" in text
     assert text.count("\n- ") == 4
 

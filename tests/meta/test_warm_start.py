@@ -117,12 +117,12 @@ def test_what_is_refused(
 def test_what_becomes_of_the_runs_is_told(memory: Any) -> None:
     space = ConfigurationSpace({"model": ["svm", "mlp"], "C": (0.001, 1000.0)})
     design = advise(space, memory, k=2, task=TASK)
-    assert design.notes == ("40 of 80 runs are left out because of model in 40.",)
+    assert design.notes == ("40 of 80 recorded runs are left out because of model in 40.",)
     space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1000.0), "new": (0, 4)})
     assert advise(space, memory, k=2, task=TASK).notes == (
-        "C was moved into its range in 8 of 80 runs.",
-        "new is not known of 80 of 80 runs, its default is taken.",
-        "C is not known of 40 of 80 runs, its default is taken.",
+        "C was moved into the range of this search in 8 of 80 recorded runs.",
+        "new is missing in 80 of 80 recorded runs, its default is taken.",
+        "C is missing in 40 of 80 recorded runs, its default is taken.",
     )
 
 

@@ -182,6 +182,13 @@ def test_one_debug_line_for_each_refit(log: pytest.LogCaptureFixture) -> None:
     assert "GBQRSampler fitted on 11 trials" in lines[-1].message
 
 
+def test_the_members_of_a_committee_are_refitted_on_record(log: pytest.LogCaptureFixture) -> None:
+    optuna.logging.set_verbosity(optuna.logging.DEBUG)
+    search(AutoSampler(seed=0, n_startup_trials=5), bowl, 12)
+    lines = [r.message for r in log.records if "fitted on" in r.message]
+    assert len(lines) == 7 and "AutoSampler fitted on 11 trials" in lines[-1]
+
+
 class Broken:
     """A foreign surrogate whose fit fails."""
 

@@ -14,6 +14,7 @@ from automl_plugins.adapters.optuna import (
     ADAPTER,
     AutoSampler,
     TSTSampler,
+    explain,
     meta_dataset_from_studies,
 )
 from automl_plugins.adapters.optuna.transfer_samplers import Sources, read_sources
@@ -140,6 +141,21 @@ def test_studies_mixed_with_others_and_of_several_objectives() -> None:
         TSTSampler(several)
 
 
+def test_a_study_of_several_objectives_does_not_spoil_its_storage(
+    tmp_path: Path, log: pytest.LogCaptureFixture
+) -> None:
+    storage = f"sqlite:///{tmp_path / 'studies.db'}"
+    optuna.create_study(
+        study_name="two", storage=storage, directions=["minimize", "maximize"]
+    ).optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=2)
+    study = optuna.create_study(study_name="one", storage=storage)
+    study.add_trials(studied("one", bowl, n=5).trials)
+    learner = optuna.create_study(sampler=TSTSampler(storage, seed=0))
+    learner.optimize(bowl, n_trials=2)
+    assert set(explain(learner.trials[1]).shares or {}) == {"one"}
+    assert "'two' is left out: it has several objectives" in log.text
+
+
 def test_what_tells_nothing_is_left_out_and_said_so(log: pytest.LogCaptureFixture) -> None:
     good = studied("good", bowl)
     again = optuna.create_study(study_name="copied")
@@ -190,7 +206,7 @@ def test_a_memory_is_cleaned_likewise(log: pytest.LogCaptureFixture) -> None:
     ]
     for known in (records, MetaDataset.from_records(records)):
         assert read_sources(known).memory.names == ("good",)
-    assert sum("2 of 3 sources left out" in r.message for r in log.records) == 2
+    assert sum("2 of 3 sources are left out" in r.message for r in log.records) == 2
 
 
 def test_a_declared_space_without_common_choices_is_refused_at_once() -> None:
@@ -221,5 +237,5 @@ def test_illegal_arguments(arguments: dict[str, Any], match: str) -> None:
 
 
 def test_running_times_are_not_weighed() -> None:
-    with pytest.raises(TypeError, match="takes no argument cost"):
+    with pytest.raises(TypeError, match="takes no argument cost; it takes"):
         TSTSampler(earlier(1), cost="duration")
