@@ -156,6 +156,7 @@ class ProposerSampler(SeededSampler):
         self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
         self._views: Cache[_private.TrialKey, tuple[int, View]] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
+        self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # since a model failed
         self._turn = RLock()
         self._turns = 0  # proposals published
 
@@ -188,6 +189,7 @@ class ProposerSampler(SeededSampler):
         key = _private.trial_key(study, trial)
         self._views.pop(key, None)
         self._foretold.pop(key, None)
+        self._unproposed.pop(key, None)
         self._store_overhead(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
@@ -245,15 +247,17 @@ class ProposerSampler(SeededSampler):
         """Sample a parameter that was never seen before, or whose range has moved."""
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
-            foretold = self._foretold.get(_private.trial_key(study, trial), {})
+            key = _private.trial_key(study, trial)
+            foretold = self._foretold.get(key, {})
             if param_name in foretold:
                 found = value_in(param_distribution, foretold[param_name])
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
-            _, asked = self._views.get(_private.trial_key(study, trial), (-1, view))
+            _, asked = self._views.get(key, (-1, view))
             # What others have shown since this trial was proposed could not be in its proposal.
-            if self._warn_independent_sampling and param_name in asked.columns.distributions:
+            expected = param_name in asked.columns.distributions and key not in self._unproposed
+            if self._warn_independent_sampling and expected:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
                     f" no joint proposal for it lies in {param_distribution}. Pass"
@@ -288,6 +292,7 @@ class ProposerSampler(SeededSampler):
                 found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
             except SurrogateFailure as failure:
                 self._warn_once(f"{failure} Parameters are sampled independently instead.")
+                self._unproposed[_private.trial_key(study, trial)] = True
                 break
             published, values = values, union.internals(found.vector)
             if values == published:  # there is nothing else to propose

@@ -287,14 +287,15 @@ class ModelBasedProposer:
             vector = best_of(recorded, *score(recorded), rng)
         features = space.features(vector[None])
         mean, std = models.predict(features)
-        seconds, success = models.running_time, models.feasibility
+        success = None if models.feasibility is None else float(models.success(features)[0])
+        timed = models.running_time is not None
         return Proposal(
             vector,
             "model",
             loss=models.to_loss(float(mean[0])),
             bound=models.to_loss(float(mean[0] - settings.beta * std[0])),
-            seconds=None if seconds is None else float(np.exp(models.log_seconds(features)[0])),
-            success=None if success is None else float(success.predict(features)[0]),
+            seconds=float(np.exp(models.log_seconds(features)[0])) if timed else None,
+            success=success,
             n_rows=models.n_rows,
             fit_seconds=fit_seconds,
             shares=models.shares,
@@ -310,8 +311,8 @@ class ModelBasedProposer:
         if running.any() and isinstance(models.surrogate, PendingAware):
             # Those no longer look promising by themselves: only copies must be kept away.
             known = unknown[running]
-            surrogate = models.surrogate.beside(known[~np.isnan(known).all(axis=1)])
-            models, radius[running] = replace(models, surrogate=surrogate), _SMALL_RADIUS
+            models = models.beside(known[~np.isnan(known).all(axis=1)])
+            radius[running] = _SMALL_RADIUS
         flat, radii = self._plateaus(space, asked.history)
         exponent = 0.0
         if models.running_time is not None:
@@ -375,7 +376,7 @@ class ModelBasedProposer:
             and sum(surrogate.shares_.values()) > 0.0
             # Nearly the best that all of them had, or better: processes extrapolate, and what
             # was recorded keeps the promise.
-            and surrogate.promise(space.features(vector[None]))[0] < _PROMISE
+            and models.promise(space.features(vector[None]))[0] < _PROMISE
         ):
             vectors = template.best_recorded(space)
             repeated = asked.repeats.among(vectors)

@@ -16,8 +16,7 @@ from scipy.stats import rankdata
 
 from automl_plugins import surrogates
 from automl_plugins._arguments import at_least, one_of
-from automl_plugins.meta.alignment import MemoryMismatch
-from automl_plugins.proposers.proposal import SurrogateFailure
+from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import tame
 from automl_plugins.records.trial import Status
@@ -26,6 +25,8 @@ from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
     FloatArray,
     OutOfSample,
+    PendingAware,
+    Promising,
     Surrogate,
     SurrogateTemplate,
     Voting,
@@ -186,27 +187,47 @@ class FittedModels:
         Raises:
             SurrogateFailure: If the surrogate raises, or answers with the wrong shape or NaN.
         """
-        try:
+        with as_failure(f"predict of {self.surrogate!r}"):
             answer = self.surrogate.predict(features)
             mean, std = answer if isinstance(answer, tuple) else (answer, np.zeros(len(features)))
             mean = np.asarray(mean, dtype=np.float64).reshape(len(features))
             std = np.asarray(std, dtype=np.float64).reshape(len(features))
-        except Exception as error:  # whatever a foreign model raises is the same to us
-            raise SurrogateFailure(f"predict of {self.surrogate!r} failed: {error}") from error
         if np.isnan(mean).any() or np.isnan(std).any():
             raise SurrogateFailure(f"{self.surrogate!r} predicted NaN.")
         return mean, std
 
-    def log_success(self, features: FloatArray) -> FloatArray:
-        """Cautious log P(success)^4 (m,); 0 where nothing ever failed."""
+    def beside(self, pending: FloatArray) -> FittedModels:
+        """The models for which configurations with features ``pending`` (p, f) are observed.
+
+        Raises:
+            SurrogateFailure: If the surrogate raises.
+        """
+        assert isinstance(self.surrogate, PendingAware)
+        with as_failure(f"beside of {self.surrogate!r}"):
+            return replace(self, surrogate=self.surrogate.beside(pending))
+
+    def promise(self, features: FloatArray) -> FloatArray:
+        """What the earlier tasks promise (m,); SurrogateFailure if the surrogate raises."""
+        assert isinstance(self.surrogate, Promising)
+        with as_failure(f"promise of {self.surrogate!r}"):
+            return self.surrogate.promise(features)
+
+    def success(self, features: FloatArray) -> FloatArray:
+        """Probability of success (m,); 1 where nothing ever failed."""
         if self.feasibility is None:
-            return np.zeros(len(features))
-        return _CAUTION * np.log(self.feasibility.predict(features))
+            return np.ones(len(features))
+        with as_failure(f"predict of {self.feasibility!r}"):
+            return self.feasibility.predict(features)
+
+    def log_success(self, features: FloatArray) -> FloatArray:
+        """Cautious log P(success)^4 (m,)."""
+        return _CAUTION * np.log(self.success(features))
 
     def log_seconds(self, features: FloatArray) -> FloatArray:
         """Log of the expected seconds (m,)."""
         assert self.running_time is not None
-        return np.log(self.running_time.predict_seconds(features))
+        with as_failure(f"predict of {self.running_time!r}"):
+            return np.log(self.running_time.predict_seconds(features))
 
     def to_loss(self, target: float) -> float | None:
         """The loss that ``target`` stands for; None without any row."""
@@ -223,6 +244,7 @@ class FittedModels:
 
         Raises:
             TypeError: If the surrogate is not ``OutOfSample``.
+            SurrogateFailure: If it raises.
         """
         if not isinstance(self.surrogate, OutOfSample):
             raise TypeError(
@@ -230,7 +252,8 @@ class FittedModels:
                 " for its rows that were made without them."
             )
         known = self.targets.values[self.learnt]
-        predicted = np.atleast_2d(self.surrogate.held_out())
+        with as_failure(f"held_out of {self.surrogate!r}"):
+            predicted = np.atleast_2d(self.surrogate.held_out())
         told = ~np.isnan(predicted).any(axis=0)
         distinct, group = np.unique(known[told], return_inverse=True)
         merits = np.zeros(len(predicted))
@@ -268,7 +291,7 @@ def fit_models(
     features = space.features(history.vectors)
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
     running_time = feasibility = None
-    try:
+    with as_failure(f"fit of {settings.surrogate!r} on {n} rows"):
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)
@@ -283,12 +306,6 @@ def fit_models(
         if avoid and not success.all():
             feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
             feasibility.fit(features[newest], success[newest])
-    except MemoryMismatch:
-        raise
-    except Exception as error:  # whatever a foreign model raises is the same to us
-        raise SurrogateFailure(
-            f"fit of {settings.surrogate!r} on {n} rows failed: {error}"
-        ) from error
     models = FittedModels(
         surrogate=surrogate,
         targets=targets,

@@ -26,7 +26,7 @@ from automl_plugins.meta.factorization import (
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import TaskFeatures, distances
 from automl_plugins.proposers.models import effective_losses
-from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, SurrogateFailure
+from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.trial import Status
@@ -163,10 +163,8 @@ class PipelineProposer:
         evaluated, losses = _losses(history, rows)
         running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]
         pending = [int(r) for r in dict.fromkeys(running.tolist()) if r not in set(evaluated)]
-        try:
+        with as_failure(f"{known.recommender.model!r}"):
             chosen = known.recommender.next(evaluated, losses, pending, allowed)
-        except np.linalg.LinAlgError as error:
-            raise SurrogateFailure(f"the factorisation failed: {error}") from error
         shares = zip(known.names, chosen.shares.tolist(), strict=True)
         return Proposal(
             known.vectors[chosen.row].copy(),
@@ -187,10 +185,8 @@ class PipelineProposer:
         vectors, Y = matrix(dataset)
         model = self.model
         if not hasattr(model, "parameters_"):
-            try:
+            with as_failure(f"fit of {model!r}"):
                 model = clone(model).fit(Y)
-            except np.linalg.LinAlgError as error:
-                raise SurrogateFailure(f"fit of {model!r} failed: {error}") from error
         elif model.n_pipelines_ != len(Y):
             raise ValueError(
                 f"The model was fitted on {model.n_pipelines_} pipelines, the memory has"

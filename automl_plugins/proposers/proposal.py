@@ -8,7 +8,8 @@ is a function of the history and the number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self
 
@@ -16,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.blas import one_blas_thread
+from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, oldest_running
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import FloatArray
@@ -30,6 +32,21 @@ _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are
 
 class SurrogateFailure(RuntimeError):
     """A surrogate could not be fitted or asked; the cause is chained."""
+
+
+@contextmanager
+def as_failure(what: str) -> Iterator[None]:
+    """``SurrogateFailure`` for whatever the models in the block raise.
+
+    A foreign model may raise anything, and a search is worth more than one of its models. That
+    the space can use nothing of a memory is no failure.
+    """
+    try:
+        yield
+    except (SurrogateFailure, MemoryMismatch):
+        raise
+    except Exception as error:
+        raise SurrogateFailure(f"{what} failed: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -145,9 +162,14 @@ def ask(
     """``Proposer.propose`` beside those proposals that other workers are just making.
 
     Exact if the other workers have read the same finished rows; a guess otherwise. A row without a
-    single value counts as not published. Finished rows are complete for the proposer, see
+    single value counts as not published, and one of a dead worker, see ``MOST_RUNNING``, is not
+    there. Finished rows are complete for the proposer, see
     ``fill_gaps``. BLAS has one thread meanwhile, see ``blas``.
     """
+    running = history.status == Status.RUNNING
+    dead = running & (history.number < oldest_running(history.number[~running]))
+    if dead.any():
+        history = history.rows(~dead)
     with one_blas_thread():
         return _ask(proposer, space, fill_gaps(space, history, streams), streams, k, fixed)
 

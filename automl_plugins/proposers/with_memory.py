@@ -14,7 +14,13 @@ from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.memories import AlignedMemory
-from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, SurrogateFailure
+from automl_plugins.proposers.proposal import (
+    Proposal,
+    Proposer,
+    Repeats,
+    SurrogateFailure,
+    as_failure,
+)
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -163,7 +169,8 @@ class SuggestedStart:
         dataset = self.memory.on(space)
         last = self._last  # read once: threads share the proposer
         if last is None or last[0] is not dataset:
-            found = diverse(space.space, dataset, self.meta_features, self.n_suggested)
+            with as_failure("the design of the memory"):
+                found = diverse(space.space, dataset, self.meta_features, self.n_suggested)
             vectors = np.array([suggestion.vector for suggestion in found])
             self._last = last = (dataset, space.canonical(vectors.reshape(-1, space.d)))
         return last[1]

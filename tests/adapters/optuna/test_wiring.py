@@ -106,5 +106,5 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     sampler = TSTSampler(earlier(), seed=0)
     study = search(sampler, objective, 3, catch=ZeroDivisionError)
     assert len(study.trials) == 3
-    kept = (sampler._foretold, sampler._views, sampler._overheads)
+    kept = (sampler._foretold, sampler._views, sampler._overheads, sampler._unproposed)
     assert not any(kept), kept
