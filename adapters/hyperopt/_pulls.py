@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from hyperopt import STATUS_OK, Domain, Trials
 
 from automl_plugins.bandits.records import Pulls
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Round, Unit
-from automl_plugins.records.trial import Status, Trial, as_number
+from automl_plugins.records.trial import Status, Trial, as_number, oldest_running
 
 from ._arms import Arms, Split, arms_of
 from ._private import all_documents
@@ -131,7 +132,17 @@ def read_pulls(
             row = Row(document, trial, arm, key, state, document["result"])
             read[document["tid"]] = row
         rows.append(row)
+    rows = _without_dead(rows)
     return Situation(arms, documents, sorted(rows, key=lambda row: row.trial.place), reward_range)
+
+
+def _without_dead(rows: list[Row]) -> list[Row]:
+    """The rows but for those whose worker is taken for dead, see ``MOST_RUNNING``."""
+    done = [row.trial.number for row in rows if row.trial.status != Status.RUNNING]
+    oldest = oldest_running(np.array(done, dtype=np.int64))
+    return [
+        row for row in rows if row.trial.status != Status.RUNNING or row.trial.number >= oldest
+    ]
 
 
 def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.proposers.model_based import refit_point
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, oldest_running
 from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.values import finder, to_number
 
@@ -140,11 +140,12 @@ class StudyReader:
         if finished:
             columns = columns.extended([self._read(t) for t in finished])
             self._check_cost(columns, has_cost)
+        oldest = oldest_running(columns.facts("number")) if running else 0
         last = trials[-1].number if trials else -1
         self._reading = Reading(columns, len(trials), last, tuple(still_open), has_cost)
         return View(
             columns,
-            StudyColumns(self._read(other) for other in running),
+            StudyColumns(self._read(other) for other in running if other.number >= oldest),
             self._declared | columns.distributions,
             {} if self._declared else self._foresight.distributions,
         )

@@ -144,7 +144,10 @@ class WeightedModelSampler(ArmSampler):
             p = weights / weights.sum() if weights.any() else np.full(len(arms), 1 / len(arms))
             return _draw(arms, p, rng)
         sized = np.isin(arms, list(situation.parameters))
+        # Of two workers that begin together one is enough, but it may have died.
+        patience = 2 * len(situation.arms) * statistics.pulls[arms]
         waiting = np.isin(arms, records.arm[records.status == Status.RUNNING])
+        waiting &= statistics.scored.sum() < patience
         if (new := arms[~sized & ~waiting]).size:
             pulls = statistics.pulls[new]
             return ArmChoice(int(rng.choice(new[pulls == pulls.min()])), "its size is not known")

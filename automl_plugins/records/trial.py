@@ -129,6 +129,24 @@ def sortable(time: float) -> float:
     return -math.inf if math.isnan(time) else time
 
 
+MOST_RUNNING = 128
+"""A trial counts as running until so many that began after it have finished.
+
+Who runs a trial may be killed, and the trial stays open for ever. Nobody can tell it from a long
+one: it is left out like one that was never begun, and counts again if it finishes after all.
+"""
+
+
+def oldest_running(finished: IntArray | FloatArray) -> float:
+    """The least number of a running trial whose worker may be alive, see ``MOST_RUNNING``.
+
+    ``finished`` are the numbers (n,) of the finished trials, in any order.
+    """
+    if len(finished) < MOST_RUNNING:
+        return -math.inf
+    return float(np.partition(finished, -MOST_RUNNING)[-MOST_RUNNING])
+
+
 AnyTrial = TypeVar("AnyTrial", bound=Trial)
 
 

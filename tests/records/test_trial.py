@@ -11,6 +11,7 @@ import pytest
 
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
+    MOST_RUNNING,
     Columns,
     Status,
     Trial,
@@ -18,6 +19,7 @@ from automl_plugins.records.trial import (
     as_seconds,
     in_order,
     known_times,
+    oldest_running,
     unix_time,
 )
 
@@ -140,3 +142,14 @@ def test_a_history_of_trials_by_hand() -> None:
         0,
         0,
     )
+
+
+def test_running_trials_of_dead_workers() -> None:
+    rng = np.random.default_rng(0)
+    assert oldest_running(np.array([], dtype=np.int64)) == -math.inf
+    assert oldest_running(np.arange(MOST_RUNNING - 1)) == -math.inf
+    finished = rng.permutation(np.arange(10, 10 + 2 * MOST_RUNNING))
+    oldest = oldest_running(finished)
+    for number in (0, 9 + MOST_RUNNING, 10 + MOST_RUNNING, 400):
+        later = int((finished > number).sum())
+        assert (number < oldest) == (later >= MOST_RUNNING)

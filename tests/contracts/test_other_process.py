@@ -1,0 +1,139 @@
+"""The same stored trials give the same proposals, wherever they are read.
+
+In another process with another hash seed, time zone, locale (with a comma in its numbers) and
+folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.trial import TrialState, create_trial
+
+from automl_plugins.meta import TaskRecord
+from automl_plugins.meta.files import write_records
+
+BRANCHES = CategoricalDistribution(["a", "b"])
+BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"  # needs no data base of time zones
+X = FloatDistribution(1e-3, 10.0, log=True)
+
+PROPOSE = """
+import json, locale, sys, time
+locale.setlocale(locale.LC_ALL, "")
+import numpy as np
+import optuna
+from automl_plugins.adapters.hyperopt import gbqr
+from automl_plugins.adapters.optuna import *
+from automl_plugins.adapters.optuna.trials import StudyColumns, finished_trials, read_trial
+from automl_plugins.meta.files import read_records
+from hyperopt import Trials, fmin, hp
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+memory = read_records("memory.json")
+choice = {"kind": optuna.distributions.CategoricalDistribution(["a", "b"])}
+study = optuna.load_study(study_name="s", storage="sqlite:///study.db")
+done = finished_trials(study)
+columns = StudyColumns(read_trial(trial, maximize=False) for trial in done)
+found = {"order": [[t.number for t in done], columns.facts("number").tolist()]}
+for name, sampler in {
+    "gbqr": GBQRSampler(seed=1),
+    "seconds": EIPerSecondSampler(seed=1),
+    "auto": AutoSampler(seed=1, memory=None),
+    "tst": TSTSampler(memory, seed=1),
+    "pmf": PMFSampler(memory, seed=1),
+    "bandit": BanditSampler("kind", seed=1, search_space=choice),
+    "boasf": BOASFSampler("kind", n_trials=60, seed=1, search_space=choice),
+}.items():
+    study = optuna.load_study(study_name="s", storage="sqlite:///study.db", sampler=sampler)
+    trial = study.ask()
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    found[name] = [kind, trial.suggest_float("x", 1e-3, 10.0, log=True)]
+    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+trials = Trials()
+space = {"x": hp.loguniform("x", -5, 2), "k": hp.choice("k", ["a", "b"])}
+fmin(lambda c: c["x"], space, algo=gbqr(seed=1), max_evals=9, trials=trials,
+     rstate=np.random.default_rng(0), show_progressbar=False)
+found["hyperopt"] = trials.vals["x"]
+shown = locale.str(1.5), time.tzname[0], hash("x") % 1000
+print(json.dumps([found, shown]))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study whose trials ended while clocks were set forward in Europe, and a memory."""
+    folder = tmp_path_factory.mktemp("anywhere")
+    study = optuna.create_study(study_name="s", storage=f"sqlite:///{folder}/study.db")
+    night = datetime(2026, 3, 29)
+    for i in range(24):
+        kind, x = "ab"[i % 2], 10 ** (i * 7 % 24 / 6 - 3)
+        trial = create_trial(
+            state=TrialState.COMPLETE,
+            value=(x - 1) ** 2 + i % 2,
+            params={"kind": kind, "x": x},
+            distributions={"kind": BRANCHES, "x": X},
+        )
+        trial.datetime_start = night + timedelta(minutes=10 * i)
+        trial.datetime_complete = trial.datetime_start + timedelta(minutes=8)
+        study.add_trial(trial)
+    records = [
+        TaskRecord(
+            f"täsk {t}",
+            [{"kind": "ab"[i % 2], "x": 10 ** (i / 6 - 3)} for i in range(20)],
+            [abs(i - 3 * t) / 10 for i in range(20)],  # type: ignore[arg-type]
+        )
+        for t in range(4)
+    ]
+    write_records(folder / "memory.json", records)
+    return folder
+
+
+def comma_locale(folder: Path) -> dict[str, str]:
+    """Settings of a locale with a decimal comma, made where the system has its source."""
+    if shutil.which("localedef") is None or not Path("/usr/share/i18n/locales/de_DE").is_file():
+        return {"LC_ALL": "C"}
+    made = folder / "locales"
+    made.mkdir(exist_ok=True)
+    options = ["-i", "de_DE", "-f", "ISO-8859-1", str(made / "de_DE.ISO-8859-1")]
+    subprocess.run(["localedef", *options], capture_output=True, check=False)
+    return {"LOCPATH": str(made), "LC_ALL": "de_DE.ISO-8859-1", "PYTHONUTF8": "0"}
+
+
+def propose(folder: Path, place: Path, **settings: str) -> tuple[dict[str, object], list[object]]:
+    """Proposals, and how the child wrote 1.5, named its time zone and hashed a text."""
+    for name in ("study.db", "memory.json"):
+        shutil.copy(folder / name, place / name)
+    known = {n: v for n, v in os.environ.items() if not n.startswith("LC_") and n != "LANG"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROPOSE],
+        cwd=place,
+        env=known | {"OMP_NUM_THREADS": "1"} | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found, shown = json.loads(done.stdout)
+    return found, shown
+
+
+def test_hash_seed_time_zone_and_locale_change_no_proposal(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    places = [tmp_path_factory.mktemp("there") for _ in range(2)]
+    comma = comma_locale(folder)
+    here, shown = propose(folder, places[0], PYTHONHASHSEED="1", TZ="UTC", LC_ALL="C.UTF-8")
+    there, other = propose(folder, places[1], PYTHONHASHSEED="2", TZ=BERLIN, **comma)
+    assert here == there
+    assert here["order"] == [list(range(24))] * 2
+    assert shown[0] == "1.5" and other[0] == ("1.5" if comma["LC_ALL"] == "C" else "1,5")
+    assert other[1] == "CET" and shown[2] != other[2]
