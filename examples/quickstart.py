@@ -56,4 +56,4 @@ if __name__ == "__main__":
             study = optuna.create_study(sampler=sampler(seed=seed))
             study.optimize(objective, n_trials=args.n_trials, show_progress_bar=True)
             best.append(study.best_value)
-        print(f"{sampler.__name__}: log loss {np.mean(best):.5f}, mean of {len(best)} studies")
+        print(f"{sampler.__name__}: mean log loss {np.mean(best):.5f} (less is better)")

@@ -1,4 +1,4 @@
-"""LightGBM, tuned with what the package knows of it: TSTSampler("lightgbm"), no history of yours.
+"""LightGBM, tuned with what the package knows of it: AutoSampler("lightgbm"), no history of yours.
 
 Beside Optuna's default sampler; families of the data sets searched here are not in the memory.
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from automl_plugins.adapters.optuna import TSTSampler
+from automl_plugins.adapters.optuna import AutoSampler
 from lightgbm import LGBMClassifier
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import cross_val_score
@@ -46,11 +46,11 @@ if __name__ == "__main__":
     args = parser.parse_args()
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    print(f"Best balanced error in % after 1, 2, ... trials, mean over {args.seeds} seeds")
+    print(f"Balanced error in % after 1, 2, ... trials, mean of {args.seeds} (less is better)")
     for family in DATA:
         unseen = MEMORY.without(*(t.name for t in MEMORY.tasks if t.tags["family"] == family))
         tuned = partial(objective, family=family)
-        for make in (optuna.samplers.TPESampler, partial(TSTSampler, unseen)):
+        for make in (optuna.samplers.TPESampler, partial(AutoSampler, unseen)):
             best = []
             for seed in range(args.seeds):
                 study = optuna.create_study(sampler=make(seed=seed))

@@ -29,8 +29,8 @@ FEW = "--n-trials 3 --seeds 1"
 
 # Without pandas, like who installs an extra of one framework; and what they print.
 PLAIN = {
-    f"quickstart.py {FEW}": r"TPESampler: log loss 0\.\d+.*AutoSampler: log loss 0\.\d+",
-    f"transfer_lightgbm.py {FEW}": r"wine TPESampler \[.*wine TSTSampler \[",
+    f"quickstart.py {FEW}": r"TPESampler: mean log loss 0\.\d+.*AutoSampler: mean log loss 0\.\d+",
+    f"transfer_lightgbm.py {FEW}": r"wine TPESampler \[.*wine AutoSampler \[",
     f"transfer_optuna.py {FEW}": r"TPESampler \[.*AutoSampler \[.*Trial \d+ was",
     f"warm_start_optuna.py {FEW}": r"30 trials.*cold: best.*expected regret.*warm: best",
     f"warm_start_hyperopt.py {FEW}": r"cold: best error.*warm: best error",

@@ -243,7 +243,7 @@ def test_deleting_has_to_be_confirmed(
         ("compare nothing.csv", "nothing.csv"),
         ("compare somewhere", "There is no file 'somewhere'"),
         ("compare replay.toml", "no installed framework knows it"),
-        ("compare runs.csv --control z", "'z' is none of the methods: a, b, c"),
+        ("compare runs.csv --control z", "'z' is not one of the methods: a, b, c"),
         ("compare runs.csv sqlite:///x.db", "cannot be mixed"),
         ("compare runs.csv wide.csv", "no columns table, method and trial"),
         ("replay repaly.toml", "did you mean 'replay.toml'"),

@@ -33,7 +33,7 @@ def run(folder: Path, script: str, *arguments: str) -> str:
 
 def test_quickstart(tmp_path: Path) -> None:
     output = run(tmp_path, "quickstart.py", "--n-trials", "4", "--seeds", "1")
-    assert re.fullmatch(r"(\w+Sampler: log loss 0\.\d+, mean of 1 studies\n){2}", output)
+    assert re.fullmatch(r"(\w+Sampler: mean log loss 0\.\d+ \(less is better\)\n){2}", output)
 
 
 def test_choosing_an_algorithm(tmp_path: Path) -> None:

@@ -276,8 +276,8 @@ class Boasf(ArmMethod):
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        label: The choice whose options are the arms; None is the root, or where that is none,
-            the only one whose options have hyperparameters.
+        label: The choice whose options are the arms; None is the root, or if that is no
+            choice, the only one whose options have hyperparameters.
         split: Makes cells of the space the arms: number of parts of each hyperparameter's range
             on its own scale, or numbers by label, the most important first. Normal distributions
             and what only some options of a choice have are left whole.

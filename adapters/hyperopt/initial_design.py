@@ -78,7 +78,7 @@ def initial_trials(
         document, and logged.
 
     Raises:
-        TypeError: For a memory, design or trials that are none.
+        TypeError: For a memory, design or trials of the wrong type.
         ValueError: For a space that cannot be translated, a memory that shares no hyperparameter
             with it, an unknown design or mode, or X without y. Nothing is inserted then.
 

@@ -44,7 +44,7 @@ __all__ = ["auto", "blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"
 def auto(
     *, memory: AnyMemory = None, seed: int | None = None, **options: Unpack[AutoOptions]
 ) -> Proposer:
-    """The one to use: a committee of models, of which whoever ranks the trials right proposes.
+    """The one to use: a committee of models, drawn by how well they rank the trials.
 
     Its members are the quantile boosting of ``gbqr`` and Gaussian processes averaged over kernels;
     earlier tasks and a meta-learner join them if there is a memory, which also suggests the first

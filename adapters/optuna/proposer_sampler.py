@@ -64,7 +64,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
         seed: Non-negative integer; None draws one and logs it.
 
     Raises:
-        TypeError, ValueError: For a seed that is none.
+        TypeError, ValueError: For a seed that is no integer of at least 0, or None.
     """
 
     def __init__(self, seed: int | None) -> None:

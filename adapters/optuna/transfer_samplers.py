@@ -267,7 +267,7 @@ class TransferSampler(ProposerSampler):
 
 @takes(recipes.auto, CostOptions)
 class AutoSampler(TransferSampler):
-    """The one to use: a committee of models, of which whoever ranks the trials right proposes.
+    """The one to use: a committee of models, drawn by how well they rank the trials.
 
     Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
@@ -286,7 +286,7 @@ class AutoSampler(TransferSampler):
         cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.
 
     Raises:
-        TypeError: For a memory that is none, or an unknown option.
+        TypeError: For a memory of the wrong type, or an unknown option.
         MemoryMismatch: For a memory of which nothing can be learnt, or that shares no parameter
             with ``search_space``.
         ValueError: For an argument outside its range.

@@ -162,7 +162,7 @@ class GBQRFacade(Facade):
 
 
 class AutoFacade(GBQRFacade):
-    """SMAC with a committee of models: whoever ranks the trials right chooses the next one.
+    """SMAC with a committee of models, drawn by how well they rank the trials.
 
     ``AutoFacade(scenario, train)`` is the whole recipe, and the one to use. The members are the
     models of ``GBQRFacade`` and Gaussian processes averaged over kernels; with a memory earlier

@@ -420,7 +420,9 @@ def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
     for hyperparameter in copy["hyperparameters"]:
         for listed in ("choices", "sequence"):
             if not _PLAIN.issuperset(map(type, hyperparameter.get(listed, ()))):
-                raise ValueError(f"{hyperparameter['name']!r} has a choice that is none; {_RULE}")
+                raise ValueError(
+                    f"{hyperparameter['name']!r} has a choice of an illegal type; {_RULE}"
+                )
     _check_depth(copy["conditions"])
     return ConfigurationSpace.from_serialized_dict(copy, DECODERS)
 

@@ -60,9 +60,9 @@ class Recorder:
 
     Raises:
         StoreError: If the store cannot be opened.
-        TypeError: For a store that is none, meta-features that are no numbers, tags that are no
-            text.
-        ValueError: For an empty name, an infinite meta-feature, or an address that is none.
+        TypeError: For a store of the wrong type, meta-features that are no numbers, or tags that
+            are no text.
+        ValueError: For an empty name, an infinite meta-feature, or an address that cannot be read.
     """
 
     def __init__(

@@ -133,7 +133,7 @@ def advise(
         the space cannot use of the memory, and what meta-features are missing.
 
     Raises:
-        TypeError: For a memory or design that is none.
+        TypeError: For a memory or design of the wrong type.
         ValueError: For a memory without runs or that shares no hyperparameter with the space, an
             unknown design, X without y, or meta-features beside them.
     """

@@ -57,7 +57,7 @@ def auto(
     balance: int | None = 5,
     **options: Unpack[Options],
 ) -> Proposer:
-    """Bayesian optimisation by a committee: whoever has ranked this search's trials right.
+    """Bayesian optimisation by a committee of models, drawn by how they rank this search's trials.
 
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
     kernels, one of the losses and one of the logarithms of their regrets. With a memory the

@@ -97,7 +97,7 @@ class Partition(Sequence[Cell]):
         for i, cell in enumerate(self.cells):
             if cell.contains(configuration):
                 return i
-        raise ValueError(f"{dict(configuration)} lies in no cell: it is none of the space.")
+        raise ValueError(f"{dict(configuration)} lies in no cell: it is not of this space.")
 
 
 def partition(

@@ -123,7 +123,7 @@ def compare(
     if len(methods) < 2:
         raise ValueError(f"compare needs two methods, got {join_names(methods) or 'none'}.")
     if control is not None and control not in methods:
-        raise ValueError(f"control {control!r} is none of the methods: {join_names(methods)}.")
+        raise ValueError(f"control {control!r} is not one of the methods: {join_names(methods)}.")
     results = tuple(
         _compare_at(
             budget,

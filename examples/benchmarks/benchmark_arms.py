@@ -52,6 +52,8 @@ def blind_methods() -> dict[str, Method]:
         CONTROL: hyperopt.optimizer(tpe.suggest),
         "random": hyperopt.optimizer(rand.suggest),
         "weighted": hyperopt.optimizer(hyperopt.weighted),
+        "AutoSampler": optuna.optimizer("AutoSampler"),
+        "AutoSampler by seconds": optuna.optimizer("AutoSampler", cost=optuna.SECONDS),
         **{name: hyperopt.optimizer(hyperopt.bandit, policy=p) for name, p in policies.items()},
     }
 

@@ -244,7 +244,7 @@ def test_frames_without_sense_are_refused(frame: pd.DataFrame, message: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"control": "Z"}, "control 'Z' is none of the methods: A, B, C"),
+        ({"control": "Z"}, "control 'Z' is not one of the methods: A, B, C"),
         ({"budgets": 10}, "has no budgets"),
         ({"unit": "seconds"}, "has no budgets"),
         ({"unit": "hours"}, "unit must be one of 'trials', 'seconds', got 'hours'"),

@@ -327,7 +327,7 @@ def test_columns_without_sense_are_refused(change: dict[str, Any], message: str)
         (TWO_TABLES.iloc[:0], {}, "no rows"),
         (TWO_TABLES, {"higher_is_better": True}, "leave out higher_is_better"),
         (TWO_TABLES[TWO_TABLES["method"] == "A"], {}, "needs two methods, got A"),
-        (TWO_TABLES, {"control": "C"}, "control 'C' is none of the methods: A, B"),
+        (TWO_TABLES, {"control": "C"}, "control 'C' is not one of the methods: A, B"),
     ],
 )
 def test_frames_and_options_that_do_not_fit(

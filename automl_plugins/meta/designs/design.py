@@ -42,7 +42,7 @@ class Suggestion:
     reason: str
 
     def to_dict(self, design: str) -> dict[str, Any]:
-        """What frameworks store with the trial; a score that is none is None."""
+        """What frameworks store with the trial; a score of NaN becomes None."""
         score = float(self.score) if math.isfinite(self.score) else None
         return {"design": design, "score": score, "reason": self.reason}
 
@@ -104,7 +104,7 @@ def align_memory(space: ConfigurationSpace, memory: MetaDataset, k: int) -> Meta
     """The memory aligned to the space.
 
     Raises:
-        TypeError: For a memory or a k that is none.
+        TypeError: For a memory or a k of the wrong type.
         ValueError: For k below 1, or a memory without a complete run in the space.
     """
     if not isinstance(memory, MetaDataset):

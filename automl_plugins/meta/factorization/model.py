@@ -223,7 +223,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             NotFittedError: If ``fit`` was not called.
-            ValueError: For rows that are none of the pipelines, or losses that are not finite.
+            ValueError: For rows beyond the pipelines, or losses that are not finite.
         """
         conditioned = self.conditioned()
         rows = np.asarray(rows)

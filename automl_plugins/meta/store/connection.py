@@ -149,8 +149,8 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
     """The address of a database; a path without ``://`` is an SQLite file.
 
     Raises:
-        ValueError: For another kind of database, an address that is none, and an SQLite database
-            in memory.
+        ValueError: For another kind of database, an address that cannot be read, and an SQLite
+            database in memory.
     """
     text = os.fspath(url)
     if "://" not in text:

@@ -69,7 +69,7 @@ class MetaStore:
         StoreError: On construction and from every method: for a damaged file, a database of
             something else or of a newer version, one that cannot be reached or is busy for longer
             than ``timeout``.
-        ValueError: For an address that is none.
+        ValueError: For an address that cannot be read.
 
     Example::
 

@@ -384,7 +384,7 @@ def loky() -> Executor:
 @contextmanager
 def dask() -> Iterator[Executor]:
     distributed = pytest.importorskip("dask.distributed")
-    local = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    local = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(processes=False, **local) as cluster,
         distributed.Client(cluster) as client,
@@ -570,7 +570,7 @@ def test_a_trial_that_kills_its_worker_of_dask_has_failed_and_the_search_goes_on
             os.kill(os.getpid(), signal.SIGKILL)
         return float(config.get("C", config.get("depth", 30) / 50))
 
-    trials, local = Trials(), {"threads_per_worker": 1, "dashboard_address": None}
+    trials, local = Trials(), {"threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         # Killed once is enough: Dask would try another three times.
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
