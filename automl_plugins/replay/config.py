@@ -42,7 +42,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     with Path(check_exists(str(path))).expanduser().open("rb") as file:
         try:
             config = tomllib.load(file)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(f"{path} is no TOML file: {error}") from error
     tables = _section(config, "tables", path)
     methods = _section(config, "methods", path)
