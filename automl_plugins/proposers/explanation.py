@@ -184,9 +184,11 @@ class Explanation:
         facts = [f"Trial {self.number} {self._origin()}"]
         if self.member is not None:
             facts.append(f"the {self.member} proposed it{self._trusted()}")
+        # Neither is better than the best value so far, where both often lie.
+        bound = None if self.bound == self.value else self.bound
         for text, fact in (
             ("predicted value {:.6g}", self.value),
-            ("optimistic bound {:.6g}", self.bound),
+            ("optimistic bound {:.6g}", bound),
             ("predicted cost {:.3g} s", self.seconds),
             ("probability of success {:.0%}", self.success),
         ):

@@ -44,3 +44,10 @@ def test_trust_is_ordered_and_what_is_no_number_is_left_out() -> None:
     for facts in (None, 3, "text", {}, {"trust": None}, {"trust": [0.5]}):
         assert read_trust(facts) is None
     assert Explanation.from_proposal(0, None).trust is None
+
+
+def test_a_bound_that_says_no_more_is_left_out() -> None:
+    facts = {"origin": "model", "value": 0.5, "bound": 0.25, "n_rows": 3}
+    assert "predicted value 0.5; optimistic bound 0.25" in str(Explanation.from_facts(1, facts))
+    same = str(Explanation.from_facts(1, {**facts, "bound": 0.5}))
+    assert "predicted value 0.5" in same and "bound" not in same
