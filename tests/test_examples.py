@@ -80,7 +80,7 @@ def test_evidence_page(tmp_path: Path) -> None:
     run(tmp_path, script, *arguments, "--quick", "--out", "evidence")
     page = (tmp_path / "evidence" / "README.md").read_text(encoding="utf-8")
     assert "random 2x" in page and "#### 3 methods on 4 tasks at 10 trials" in page
-    assert "Repetitions: 2, but 1 of GBQR thesis;" in page
+    assert "Repetitions: 2, but 1 of GBQR thesis." in page
     for line in page.splitlines():
         if line.startswith("!["):
             assert (tmp_path / "evidence" / line.partition("(")[2].rstrip(")")).is_file()

@@ -102,13 +102,16 @@ runs: real models, really trained. Losses are shown like wins. Written by
 
     {command}
 
-{n_methods} methods, {n_tables} tables ({tables}). Repetitions: {seeds}; every search has a seed
-of its own, and a table counts with the mean of its searches. *Regret* is the distance of the best
-loss so far to the best recorded one, as a share of the distance between the best and the worst;
-its mean over the tables is the ADTM. `random 2x` is random search with twice the trials. All
-methods run with their defaults unless the name says more; Optuna's TPE is multivariate with
-constant liar by default since version 5. Each table below says which method is better than
-`{control}` and which is worse, in its W/T/L column: tables that `{control}` wins, ties and loses.
+{n_methods} methods, {n_tables} tables ({tables}).
+Repetitions: {seeds}.
+Every search has a seed of its own, and a table counts with the mean of its searches. *Regret* is
+the distance of the best loss so far to the best recorded one, as a share of the distance between
+the best and the worst; its mean over the tables is the ADTM. `random 2x` is random search with
+twice the trials. All methods run with their defaults unless the name says more; Optuna's TPE is
+multivariate with constant liar by default since version 5. Each table below says which method is
+better than `{control}` and which is worse, in its W/T/L column: tables that `{control}` wins, ties
+and loses. The defaults of `AutoSampler` were chosen on half of the tables of these sources, so
+the [families of problems](families.md), judged on the other half, are the stricter test of it.
 """
 
 
