@@ -10,13 +10,14 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
-.PHONY: help demo test engines faults smoke breaks oldest archives extras release docs examples evidence families \
+.PHONY: help demo test audit engines faults smoke breaks oldest archives extras release docs examples evidence families \
 	public memory clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo       searches with and without a memory beside Optuna's default sampler, in an environment of its own"
 	@echo "make test       lint, types, tests"
+	@echo "make audit      what is installed has the pinned versions and the recorded content"
 	@echo "make engines    workers on PostgreSQL, MariaDB and Spark, which are installed and started: ARGS='-k mariadb'"
 	@echo "make faults     workers killed, a locked storage, a full disk, by real signals and limits: ARGS='kills --quick'"
 	@echo "make smoke      every example and benchmark, as small as it can be"
@@ -46,6 +47,9 @@ engines: .venv-engines/.engines
 	sh tests/engines/install.sh
 	OMP_NUM_THREADS=1 .venv-engines/bin/pytest tests/engines tests/meta/test_store.py \
 		tests/meta/test_store_writers.py::test_writers_of_postgresql $(ARGS)
+
+audit: $(VENV)/.dev
+	$(VENV)/bin/python tests/shared/audit.py
 
 faults: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(VENV)/bin/python tests/faults.py $(ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import pickle
 import time
@@ -274,6 +275,33 @@ def test_a_row_that_others_delete_meanwhile_is_written_again(store: MetaStore) -
     )
     with pytest.raises(StoreError, match="FOREIGN"):
         store._database.write(fail)
+
+
+HOSTILE = [
+    "'; DROP TABLE meta_runs; --",
+    '"quoted" `names` [x] %s %(x)s :name ? {0}',
+    "back\\slash \n line \t \x01",
+    "../../etc/passwd",
+    "\u202edlrow \U0001f600 é \u0000".replace("\0", ""),
+    "NULL",
+]
+
+
+def test_names_are_never_sql(store: MetaStore) -> None:
+    for name in HOSTILE:
+        given = record(name, framework=name, tags={name: name}, meta_features={name: 1.0})
+        given = dataclasses.replace(given, configurations=[{name: name, "i": i} for i in range(5)])
+        assert store.add(given, search=name, keys=[f"{name}{i}" for i in range(5)]) == 5
+        store.save_artifact(name, name, {"a": np.arange(3.0)}, version=name)
+    assert [task.name for task in store.tasks()] == HOSTILE
+    for name in HOSTILE:
+        (found,) = store.records([name], framework=name, search=name, tags={name: name})
+        assert found.configurations[0] == {name: name, "i": 0} and found.framework == name
+        assert found.meta_features == {name: 1.0}
+        assert store.load_artifact(name, name, version=name) is not None
+    for left, name in enumerate(HOSTILE, start=1):
+        assert store.delete_search(name) == 5 and store.delete_task(name) == 0
+        assert len(store.tasks()) == len(HOSTILE) - left
 
 
 # --- deleting -----------------------------------------------------------------------------

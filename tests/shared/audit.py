@@ -1,0 +1,83 @@
+"""What is installed is what was tested, byte by byte: ``make audit``.
+
+Asks no list of known vulnerabilities: none can be reached through a package index alone. It looks
+at what is here: every distribution has the version that constraints.txt names, its requirements
+are there, and its files have the hashes that its wheel recorded.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+from importlib.metadata import Distribution, PackagePath, distributions
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+UNPINNED = {"automl-plugins", "pip", "setuptools", "wheel"}  # ours, and what installs the others
+
+
+def normal(name: str) -> str:
+    """The name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(*files: str) -> dict[str, set[str]]:
+    """The versions that are tested, by name; ValueError for a line that pins none."""
+    found: dict[str, set[str]] = {}
+    for file in files:
+        for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
+            if line := line.split("#")[0].strip():
+                if not (match := re.fullmatch(r"([\w.-]+)==([\w.!+]+)(\s*;.*)?", line)):
+                    raise ValueError(f"{file}: {line!r} is no NAME==VERSION")
+                found.setdefault(normal(match[1]), set()).add(match[2])
+    return found
+
+
+def wrong_versions(known: dict[str, set[str]]) -> dict[str, str]:
+    """Distributions by name whose version is not one that is pinned, or that are not pinned."""
+    here = {normal(d.metadata["Name"]): d.version for d in distributions()}
+    return {
+        name: version
+        for name, version in sorted(here.items())
+        if name not in UNPINNED and version not in known.get(name, ())
+    }
+
+
+def changed_files(distribution: Distribution) -> list[str]:
+    """Files whose content is not what the wheel recorded; compiled and made ones have no hash."""
+    return [str(file) for file in distribution.files or () if file.hash and not is_intact(file)]
+
+
+def is_intact(file: PackagePath) -> bool:
+    """Whether a file has the hash that was recorded."""
+    assert file.hash is not None
+    path = Path(str(file.locate()))
+    if not path.is_file():
+        return False
+    found = hashlib.new(file.hash.mode, path.read_bytes()).digest()
+    return base64.urlsafe_b64encode(found).rstrip(b"=").decode() == file.hash.value
+
+
+def main() -> None:
+    trouble = [
+        f"{name} {version} is not pinned in constraints.txt"
+        for name, version in wrong_versions(pinned("constraints.txt")).items()
+    ]
+    n = 0
+    for distribution in distributions():
+        if normal(distribution.metadata["Name"]) not in UNPINNED:
+            n += 1
+            files = changed_files(distribution)
+            trouble += [f"{distribution.metadata['Name']}: {file} has changed" for file in files]
+    if subprocess.run([sys.executable, "-m", "pip", "check"], check=False).returncode:
+        trouble.append("pip check: requirements are missing")
+    if trouble:
+        raise SystemExit("\n".join(trouble))
+    print(f"{n} distributions: pinned versions, recorded files, no requirement missing")
+
+
+if __name__ == "__main__":
+    main()
