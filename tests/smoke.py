@@ -70,6 +70,8 @@ BENCHMARKS = (
     "benchmark_seconds.py page --path seconds.md",
     "benchmark_smac.py seconds --tables 1",
     "benchmark_smac.py overhead --at 20 --cycles 1",
+    "benchmark_speedup.py --samplers GBQRSampler --storages memory --workers 1 2 --trials 4"
+    " --seconds 0.1 --repeats 1",
     "benchmark_store.py kills writers reading --quick",
     "benchmark_transfer.py regret --tables svm_grid --trials 10 --every 3",
     "benchmark_tst.py --every 2 --trials 4",

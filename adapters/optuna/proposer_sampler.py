@@ -18,7 +18,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import ShowsArguments
 from automl_plugins.proposers.design import apportion, stratified_value
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
+from automl_plugins.proposers.proposal import (
+    MOST_ASKING,
+    Proposal,
+    Proposer,
+    SurrogateFailure,
+    ask,
+)
 from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
 
@@ -34,6 +40,7 @@ V = TypeVar("V")
 _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies (or brackets) remembered by one sampler
+_PACE = 0.02  # seconds until others can read even the quickest proposal
 _TRIES = 4  # proposals made for one trial, because other workers published the same one
 
 
@@ -159,6 +166,7 @@ class ProposerSampler(SeededSampler):
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # since a model failed
         self._turn = RLock()
         self._turns = 0  # proposals published
+        self._pace = _PACE  # seconds that the last proposal took
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_turn"}
@@ -282,18 +290,22 @@ class ProposerSampler(SeededSampler):
         union = reader.space(view, search_space)
         if not union.vectors.d:
             return None
+        view = self._await_others(study, trial, view)
         fixed = union.fixed(_private.held_values(study, trial))
         proposer = self._proposer_of(study)
         proposal: Proposal | None = None
         values: dict[str, float] = {}
         for _ in range(_TRIES):
             history = reader.history(view, union)
+            begin = time.perf_counter()
             try:
                 found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
             except SurrogateFailure as failure:
                 self._warn_once(f"{failure} Parameters are sampled independently instead.")
                 self._unproposed[_private.trial_key(study, trial)] = True
                 break
+            foreseen = len(self._asking(study, trial, view))
+            self._pace = max(_PACE, (time.perf_counter() - begin) / (1 + foreseen))
             published, values = values, union.internals(found.vector)
             if values == published:  # there is nothing else to propose
                 break
@@ -308,6 +320,33 @@ class ProposerSampler(SeededSampler):
                 break
         self._turns += 1
         return None if proposal is None else (union, proposal)
+
+    def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
+        """The view when other processes have published what they are proposing, if they soon do.
+
+        What they propose can be foreseen, but that takes as long as it takes them: workers that
+        foresee each other instead of waiting keep the processor busy and are done no sooner.
+        """
+        asking = self._asking(study, trial, view)
+        while asking:
+            time.sleep(len(asking) * self._pace)
+            view = self._reader(study).view(study, trial)
+            left = self._asking(study, trial, view)
+            if len(left) >= len(asking):  # they are slow, or dead
+                break
+            asking = left
+        return view
+
+    def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
+        """Lower numbers of other processes that have begun and published nothing yet."""
+        own, k = _private.trial_key(study, trial)[:-1], trial.number
+        return [
+            row.number
+            for row in view.running
+            if not row.values
+            and k - MOST_ASKING <= row.number < k
+            and (*own, row.number) not in self._views
+        ]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer

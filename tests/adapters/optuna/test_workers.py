@@ -12,6 +12,7 @@ import multiprocessing
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from automl_plugins.adapters.optuna import (
     EIPerSecondSampler,
     GBQRSampler,
     SurrogateSampler,
+    proposer_sampler,
 )
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import TRANSFER, Objective, distinct, params, search, studied
@@ -268,6 +270,67 @@ def test_workers_that_guessed_each_other_wrongly(values: Sequence[float], first:
     assert [trials[i].params["x"] for i in (first, last)] == [0.0, values[-1]]
     # Who publishes later sees the other; it asks once more, and no more if nothing is left.
     assert [corners[i].proposed for i in (first, last)] == [[0.0], [0.0, values[-1]]]
+
+
+class Sleepless:
+    """In place of ``time``: what other workers do while this one sleeps."""
+
+    perf_counter = staticmethod(time.perf_counter)
+
+    def __init__(self, *meanwhile: Callable[[], Any]) -> None:
+        self.meanwhile = list(meanwhile)
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+
+
+@pytest.mark.parametrize(("published", "naps"), [(0, [3]), (1, [3, 2]), (2, [3, 1]), (3, [3])])
+def test_workers_wait_for_what_others_are_about_to_publish(
+    published: int, naps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = {"x": FloatDistribution(0, 1)}
+    study = optuna.create_study(sampler=GBQRSampler(seed=1, search_space=space))
+    trials = [study.ask() for _ in range(3)]  # of workers in other processes
+    own = GBQRSampler(seed=1, search_space=space)
+    asked: list[int] = []
+    proposer = own._proposer
+
+    class Asked:
+        timed = False
+
+        def propose(self, *args: Any) -> Proposal:
+            asked.append(args[3])
+            found: Proposal = proposer.propose(*args)
+            return found
+
+    own._proposer = Asked()
+    mine = optuna.load_study(study_name=study.study_name, storage=study._storage, sampler=own)
+    trial = mine.ask()
+
+    def publish() -> None:
+        for other in trials[:published]:
+            other.suggest_float("x", 0, 1)
+
+    clock = Sleepless(publish)
+    monkeypatch.setattr(proposer_sampler, "time", clock)
+    trial.suggest_float("x", 0, 1)
+    # In proportion to how many are awaited; again while there is progress.
+    assert clock.slept == pytest.approx([0.02 * n for n in naps])
+    assert asked == [*range(published, 3), 3]  # what was not published is foreseen
+    values = [other.suggest_float("x", 0, 1) for other in trials]
+    assert len({*values, trial.params["x"]}) == 4
+
+
+def test_threads_of_one_sampler_do_not_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Whoever proposes has the turn: the others could not publish meanwhile.
+    monkeypatch.setattr(proposer_sampler, "time", clock := Sleepless())
+    in_threads(floats, GBQRSampler(seed=1), InMemoryStorage(), 16)
+    assert clock.slept == []
 
 
 def test_what_others_show_meanwhile_is_no_reason_to_warn(log: pytest.LogCaptureFixture) -> None:
