@@ -175,9 +175,27 @@ class ExactOrdinal(_Exact, OrdinalHyperparameter):
 class ExactIn(InCondition):
     """A condition on an ``ExactCategorical`` or ``ExactOrdinal``, see ``one_of``."""
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ExactIn)
+            and (self.child, self.parent) == (other.child, other.parent)
+            and self.vector_values == other.vector_values
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def equivalent_condition_on_parent(self, other: Any) -> bool:
+        """See ConfigSpace, to which the conditions on 1 and on True are one otherwise."""
+        return (
+            isinstance(other, ExactIn)
+            and self.parent == other.parent
+            and self.vector_values == other.vector_values
+        )
+
     def satisfied_by_value(self, values: dict[str, Any]) -> bool:
-        """See ConfigSpace."""
-        return bool(self.parent.to_vector(values[self.parent.name]) in self.vector_values)
+        """See ConfigSpace; an inactive parent has no value."""
+        value = values[self.parent.name]
+        return value is not NotSet and bool(self.parent.to_vector(value) in self.vector_values)
 
 
 def one_of(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float
 from ConfigSpace.hyperparameters import CategoricalHyperparameter
+from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces.choices import (
     DECODERS,
@@ -86,3 +87,28 @@ def test_weights_belong_to_the_choices() -> None:
     found = categorical("x", [1, True, 0], weights=[0.0, 1.0, 0.0])
     assert isinstance(found, ExactCategorical) and found.default_value is True
     assert set(found.sample_vector(20, seed=np.random.RandomState(0))) == {1.0}
+
+
+def test_conditions_on_equal_choices_are_two() -> None:
+    """ConfigSpace joins the conditions of children that hang on the same value of a parent."""
+    space = ConfigurationSpace()
+    parent = categorical("parent", [1, True])
+    below, beside = Float("below", (0, 1)), Float("beside", (0, 1))
+    space.add(parent, below, beside)
+    space.add(one_of(below, parent, [1]), one_of(beside, parent, [True]))
+    first, second = (one_of(below, parent, [value]) for value in (1, True))
+    assert first == one_of(below, parent, [1]) and first != second
+    assert not first.equivalent_condition_on_parent(second)
+    for value, child in ((1, "below"), (True, "beside")):
+        assert set(Configuration(space, {"parent": value, child: 0.5})) == {"parent", child}
+
+
+def test_below_an_inactive_choice_nothing_is_active() -> None:
+    space = ConfigurationSpace()
+    outer, inner = categorical("outer", ["a", "b"]), categorical("inner", [0, False, None])
+    leaf = Float("leaf", (0, 1))
+    space.add(outer, inner, leaf)
+    space.add(one_of(inner, outer, ["b"]), one_of(leaf, inner, [False]))
+    assert dict(Configuration(space, {"outer": "a"})) == {"outer": "a"}
+    condition = one_of(leaf, inner, [False])
+    assert not condition.satisfied_by_value({"inner": NotSet})
