@@ -72,6 +72,7 @@ FloatArray = npt.NDArray[np.float64]
 #: Probability beyond each end of the range that a normal distribution is given.
 TAIL = 1e-4
 
+_LEAST = 5e-324  # float above 0
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
 _GRID = 1000  # multiples of q beyond which they count as continuous
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
@@ -255,6 +256,7 @@ def is_space(thing: Any) -> bool:
         return False
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     """A Hyperopt search space as a ``ConfigurationSpace``, conditions included.
 
@@ -340,10 +342,12 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
             return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
     low, high = float(low), float(high)
     if log:
-        least = max(math.exp(low), sys.float_info.min)
+        # Logarithms of the numbers below are not exact: they count only where all are of these.
+        least = sys.float_info.min if high > math.log(sys.float_info.min) else _LEAST
+        least = max(math.exp(low), least)
         if q is not None and first < 1:  # half of q and less is 0: an octave is enough for it
             least = max(least, q / 4.0)
-        low, high = least, math.exp(min(high, math.log(sys.float_info.max)))
+        low, high = least, max(math.exp(min(high, math.log(sys.float_info.max))), least)
     if low == high:
         return OrdinalHyperparameter(label, [low])
     found = float_range(label, low, high, log=log)

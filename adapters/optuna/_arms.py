@@ -227,6 +227,7 @@ class Split:
         text += f",max_arms={self.max_arms}" if self.max_arms != 32 else ""
         return text if len(text) <= _LONGEST else f"split={crc32(text.encode()):08x}"
 
+    @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
     def cells(self, distributions: Distributions) -> Cells:
         """The cells of a search space."""
         space = ConfigurationSpace()

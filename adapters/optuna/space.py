@@ -55,6 +55,7 @@ _MOST_LISTED = 1000  # stepped parameters with more values count as continuous
 # --- distributions as a space ----------------------------------------------------------------
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
     """A search space, distributions by name or a ``ConfigurationSpace``, in both languages.
 

@@ -29,6 +29,7 @@ from ConfigSpace.hyperparameters import (
 )
 from scipy.stats import beta, truncnorm
 
+from automl_plugins.spaces.ranges import MOST_EXACT
 from automl_plugins.spaces.restriction import (
     Domain,
     Range,
@@ -263,13 +264,17 @@ def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
 def _ranges(low: float, high: float, cuts: Sequence[float]) -> Iterator[Range]:
     """Ranges between cuts that ConfigSpace can hold; cuts nearer than 1e-13 to others are left."""
     for cut in cuts:
-        limit = float(np.round(cut, _PLACES))
-        below = min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf))
-        below = float(np.round(below, _PLACES))
+        limit = _rounded(cut)
+        below = _rounded(min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf)))
         if low < below < limit < high:
             yield Range(low, below, limit)
             low = limit
     yield Range(low, high)
+
+
+def _rounded(number: float) -> float:
+    """The number as ConfigSpace rounds it; the largest have no such places, and would overflow."""
+    return float(np.round(number, _PLACES)) if abs(number) < MOST_EXACT else number
 
 
 def describe_cell(domains: Mapping[str, Domain]) -> str:

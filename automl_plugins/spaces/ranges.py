@@ -57,7 +57,7 @@ _ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them
 
 
 def float_range(
-    name: str, low: float, high: float, *, log: bool = False
+    name: str, low: float, high: float, *, log: bool = False, default: float | None = None
 ) -> UniformFloatHyperparameter:
     """The numbers from ``low`` to ``high``, low < high; ConfigSpace's own class where it is exact.
 
@@ -67,12 +67,12 @@ def float_range(
     low, high = float(low), float(high)
     _check(name, low, high, log)
     if _is_kept(low, high, log) and count_floats(low, high) > _FEW_FLOATS:
-        return Float(name, (low, high), log=log)
-    return ExactFloat(name, low, high, log=log)
+        return Float(name, (low, high), log=log, default=default)
+    return ExactFloat(name, low, high, log=log, default=default)
 
 
 def integer_range(
-    name: str, low: int, high: int, *, log: bool = False
+    name: str, low: int, high: int, *, log: bool = False, default: int | None = None
 ) -> UniformIntegerHyperparameter:
     """The integers from ``low`` to ``high``; ConfigSpace's own class where it is exact.
 
@@ -85,8 +85,8 @@ def integer_range(
     _check(name, low, high, log)
     exact = max(-low, high) <= MOST_EXACT and high - low < MOST_EXACT
     if exact and not (log and is_narrow(low, high)):
-        return Integer(name, (low, high), log=log)
-    return ExactInteger(name, low, high, log=log)
+        return Integer(name, (low, high), log=log, default=default)
+    return ExactInteger(name, low, high, log=log, default=default)
 
 
 def stepped_range(
@@ -355,10 +355,17 @@ class ExactFloat(UniformFloatHyperparameter):
     scale: Scale
 
     def __init__(
-        self, name: str, low: float, high: float, *, log: bool = False, scale: Scale | None = None
+        self,
+        name: str,
+        low: float,
+        high: float,
+        *,
+        log: bool = False,
+        scale: Scale | None = None,
+        default: float | None = None,
     ) -> None:
         self.lower, self.upper, self.log = low, high, log
-        _set_up(self, name, scale or _scale_of_floats(low, high, log), float)
+        _set_up(self, name, scale or _scale_of_floats(low, high, log), float, default)
 
 
 class ExactInteger(UniformIntegerHyperparameter):
@@ -367,7 +374,14 @@ class ExactInteger(UniformIntegerHyperparameter):
     scale: Scale
 
     def __init__(
-        self, name: str, low: int, high: int, *, log: bool = False, scale: Scale | None = None
+        self,
+        name: str,
+        low: int,
+        high: int,
+        *,
+        log: bool = False,
+        scale: Scale | None = None,
+        default: int | None = None,
     ) -> None:
         scale = scale or _scale_of_integers(low, high, log)
         if scale is None:
@@ -376,11 +390,15 @@ class ExactInteger(UniformIntegerHyperparameter):
                 " can tell apart: tune the distance to the low end instead."
             )
         self.lower, self.upper, self.log = int(scale.low), int(scale.high), log
-        _set_up(self, name, scale, int)
+        _set_up(self, name, scale, int, default)
 
 
 def _set_up(
-    hyperparameter: ExactFloat | ExactInteger, name: str, scale: Scale, cast: Callable[[Any], Any]
+    hyperparameter: ExactFloat | ExactInteger,
+    name: str,
+    scale: Scale,
+    cast: Callable[[Any], Any],
+    default: float | None,
 ) -> None:
     """What ConfigSpace's own classes do at the end of their constructors."""
     distribution: Any = UnitUniformContinuousDistribution(pdf_max_density=1.0)
@@ -391,7 +409,7 @@ def _set_up(
     Hyperparameter.__init__(
         hyperparameter,
         name=name,
-        default_value=cast(_default(scale)),
+        default_value=cast(_default(scale) if default is None else default),
         vector_dist=distribution,
         transformer=scale,  # type: ignore[arg-type]
         neighborhood=distribution.neighborhood,

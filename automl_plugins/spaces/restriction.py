@@ -51,6 +51,7 @@ from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
 from automl_plugins.spaces.conditions import sound
+from automl_plugins.spaces.ranges import float_range, integer_range, scale_of
 from automl_plugins.spaces.values import index_of, same
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -213,6 +214,7 @@ def restrict_space(
     return out
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def _built(
     space: ConfigurationSpace,
     domains: Mapping[str, Domain],
@@ -357,7 +359,7 @@ def _narrow_number(
     if low == high:
         return Constant(hp.name, low, meta=hp.meta)
     if default is NotSet:
-        middle = math.sqrt(low) * math.sqrt(high) if log else low + (high - low) / 2
+        middle = math.sqrt(low) * math.sqrt(high) if log else low / 2 + high / 2
         default = round(middle) if integer else middle
     options = {"lower": low, "upper": high, "log": log, "default_value": default, "meta": hp.meta}
     if isinstance(hp, NormalFloatHyperparameter | NormalIntegerHyperparameter):
@@ -365,5 +367,8 @@ def _narrow_number(
             return type(hp)(hp.name, mu=hp.mu, sigma=hp.sigma, **options)
     elif keep and isinstance(hp, BetaFloatHyperparameter | BetaIntegerHyperparameter):
         return type(hp)(hp.name, alpha=hp.alpha, beta=hp.beta, **options)
+    if scale_of(hp) is not None:  # a range that ConfigSpace's own class would move
+        exact: Any = integer_range if integer else float_range
+        return exact(hp.name, low, high, log=log, default=default)  # type: ignore[no-any-return]
     uniform = UniformIntegerHyperparameter if integer else UniformFloatHyperparameter
     return uniform(hp.name, **options)

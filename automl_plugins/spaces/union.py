@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
@@ -33,6 +34,7 @@ class Searched(Protocol):
         ...
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def union_space(records: Sequence[Searched]) -> ConfigurationSpace:
     """The space with every hyperparameter of the recorded ones, each with its widest range.
 

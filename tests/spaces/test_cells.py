@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import sys
 from typing import Any
 
 import hypothesis.strategies as st
@@ -56,7 +57,8 @@ from scipy import stats
 
 from automl_plugins.spaces.cells import Partition, partition, pieces
 from automl_plugins.spaces.choices import categorical, one_of
-from automl_plugins.spaces.restriction import Range, restrict_space
+from automl_plugins.spaces.ranges import float_range, integer_range
+from automl_plugins.spaces.restriction import Range, narrow, restrict_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
 
@@ -544,3 +546,25 @@ def test_choices_that_are_equal_to_python_lie_in_cells_of_their_own() -> None:
     assert to_values(left, np.array([[0.0, 0.5], [1.0, math.nan]]))[0] == {"c": True, "x": 0.5}
     probabilities: Any = left["c"].probabilities  # type: ignore[attr-defined]
     assert probabilities.tolist() == pytest.approx([0.6, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"),
+    [(-sys.float_info.max, sys.float_info.max, False), (1e300, 1e308, True)],
+)
+def test_cells_of_ranges_as_wide_as_floats(low: float, high: float, log: bool) -> None:
+    space = ConfigurationSpace()
+    with np.errstate(over="ignore"):  # ConfigSpace rounds the default
+        space.add(float_range("x", low, high, log=log))
+    cells = partition(space, 2).cells
+    numbers: list[Any] = [cell.space["x"] for cell in cells]
+    ends = [(x.lower, x.upper) for x in numbers]
+    assert ends[0][0] == low and ends[-1][1] == high
+    assert all(low <= a < b <= high for a, b in ends)
+    assert all(x.lower <= x.default_value <= x.upper for x in numbers)
+
+
+def test_cells_of_integers_beyond_floats_keep_the_given_default() -> None:
+    whole = integer_range("n", 0, 2**62)
+    part: Any = narrow(whole, Range(0, 2**60), 2**55)
+    assert (part.lower, part.upper, part.default_value) == (0, 2**60, 2**55)

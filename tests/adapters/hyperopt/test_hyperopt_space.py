@@ -251,3 +251,21 @@ def test_trials_of_another_space_are_refused() -> None:
 def test_what_is_a_space() -> None:
     assert is_space(hp.uniform("x", 0, 1)) and is_space({"a": [hp.uniform("x", 0, 1)]})
     assert not is_space({"a": 1}) and not is_space(ConfigurationSpace()) and not is_space(None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "kind"),
+    [
+        ((math.log(5e-324), math.log(1e-310)), UniformFloatHyperparameter),
+        ((-800.0, -760.0), OrdinalHyperparameter),  # of which all are 0
+    ],
+)
+def test_ranges_below_the_least_normal_float(ends: tuple[float, float], kind: Any) -> None:
+    found = translate({"x": hp.loguniform("x", *ends)}).space["x"]
+    assert isinstance(found, kind)
+    assert 0.0 <= found.default_value <= 1e-309
+
+
+def test_ranges_near_the_largest_float_are_translated_without_a_warning() -> None:
+    space = translate({"x": hp.loguniform("x", math.log(1e300), math.log(1e308))}).space
+    assert space["x"].lower == pytest.approx(1e300)
