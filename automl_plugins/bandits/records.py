@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.records.scores import HUGE, tame
-from automl_plugins.records.trial import Status, count_statuses
+from automl_plugins.records.trial import LONGEST, Status, count_statuses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class ArmRecords:
         arm: Which arm (n,), numbered from 0.
         reward: Larger is better, in [0, 1] (n,); NaN where there is none. A pruned pull has the
             reward of its last report.
-        seconds: Cost (n,), >= 0; NaN where unknown.
+        seconds: Cost (n,), >= 0; NaN where unknown, also in place of more than ``LONGEST``.
         status: ``Status`` of each pull (n,).
 
     Raises:
@@ -62,6 +62,7 @@ class ArmRecords:
             if wrong.any():
                 row = int(wrong.argmax())
                 raise ValueError(f"{name} {rule}, got {getattr(self, name)[row]} in row {row}.")
+        object.__setattr__(self, "seconds", np.where(seconds > LONGEST, np.nan, seconds))
 
     def __repr__(self) -> str:
         return f"ArmRecords({count_statuses(self.status)})"

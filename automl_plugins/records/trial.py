@@ -25,6 +25,9 @@ IntArray = npt.NDArray[np.int64]
 FIRST_MOMENT = datetime(2010, 1, 1)
 """Moments before it are of a simulated clock, or stand for one that is not known."""
 
+LONGEST = 1e18
+"""Seconds that are a duration: the universe is younger. Sums of larger ones may be infinite."""
+
 
 class Status(IntEnum):
     """State of an evaluation.
@@ -62,8 +65,8 @@ class Trial:
     * A loss is a finite number. A complete trial without one has failed: infinite losses and NaN
       are how objectives report a failure. A failed or running trial has no loss; a pruned one has
       the last loss that it reported, if that is finite.
-    * Seconds are a finite number above 0. Anything else is unknown: nothing takes no time, a zero
-      comes from a clock that counts in ticks longer than the trial.
+    * Seconds are a number above 0, at most ``LONGEST``. Anything else is unknown: nothing takes no
+      time, a zero comes from a clock that counts in ticks longer than the trial.
 
     Attributes:
         config: Values by name, as the framework shows them; inactive hyperparameters are absent.
@@ -166,8 +169,8 @@ def as_number(value: Any) -> float:
 
 
 def as_seconds(*values: Any) -> float:
-    """The first of the recorded durations that is one, finite and above 0; NaN without any."""
-    return next((s for s in map(as_number, values) if 0.0 < s < math.inf), math.nan)
+    """The first of the recorded durations that is one, in (0, ``LONGEST``]; NaN without any."""
+    return next((s for s in map(as_number, values) if 0.0 < s <= LONGEST), math.nan)
 
 
 def unix_time(moment: Any, *, local: bool = False) -> float:
@@ -185,8 +188,8 @@ def unix_time(moment: Any, *, local: bool = False) -> float:
 
 
 def known_seconds(seconds: FloatArray) -> FloatArray:
-    """Recorded seconds (n,) with NaN, unknown, in place of zeros."""
-    return np.where(seconds == 0.0, np.nan, seconds)
+    """Recorded seconds (n,) with NaN, unknown, in place of zeros and of more than ``LONGEST``."""
+    return np.where((seconds == 0.0) | (seconds > LONGEST), np.nan, seconds)
 
 
 def known_times(times: FloatArray) -> FloatArray:

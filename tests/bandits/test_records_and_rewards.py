@@ -139,3 +139,9 @@ def test_reward_ranges_come_in_either_order() -> None:
     for wrong in ((1, 1), (0, math.inf), (0, 1, 2), "ab", 3):
         with pytest.raises(ValueError, match="two different finite values"):
             loss_range(wrong)  # type: ignore[arg-type]
+
+
+def test_what_is_longer_than_any_duration_is_unknown() -> None:
+    """Sums of such seconds would be infinite, and differences of sums no number."""
+    records = ArmRecords.of([0, 0, 1], [0.5, 0.4, 0.3], seconds=[1e308, 1e308, 2.0])
+    np.testing.assert_array_equal(records.seconds, [NAN, NAN, 2.0])

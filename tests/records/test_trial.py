@@ -40,7 +40,7 @@ def test_failed_and_running_trials_have_no_loss() -> None:
     np.testing.assert_array_equal(losses, [1.0, 1.0, math.nan, math.nan])
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.inf, math.nan, 1e19])
 def test_what_is_no_duration_is_unknown(seconds: float) -> None:
     assert math.isnan(Trial({}, COMPLETE, 1.0, seconds).seconds)
 
