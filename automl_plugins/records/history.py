@@ -13,6 +13,9 @@ from automl_plugins.records.trial import Columns, Status, count_statuses, known_
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+FARTHEST = 2.0**20
+"""Widths of a range from its ends: squares of what is farther away could not be added up."""
+
 
 @dataclass(frozen=True)
 class History:
@@ -24,6 +27,8 @@ class History:
     Attributes:
         number: Identifiers of the rows (n,), unique.
         vectors: Configurations (n, d) in ConfigSpace's vector form; NaN = inactive, or missing.
+            Values of an old range may lie outside of the present one, up to ``FARTHEST`` times
+            its width: those beyond are moved there, where they are as far from everything.
         losses: Losses (n,), minimised; NaN where unknown, never infinite.
         seconds: Cost of each row (n,), > 0; NaN where unknown. A lower bound for pruned and
             running rows. Zeros become NaN, see ``known_seconds``.
@@ -61,6 +66,7 @@ class History:
                 f" got {self.missing.shape}."
             )
         self._refuse(np.isinf(self.vectors).any(axis=1), "vectors", "must be finite or NaN")
+        object.__setattr__(self, "vectors", np.clip(self.vectors, -FARTHEST, FARTHEST))
         self._refuse(np.isinf(self.losses), "losses", "must be finite or NaN (clip infinities)")
         self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
         self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")

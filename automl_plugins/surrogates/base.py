@@ -27,6 +27,7 @@ S = TypeVar("S")
 Seed = int | np.random.Generator | None
 
 _TINY = np.finfo(float).tiny
+_FAR = 1000.0  # ranges: the farthest from 0 that a feature counts; correlations are 0 long before
 _LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 
@@ -188,9 +189,14 @@ def as_training(
 def complete_inputs(X: FloatArray, flagged: npt.NDArray[np.intp]) -> FloatArray:
     """Features (n, f) with 0.5 in place of NaN, and a flag for each of the ``flagged`` columns.
 
+    Features farther than ``_FAR`` from 0, of old ranges, are moved there: distances that are
+    computed by matrix products would lose those of all others to rounding.
+
     Returns:
         Inputs (n, f + len(flagged)); a flag is 1 where the value is present.
     """
+    if (np.abs(X) > _FAR).any():
+        X = np.clip(X, -_FAR, _FAR)
     missing = np.isnan(X)
     if missing.any():
         return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from automl_plugins.records.history import History
+from automl_plugins.records.history import FARTHEST, History
 from automl_plugins.records.trial import Status
 
 NAN, INF = float("nan"), float("inf")
@@ -157,3 +157,8 @@ def test_feasible_by_hand() -> None:
     np.testing.assert_array_equal(history.feasible, [True, False, True])
     history = three(constraints=[[NAN, NAN], [NAN, 1.0], [-INF, INF]])
     np.testing.assert_array_equal(history.feasible, [True, False, False])
+
+
+def test_values_of_an_old_range_are_moved_to_where_they_can_be_reckoned_with() -> None:
+    history = three(vectors=[[1e210, NAN], [-1e300, 0.5], [0.3, 7.0]])
+    np.testing.assert_array_equal(history.vectors, [[FARTHEST, NAN], [-FARTHEST, 0.5], [0.3, 7.0]])

@@ -461,3 +461,15 @@ def test_a_flag_tells_missing_from_the_imputed_value() -> None:
     model, present = fitted(X, y), np.where(np.isnan(X), 0.5, X)
     np.testing.assert_allclose(model.predict(X)[0], y, atol=0.05)
     assert (model.predict(present)[1] > model.predict(X)[1]).all()
+
+
+def test_evaluations_of_an_old_range_far_away_do_not_spoil_the_others() -> None:
+    """With many columns distances are matrix products, which would round the near ones away."""
+    rng = np.random.default_rng(3)
+    near, y = rng.random((30, 30)), rng.random(30)
+    far = near[:1].copy()
+    far[0, 0] = 1e15
+    rows, losses = np.vstack([near, far]), np.append(y, 5.0)
+    mean, std = AveragedProcess().fit(rows, losses).predict(near)
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+    assert complete_inputs(far, np.empty(0, dtype=np.intp))[0, 0] == 1000.0
