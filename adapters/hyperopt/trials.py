@@ -8,6 +8,7 @@ outcome. Hyperopt leaves it alone.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -180,13 +181,14 @@ class TrialReader:
         Raises:
             ValueError: For trials that are not of this search space.
         """
-        documents = [d for d in documents if d["state"] in FINISHED + UNFINISHED]
+        numbered = _numbered(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
-        new = [d for d in documents if _has_changed(d, known.get(d["tid"]))]
-        vectors = self._encode([d["misc"]["vals"] for d in new])
-        for document, vector in zip(new, vectors, strict=True):
-            known[document["tid"]] = _source(document), read_trial(document), vector
-        read = sorted((known[d["tid"]] for d in documents), key=lambda r: r[1].place)
+        new = [(n, d) for n, d in numbered if _has_changed(d, known.get(n))]
+        vectors = self._encode([d["misc"]["vals"] for _, d in new])
+        for (number, document), vector in zip(new, vectors, strict=True):
+            trial = replace(read_trial(document), number=number)
+            known[number] = _source(document), trial, vector
+        read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors = vectors.reshape(len(read), self.vectors.d)
         history = History.of_trials(
@@ -255,6 +257,21 @@ class TrialReader:
         space = self.known.space
         defaults = [space[n].to_vector(space[n].default_value) for n in self.vectors.names]
         return np.array(defaults, dtype=np.float64)
+
+
+def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
+    """Documents with numbers that tell them apart, mostly their own.
+
+    Hyperopt gives a number twice where trials that raised were read from a file: it takes their
+    count for the next one. The later ones have negative numbers here.
+    """
+    found: list[tuple[int, Document]] = []
+    seen: Counter[int] = Counter()
+    for document in documents:
+        tid = document["tid"]
+        found.append((-1 - tid - seen[tid] * 2**32 if seen[tid] else tid, document))
+        seen[tid] += 1
+    return found
 
 
 def _source(document: Document) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ from hyperopt import (
     hp,
     rand,
 )
-from hyperopt.base import JOB_STATE_CANCEL
+from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
 from hyperopt_runs import minimise
 
 from automl_plugins.proposers.explanation import Explanation
@@ -296,3 +296,23 @@ def test_a_trial_that_there_is_not() -> None:
         explain(search(rand.suggest, 2), 7)
     with pytest.raises(ValueError, match="no trial None; there are 0"):
         explain(Trials())
+
+
+def test_numbers_that_hyperopt_gives_twice_are_told_apart() -> None:
+    """It counts trials for the next number, and leaves out those that raised."""
+    domain, old = Domain(lambda c: 0.0, X), Trials()
+    documents = [new_document(old, domain, tid, {"x": 0.1 * (tid + 1)}) for tid in range(3)]
+    for document in documents:
+        document["state"] = JOB_STATE_ERROR if document["tid"] == 1 else JOB_STATE_DONE
+        document["result"] = {"status": STATUS_OK, "loss": 0.5}
+    trials = trials_from_docs(documents)
+    (again,) = trials.new_trial_ids(1)
+    assert again == 2
+    trials.insert_trial_docs(gbqr(seed=1)([again], domain, trials, 0))
+    trials.refresh()
+    reader = TrialReader(translate(X))
+    history = reader.read(trials, trials._dynamic_trials, timed=False)
+    assert sorted(history.number.tolist()) == [-3 - 2**32, 0, 1, 2]
+    assert len(set(history.vectors[:, 0].tolist())) == 4
+    (document,) = gbqr(seed=1)([3], domain, trials, 0)
+    assert 0.0 <= values_of(document)["x"] <= 1.0
