@@ -119,7 +119,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         )
         draw = float(self._streams.generator("rung", rung, trial.number).random())
         return {
-            "value": None if math.isnan(value) else value,  # JSON has no NaN
+            "value": value if math.isfinite(value) else None,  # JSON has no other
             "probability": probability,
             "advances": draw < probability,
         }

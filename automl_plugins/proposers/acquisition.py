@@ -100,7 +100,7 @@ def distance_factor(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
         gaps: Distances (m, p) of candidates and evaluations.
         radius: Distance at which the influence ends, of all or of each (p,), > 0.
     """
-    return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1, initial=np.inf) ** 2))
+    return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1, initial=np.inf)) ** 2)
 
 
 def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> FloatArray:

@@ -251,7 +251,7 @@ class Repeats:
                 own = asked.any(axis=0)
             if (own & ~space.categorical & ~np.isnan(vector)).any():
                 found.append(np.where(own, vector, np.nan))
-        self.taken = np.array(found).reshape(-1, space.d)
+        self.taken = np.array(found).reshape(len(found), space.d)
 
     def seen(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         """Mask (m,) of the ``vectors`` (m, d) that the history has."""

@@ -617,3 +617,7 @@ def test_the_acquisition_of_a_process_is_maximised_to_a_thousandth_of_the_range(
     value = float(score(found[None])[0][0])
     near = np.abs(found - best.x).max() <= 1e-3
     assert near or value >= -best.fun - 1e-6, (found, best.x, value, -best.fun)
+
+
+def test_what_is_as_far_as_floats_reach_is_far() -> None:
+    assert distance_factor(np.array([[1e300]]), 0.01).tolist() == [1.0]

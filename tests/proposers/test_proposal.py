@@ -23,6 +23,7 @@ from automl_plugins.proposers.proposal import (
     fill_gaps,
 )
 from automl_plugins.proposers.with_memory import SuggestedStart
+from automl_plugins.recipes import gbqr
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -296,3 +297,10 @@ def test_a_proposal_as_data_and_as_text(known: dict[str, Any], text: str) -> Non
     assert proposal.to_dict() == known and repr(proposal) == text
     with pytest.raises(TypeError, match="guess"):
         Proposal.from_dict(np.zeros(2), known | {"guess": 1})
+
+
+def test_an_empty_space_has_nothing_to_repeat() -> None:
+    space = VectorSpace(ConfigurationSpace())
+    history = History.of(np.empty((3, 0)), [0.1, 0.2, 0.3])
+    assert Repeats(space, history, 3).taken.shape == (0, 0)
+    assert ask(gbqr(), space, history, STREAMS, 3).vector.shape == (0,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from pathlib import Path
@@ -199,3 +200,13 @@ def test_a_drawn_seed_is_kept() -> None:
     pruner = SuccessiveFilteringPruner()
     assert pickle.loads(pickle.dumps(pruner)).seed == pruner.seed
     assert SuccessiveFilteringPruner().seed != pruner.seed
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_is_stored_of_a_report_that_is_no_number_is_json(value: float) -> None:
+    study = optuna.create_study(pruner=SuccessiveFilteringPruner(seed=0))
+    trial = study.ask()
+    trial.report(value, 1)
+    assert trial.should_prune() is (value != -math.inf)
+    stored = study._storage.get_trial(trial._trial_id).system_attrs
+    assert json.loads(json.dumps(stored, allow_nan=False)) == stored
