@@ -10,7 +10,7 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
-.PHONY: help demo test audit engines faults smoke breaks oldest archives extras release docs examples evidence families \
+.PHONY: help demo test audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence families \
 	public memory clean
 .NOTPARALLEL:
 
@@ -22,6 +22,7 @@ help:
 	@echo "make faults     workers killed, a locked storage, a full disk, by real signals and limits: ARGS='kills --quick'"
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
+	@echo "make fuzz       hostile spaces and histories, resumed where it stopped: ARGS='--cases 100000 --jobs 2'"
 	@echo "make oldest     tests with the oldest supported versions"
 	@echo "make release    both archives in dist/, what they hold, and each extra alone in an environment of its own"
 	@echo "make docs       the docs site in build/docs, read in a browser where there is one"
@@ -56,6 +57,9 @@ faults: $(VENV)/.dev
 
 smoke: $(VENV)/.dev
 	$(VENV)/bin/python tests/smoke.py $(ARGS)
+
+fuzz: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(VENV)/bin/python tests/fuzz/fuzz.py $(ARGS)
 
 breaks: $(VENV)/.dev
 	$(VENV)/bin/python tests/breaks/breaks.py $(ARGS)

@@ -1,0 +1,70 @@
+"""Errors and warnings that a user may meet, each with what the message must say, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hyperopt.exceptions import AllTrialsFailed
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
+from spaces import Refused
+
+from automl_plugins.meta.alignment import MemoryMismatch
+
+
+@dataclass(frozen=True)
+class Known:
+    """An error that is an answer: it says what was given, and what to do."""
+
+    kinds: tuple[type[Exception], ...]
+    text: str  # a regular expression
+    reason: str
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A warning that is an answer."""
+
+    kind: type[Warning]
+    text: str
+    why: str
+
+
+V, M = (ValueError,), (MemoryMismatch, ValueError)
+ERRORS: list[Known] = [
+    Known((Refused,), "", "the framework has no such space"),
+    Known(V, "optimises one objective, the study has [23]", "several objectives"),
+    # memories
+    Known((MemoryMismatch,), "", "the memory does not fit"),
+    Known(V, "There are no runs to learn from: every task is empty", "an empty memory"),
+    Known(V, "None of the \\d+ runs of the memory completed", "a memory without a complete run"),
+    Known(V, "has no search space: pass the space that the runs", "a task without a space"),
+    # what was recorded
+    Known(V, "cost='seconds' gave .* for trial .*: it must be a finite number", "wrong seconds"),
+    Known(V, "no complete trial has a user attribute of that name", "seconds that nobody wrote"),
+    Known(V, "A search of another space needs trials of its own", "trials of another space"),
+    # spaces
+    Known(V, "has no two integers that 64-bit floats can tell apart", "integers beyond floats"),
+    Known(V, "search_space has no parameter 'algorithm': arm= must name", "no such arm"),
+    Known(V, "arm='algorithm' names a parameter with .*; arms are the choices of", "not an arm"),
+    Known(V, "is complete and has not asked for it. Categorical parameters of", "no such arm"),
+    Known(V, "split=.*Nothing can be split", "nothing to split"),
+    Known(V, "split=.* makes one cell", "nothing to split"),
+    Known(V, "No choice has the label 'algorithm'; there are", "no such arm"),
+    Known(V, "Pass search_space=: the distributions that the objective asks for", "no space"),
+    Known(V, "Several choices could be the arms: .* Say which one with label=", "which arm?"),
+    Known(V, "n must be at least \\d+ with r_min=.* got", "a schedule too short"),
+    # of the frameworks
+    Known(V, "does not support dynamic value space", "Optuna: choices cannot change"),
+    Known(V, "^'.*' not in \\(", "Optuna's TPE: choices cannot change"),
+    Known((AllTrialsFailed,), "", "Hyperopt: all trials failed"),
+    Known(V, "Cannot set different distribution kind", "Optuna: a kind cannot change"),
+    Known((OverflowError,), "[Rr]ange exceeds valid bounds", "a range beyond numpy's draws"),
+    Known((StopIteration,), "^$", "SMAC: the space is exhausted"),
+    Known((ConfigurationSpaceExhaustedException,), "", "SMAC: the space is exhausted"),
+    Known(V, "Inactive parameters not supported for Beta and Normal", "SMAC: conditional normals"),
+]
+WARNINGS: list[Heard] = [
+    Heard(UserWarning, "the range is not divisible by `step`", "Optuna, of the user's range"),
+    Heard(RuntimeWarning, "overflow encountered in subtract", "Optuna's RandomSampler"),
+    Heard(UserWarning, r"\d+ arms, but \d+ evaluations: not every arm gets", "a budget too small"),
+]
