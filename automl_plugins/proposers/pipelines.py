@@ -28,7 +28,7 @@ from automl_plugins.meta.tasks import TaskFeatures, distances
 from automl_plugins.proposers.models import effective_losses
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import by_task, tame
+from automl_plugins.records.scores import HUGE, by_task, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -228,14 +228,17 @@ def _nearest(
     names = dataset.meta_feature_names()
     known = dataset.meta_features(names)
     new = np.array([float((task or {}).get(name, np.nan)) for name in names])
-    use = np.isfinite(new) & np.isfinite(known).any(axis=0)
-    described = np.asarray(np.isfinite(known[:, use]).any(axis=1))
+    present = np.isfinite(known)
+    use = np.isfinite(new) & present.any(axis=0)
+    described = np.asarray(present[:, use].any(axis=1))
     if not described.any():
         ranks = np.where(np.isnan(Y), np.nan, rankdata(Y, axis=0, nan_policy="omit"))
         order = np.argsort(np.nanmean(ranks, axis=1), kind="stable")[:n]
         share = np.full(Y.shape[1], 1.0 / Y.shape[1])
         return [Pick(row, share) for row in order.tolist()]
-    values = np.where(np.isfinite(known), known, np.nan)[:, use]
+    # Squares of the largest floats, and sums of two, would overflow.
+    known, new = np.clip(known, -HUGE, HUGE), np.clip(new, -HUGE, HUGE)
+    values = np.where(present, known, np.nan)[:, use]
     values = np.where(np.isnan(values), np.nanmedian(values, axis=0), values)
     spread = values.std(axis=0)
     gaps = np.abs((values - new[use]) / np.where(spread > 0, spread, np.inf)).sum(axis=1)

@@ -262,3 +262,22 @@ def test_what_is_running_lowers_the_doubt() -> None:
     assert a.loss and b.loss and a.bound and b.bound
     assert a.loss == pytest.approx(b.loss)
     assert a.loss - b.bound < a.loss - a.bound - 1e-6
+
+
+def test_meta_features_as_large_as_floats_have_a_nearest_task() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    records = [
+        TaskRecord(
+            f"task {i}",
+            [{"x": 0.1}, {"x": 0.9}],
+            np.array([0.0, 1.0]),
+            space=space,
+            meta_features={"n": size, "p": 1.0 if i else np.nan},
+        )
+        for i, size in enumerate((1.79e308, 1.78e308, -1e308))
+    ]
+    proposer = pmf(records, start="nearest", meta_features={"n": 1.7e308, "p": 1.0})
+    vector = proposer.propose(
+        VectorSpace(space), History.of(np.empty((0, 1)), []), Streams(0), 0
+    ).vector
+    assert vector.tolist() == [0.1]
