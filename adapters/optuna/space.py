@@ -99,12 +99,21 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     space, _ = read_space(distributions)
     complete = [t.params for t in trials if t.state == TrialState.COMPLETE]
     values = {
-        name: np.array([d.to_internal_repr(p[name]) if name in p else math.nan for p in complete])
+        name: np.array([_internal(d, p[name]) if name in p else math.nan for p in complete])
         for name, d in distributions.items()
     }
     for rule in infer_rules(values, distributions):
-        space.add(as_condition(space, rule, _parent_values(rule, distributions[rule.parent])))
+        if legal := _parent_values(rule, distributions[rule.parent]):
+            space.add(as_condition(space, rule, legal))
     return space
+
+
+def _internal(distribution: BaseDistribution, value: Any) -> float:
+    """Optuna's internal value; NaN for a choice that there is no more."""
+    try:
+        return float(distribution.to_internal_repr(value))
+    except ValueError:
+        return math.nan
 
 
 def infer_rules(values: Mapping[str, FloatArray], distributions: Distributions) -> list[Rule]:
@@ -122,8 +131,8 @@ def infer_rules(values: Mapping[str, FloatArray], distributions: Distributions) 
 
 
 def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
-    if isinstance(parent, CategoricalDistribution):
-        return [parent.choices[int(i)] for i in rule.values]
+    if isinstance(parent, CategoricalDistribution):  # which may have had more choices once
+        return [parent.choices[int(i)] for i in rule.values if i < len(parent.choices)]
     return [int(v) for v in rule.values]
 
 

@@ -319,3 +319,22 @@ def test_an_infinite_loss_keeps_the_search_away() -> None:
 
     study = search(GBQRSampler(seed=0), half, 24)
     assert sum(values["x"] > 0.5 for values in params(study)) <= 12
+
+
+def test_a_condition_on_a_choice_that_is_gone_is_forgotten() -> None:
+    def trial(outer: Any, choices: list[str], **inner: float) -> optuna.trial.FrozenTrial:
+        distributions: dict[str, BaseDistribution] = {
+            "outer": optuna.distributions.CategoricalDistribution(choices)
+        }
+        distributions |= {name: FloatDistribution(0, 1) for name in inner}
+        return optuna.trial.create_trial(
+            value=0.5, params={"outer": outer, **inner}, distributions=distributions
+        )
+
+    trials = [trial("c", ["a", "b", "c"], x=0.1 * i) for i in range(8)]
+    trials += [trial("a", ["a", "b"]) for _ in range(8)]
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study.add_trials(trials)
+    assert 0.0 <= study.ask().suggest_float("x", 0, 1) <= 1.0
+    space = space_of_trials(study.trials)
+    assert space is not None and space.conditions == []
