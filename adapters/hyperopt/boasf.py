@@ -103,8 +103,8 @@ def boasf_fmin(
         n_workers: Trials at a time; None asks the executor.
         timeout: Real seconds after which nothing is started any more.
         loss_threshold: Stop at a loss below it.
-        trials: Trials of any kind but asynchronous ones (Spark, Mongo): these run ``fmin`` with
-            ``algo=bandit``.
+        trials: Trials of any kind but asynchronous ones such as ``SparkTrials``: these run
+            ``fmin`` with ``algo=bandit``.
         rstate: Generator of which one seed is drawn.
         pass_expr_memo_ctrl: As for ``fmin``; not with an executor.
         catch_eval_exceptions: Whether a trial that raises, or kills its worker, is a failed one;

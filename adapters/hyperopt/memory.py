@@ -244,9 +244,9 @@ def record(
     Nothing that happens while trials are recorded stops ``fmin``: the first failure is logged as a
     warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once.
 
-    Only an objective that is called in the process of ``fmin``, or of a Mongo worker, knows its
-    labels: ``SparkTrials`` and the ``executor=`` of ``boasf_fmin`` cannot use it. Import their
-    trials afterwards, ``record(objective, store, task).add(trials, space)``. Pass the space to
+    Only an objective that is called in the process of ``fmin`` knows its labels:
+    ``SparkTrials`` and the ``executor=`` of ``boasf_fmin`` cannot use it. Import their trials
+    afterwards, ``record(objective, store, task).add(trials, space)``. Pass the space to
     ``fmin`` itself: ``space="annotated"`` looks for it in the objective, which is hidden here.
 
     Args:

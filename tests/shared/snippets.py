@@ -238,6 +238,7 @@ SPECIAL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "sqlite:///studies.db": in_a_storage,
     "import convert": to_convert,
     "mlflow": runs_of_mlflow,
+    "process.submit(train": lambda _: {"train": abs},  # the processes import nothing for it
     "wandb": runs_of_wandb,
     "explain(study.best_trial))\nplot_member_trust": a_search,
 }

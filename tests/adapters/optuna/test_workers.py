@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import multiprocessing
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -376,3 +378,29 @@ def test_processes_that_start_together(kind: str, tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
     study = optuna.load_study(study_name="s", storage=storage_in(tmp_path, kind))
     assert len(study.trials) == distinct(params(study)) == WORKERS
+
+
+# --- processes that die ---------------------------------------------------------------------
+
+
+def test_a_process_that_is_killed_is_a_failed_trial() -> None:
+    """As docs/recipes.md has it: threads ask and tell, each trial has a process of its own."""
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        does = trial.suggest_categorical("does", ["works", "kills", "raises"])
+        task: Any = {
+            "works": (abs, x),
+            "kills": (signal.raise_signal, signal.SIGKILL),
+            "raises": (int, "on purpose"),
+        }[does]
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            return float(process.submit(*task).result())
+
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study.optimize(objective, n_trials=8, n_jobs=2, catch=(RuntimeError, ValueError))
+    assert len(study.trials) == 8 and len({str(t.params) for t in study.trials}) == 8
+    for trial in study.trials:
+        works = trial.params["does"] == "works"
+        assert trial.state == (TrialState.COMPLETE if works else TrialState.FAIL)
+    assert {t.params["does"] for t in study.trials} == {"works", "kills", "raises"}
