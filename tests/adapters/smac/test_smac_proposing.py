@@ -557,7 +557,7 @@ def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None
     ends = {"works": "SUCCESS", "raises": "CRASHED", "kills": "CRASHED"}
     assert len(trials) >= 12 and {does for does, *_ in trials} == ends.keys()
     assert all(told == [ends[does], "True", "True"] for does, *told in trials)
-    assert "Timeout" not in done.stderr  # the workers are told before Dask has gone
+    assert "__del__" not in done.stderr  # closed while Dask is there, not after a minute
 
 
 # --- parts of the facade -----------------------------------------------------------------------
