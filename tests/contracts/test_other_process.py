@@ -31,11 +31,16 @@ import json, locale, sys, time
 locale.setlocale(locale.LC_ALL, "")
 import numpy as np
 import optuna
-from automl_plugins.adapters.hyperopt import gbqr
+from automl_plugins.adapters import hyperopt as ours
 from automl_plugins.adapters.optuna import *
+from automl_plugins.adapters.smac import AutoFacade, GBQRFacade, MetaInitialDesign
 from automl_plugins.adapters.optuna.trials import StudyColumns, finished_trials, read_trial
 from automl_plugins.meta.files import read_records
+from automl_plugins.bandits import Thompson
+from ConfigSpace import ConfigurationSpace
 from hyperopt import Trials, fmin, hp
+from smac import Scenario
+from smac.runhistory import TrialValue
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 memory = read_records("memory.json")
@@ -48,6 +53,12 @@ for name, sampler in {
     "gbqr": GBQRSampler(seed=1),
     "seconds": EIPerSecondSampler(seed=1),
     "auto": AutoSampler(seed=1, memory=None),
+    "auto with memory": AutoSampler(memory, seed=1),
+    "forest": SurrogateSampler("random_forest", seed=1),
+    "thesis": GBQRSampler.thesis(seed=1),
+    "blended": BlendedSampler(memory, seed=1),
+    "weighted": WeightedModelSampler("kind", seed=1, search_space=choice),
+    "thompson": BanditSampler("kind", policy=Thompson(), seed=1, search_space=choice),
     "tst": TSTSampler(memory, seed=1),
     "pmf": PMFSampler(memory, seed=1),
     "bandit": BanditSampler("kind", seed=1, search_space=choice),
@@ -58,11 +69,34 @@ for name, sampler in {
     kind = trial.suggest_categorical("kind", ["a", "b"])
     found[name] = [kind, trial.suggest_float("x", 1e-3, 10.0, log=True)]
     study.tell(trial, state=optuna.trial.TrialState.FAIL)
-trials = Trials()
-space = {"x": hp.loguniform("x", -5, 2), "k": hp.choice("k", ["a", "b"])}
-fmin(lambda c: c["x"], space, algo=gbqr(seed=1), max_evals=9, trials=trials,
-     rstate=np.random.default_rng(0), show_progressbar=False)
-found["hyperopt"] = trials.vals["x"]
+space = {
+    "x": hp.loguniform("x", -6, 2),
+    "kind": hp.choice("kind", [{"type": "a"}, {"type": "b", "y": hp.uniform("y", 0, 1)}]),
+}
+options = {"auto": {}, "gbqr": {}, "ei_per_second": {}, "surrogate": {}, "weighted": {},
+           "bandit": {}, "boasf": {"max_evals": 30}} | {
+    name: {"memory": memory} for name in ("tst", "pmf", "blended")
+}
+for name, given in options.items():
+    trials = Trials()
+    fmin(lambda c: {"loss": c["x"] + len(c["kind"]), "status": "ok", "seconds": c["x"]},
+         space, algo=getattr(ours, name)(seed=1, **given), max_evals=9, trials=trials,
+         rstate=np.random.default_rng(0), show_progressbar=False)
+    found["hyperopt " + name] = [d["misc"]["vals"] for d in trials.trials]
+config_space = ConfigurationSpace({"x": (1e-3, 10.0), "kind": ["a", "b"]})
+for facade in (GBQRFacade, AutoFacade):
+    told = {"n_trials": 30, "deterministic": True, "seed": 1, "name": facade.__name__}
+    scenario = Scenario(config_space, **told)
+    smac = facade(scenario, logging_level=False, overwrite=True)
+    asked = []
+    for _ in range(14):
+        info = smac.ask()
+        asked.append(dict(info.config))
+        loss = info.config["x"] + (info.config["kind"] == "a")
+        smac.tell(info, TrialValue(loss, time=1.0, starttime=1.0, endtime=2.0))
+    found[facade.__name__] = repr(asked)
+design = MetaInitialDesign(Scenario(config_space, n_trials=30, seed=1), memory)
+found["design"] = repr([dict(config) for config in design.select_configurations()])
 shown = locale.str(1.5), time.tzname[0], hash("x") % 1000
 print(json.dumps([found, shown]))
 """
