@@ -131,8 +131,9 @@ def infer_rules(values: Mapping[str, FloatArray], distributions: Distributions) 
 
 
 def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
-    if isinstance(parent, CategoricalDistribution):  # which may have had more choices once
-        return [parent.choices[int(i)] for i in rule.values if i < len(parent.choices)]
+    if isinstance(parent, CategoricalDistribution):
+        # It may have had more choices once, or been a number.
+        return [parent.choices[int(i)] for i in rule.values if i in range(len(parent.choices))]
     return [int(v) for v in rule.values]
 
 
@@ -326,7 +327,7 @@ class UnionSpace:
         out = np.full(len(internal), np.nan)
         known = ~np.isnan(internal)
         if isinstance(distribution, CategoricalDistribution):
-            known &= internal < len(distribution.choices)
+            known &= np.isin(internal, np.arange(len(distribution.choices)))
             out[known] = internal[known]
             if name in self._ranks:
                 out[known] = self._ranks[name][internal[known].astype(np.int64)]

@@ -39,11 +39,11 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),
     "tst": lambda: TSTSampler(EARLIER, **FAST),
     "auto_with_memory": lambda: AutoSampler(EARLIER, **FAST),
-    "pmf": lambda: PMFSampler(EARLIER, **FAST),
 }
 FURTHER: dict[str, Callable[[], BaseSampler]] = {
     "ei_per_second": lambda: EIPerSecondSampler(n_startup_trials=0, seed=0),
     "surrogate": lambda: SurrogateSampler(n_startup_trials=0, seed=0),
+    "pmf": lambda: PMFSampler(EARLIER, **FAST),
     "blended": lambda: BlendedSampler(EARLIER, **FAST),
     "auto_per_second": lambda: AutoSampler(n_startup_trials=0, cost="duration", seed=0),
     "thesis": lambda: GBQRSampler.thesis(n_startup_trials=0, seed=0),

@@ -338,3 +338,27 @@ def test_a_condition_on_a_choice_that_is_gone_is_forgotten() -> None:
     assert 0.0 <= study.ask().suggest_float("x", 0, 1) <= 1.0
     space = space_of_trials(study.trials)
     assert space is not None and space.conditions == []
+
+
+def test_a_choice_that_was_a_number_once_has_no_other_value() -> None:
+    choice = optuna.distributions.CategoricalDistribution(["a", "b"])
+    union = UnionSpace({"x": choice})
+    old = np.array([-5.0, 0.3, 7.0, 0.0, 1.0, math.nan])
+    np.testing.assert_array_equal(
+        union.encode("x", old), [math.nan, math.nan, math.nan, 0.0, 1.0, math.nan]
+    )
+    trials = [
+        optuna.trial.create_trial(
+            value=0.5,
+            params={"x": -5} | ({"y": 0.5} if i % 2 else {}),
+            distributions={"x": IntDistribution(-9, 9)}
+            | ({"y": FloatDistribution(0, 1)} if i % 2 else {}),
+        )
+        for i in range(8)
+    ]
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study.add_trials(trials)
+    study.add_trial(
+        optuna.trial.create_trial(value=1.0, params={"x": "a"}, distributions={"x": choice})
+    )
+    assert 0.0 <= study.ask().suggest_float("y", 0, 1) <= 1.0
