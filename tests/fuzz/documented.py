@@ -57,7 +57,12 @@ ERRORS: list[Known] = [
     Known(V, "does not support dynamic value space", "Optuna: choices cannot change"),
     Known(V, "^'.*' not in \\(", "Optuna's TPE: choices cannot change"),
     Known((AllTrialsFailed,), "", "Hyperopt: all trials failed"),
-    Known(V, "Cannot set different distribution kind", "Optuna: a kind cannot change"),
+    Known(V, "Cannot set different (distribution kind|log conf)", "Optuna: a kind cannot change"),
+    Known(
+        V,
+        r"The value \d{16,} of parameter .* isn't contained in the distribution Int.*step=",
+        "Optuna: steps of integers beyond 2^53 are reckoned in floats",
+    ),
     Known((OverflowError,), "[Rr]ange exceeds valid bounds", "a range beyond numpy's draws"),
     Known((StopIteration,), "^$", "SMAC: the space is exhausted"),
     Known((ConfigurationSpaceExhaustedException,), "", "SMAC: the space is exhausted"),
