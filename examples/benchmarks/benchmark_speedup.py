@@ -22,6 +22,7 @@ import servers
 from automl_plugins.adapters.optuna import AutoSampler, GBQRSampler
 from common import run_command, silence
 from optuna.samplers import BaseSampler
+from optuna.storages import RDBStorage
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "AutoSampler": lambda: AutoSampler(seed=1),
@@ -63,7 +64,8 @@ def by_threads(sampler: str, workers: int, trials: int, seconds: float) -> float
 
 def by_processes(sampler: str, workers: int, trials: int, seconds: float, address: str) -> float:
     """Seconds that a study on a server takes, each worker with an equal part of the trials."""
-    study = optuna.create_study(storage=address)
+    storage = RDBStorage(address)
+    study = optuna.create_study(storage=storage)
     context = multiprocessing.get_context("forkserver")
     everyone = context.Barrier(workers + 1)
     arguments = (address, study.study_name, sampler, trials // workers, seconds, everyone)
@@ -76,6 +78,8 @@ def by_processes(sampler: str, workers: int, trials: int, seconds: float, addres
         process.join()
     taken = time.perf_counter() - begin
     finished = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+    storage.remove_session()
+    storage.engine.dispose()
     if len(finished) != trials:
         raise SystemExit(f"{len(finished)} of {trials} trials are complete.")
     return taken

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,8 +25,9 @@ def mariadb() -> Iterator[str]:
 
 
 def pytest_sessionstart() -> None:
-    # A run that is terminated stops its servers too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    # A run that is terminated, or interrupted in the background, stops its servers too.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,18 @@ def open_storage(address: str) -> BaseStorage:
     return RDBStorage(address, engine_kwargs=options)
 
 
+@contextmanager
+def opened(address: str) -> Iterator[BaseStorage]:
+    """The storage, whose connections are closed after the block."""
+    storage = open_storage(address)
+    try:
+        yield storage
+    finally:
+        if isinstance(storage, RDBStorage):
+            storage.remove_session()
+            storage.engine.dispose()
+
+
 class Meter:
     """Counts what a storage is asked and what it answers.
 
@@ -100,7 +113,9 @@ class Meter:
         return counted
 
 
-def work(address: str, sampler: str, log: Path, everyone: Any) -> None:
+def work(
+    address: str, sampler: str, n_trials: int, together: bool, log: Path, everyone: Any
+) -> None:
     """Run a worker's trials, and note in a file what each of them asked of the storage."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = open_storage(address)
@@ -110,14 +125,31 @@ def work(address: str, sampler: str, log: Path, everyone: Any) -> None:
         notes.append((trial.number, meter.asked, meter.answered))
         meter.asked = meter.answered = 0
 
-    study = optuna.load_study(study_name=sampler, storage=storage, sampler=SAMPLERS[sampler]())
+    name = log.parent.name
+    study = optuna.load_study(study_name=name, storage=storage, sampler=SAMPLERS[sampler]())
     everyone.wait(PATIENCE)
-    study.optimize(objective, n_trials=TRIALS, callbacks=[note])
+
+    def evaluate(trial: optuna.Trial) -> float:
+        loss = objective(trial)
+        if together:
+            everyone.wait(PATIENCE)
+        return loss
+
+    study.optimize(evaluate, n_trials=n_trials, callbacks=[note])
     log.write_text(json.dumps(notes))
 
 
-def run_workers(address: str, sampler: str, folder: Path) -> list[tuple[int, int, int]]:
-    """Run all workers on a new study named like the sampler.
+def run_workers(
+    address: str, sampler: str, folder: Path, n_trials: int = TRIALS, *, together: bool = False
+) -> list[tuple[int, int, int]]:
+    """Run all workers on a new study, named like the folder.
+
+    Args:
+        address: Of the storage.
+        sampler: Its name in ``SAMPLERS``.
+        folder: For the notes of the workers.
+        n_trials: Of each worker.
+        together: Whether no trial ends before all workers have begun theirs.
 
     Returns:
         Number of each trial, how often the storage was asked for it, and how much it answered.
@@ -125,13 +157,14 @@ def run_workers(address: str, sampler: str, folder: Path) -> list[tuple[int, int
     Raises:
         RuntimeError: For workers that fail, or are not done in time; they are killed.
     """
-    optuna.create_study(study_name=sampler, storage=open_storage(address))
+    with opened(address) as storage:
+        optuna.create_study(study_name=folder.name, storage=storage)
     # Forked by a server that has imported everything and runs no threads.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["study_workers"])
     everyone = context.Barrier(WORKERS)
     logs = [folder / f"{i}.json" for i in range(WORKERS)]
-    arguments = [(address, sampler, log, everyone) for log in logs]
+    arguments = [(address, sampler, n_trials, together, log, everyone) for log in logs]
     processes = [context.Process(target=work, args=some) for some in arguments]
     for process in processes:
         process.start()
