@@ -318,7 +318,7 @@ def fill_store(folder: Path) -> None:
     study = optuna.create_study(sampler=GBQRSampler(seed=1))
     study.optimize(objective, n_trials=3, callbacks=[recorder])
     with at_most(path.stat().st_size + 20_000):
-        study.optimize(objective, n_trials=40, callbacks=[recorder])
+        study.optimize(objective, n_trials=8, callbacks=[recorder])
         lost = recorder.n_lost
         check(lost > 0, "the disk was never full")
         with MetaStore(path) as store:

@@ -14,22 +14,25 @@ SCRIPT = Path(__file__).with_name("faults.py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the workers are forked")
 
 
-@pytest.mark.parametrize(
-    ("what", "told"),
-    [
-        ("kills", ["4 workers killed", "0 of them lost"]),
-        ("resumed", ["the same rows as in one go", "30 trials, "]),
-        ("locked", ["all trials are there"]),
-        ("full", ["it goes on", "the search went on", "the export before"]),
-    ],
+TOLD = (
+    "4 workers killed",
+    "0 of them lost",
+    "the same rows as in one go",
+    "30 trials, ",
+    "all trials are there",
+    "it goes on",
+    "the search went on",
+    "the export before",
 )
-def test_nothing_is_lost(what: str, told: list[str]) -> None:
+
+
+def test_nothing_is_lost() -> None:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), what, "--quick"],
+        [sys.executable, str(SCRIPT), "--quick"],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert all(part in done.stdout for part in told), done.stdout
+    assert all(part in done.stdout for part in TOLD), done.stdout

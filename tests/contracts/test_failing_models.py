@@ -39,7 +39,7 @@ from automl_plugins.surrogates import (
 from automl_plugins.surrogates.distance_aware import DistanceAware
 from automl_plugins.surrogates.gaussian_process import AveragedProcess
 
-N = 20
+N = 12
 
 
 def memory() -> list[TaskRecord]:

@@ -47,7 +47,7 @@ def test_a_study_goes_on_beside_300_dead_ones(name: str) -> None:
     sampler, study.sampler = study.sampler, optuna.samplers.RandomSampler(seed=0)
     abandon(study, branches, 300)
     study.sampler = sampler
-    study.optimize(branches, n_trials=30)
+    study.optimize(branches, n_trials=12)
     new = study.trials[310:]
     assert all(trial.state == TrialState.COMPLETE for trial in new)
     values = [trial.params for trial in new if trial.params["algorithm"] != "knn"]
