@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ class StudyTrial(Trial):
 
     values: dict[str, float] = field(default_factory=dict)
     distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
+    completed: datetime | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def place(self) -> tuple[bool, float, int]:
+        """As in the base class, by the time as it is written.
+
+        Optuna 4 stores local time without its zone. In the zone of another reader an hour of it
+        may not exist, and Unix times would put trials in another order.
+        """
+        running, _, number = super().place
+        return running, 0.0 if running else _as_written(self.completed), number
 
 
 def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -> StudyTrial:
@@ -90,6 +102,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
         constraints=_private.constraints_of(trial),
         values={n: float(d.to_internal_repr(trial.params[n])) for n, d in varied.items()},
         distributions=varied,
+        completed=trial.datetime_complete,
     )
 
 
@@ -156,9 +169,12 @@ def is_maximized(study: Study) -> bool:
 def finished_trials(study: Study) -> list[FrozenTrial]:
     """The finished trials of a study, in the order in which they ended."""
     done = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
-    return sorted(
-        done, key=lambda t: (sortable(unix_time(t.datetime_complete, local=True)), t.number)
-    )
+    return sorted(done, key=lambda t: (_as_written(t.datetime_complete), t.number))
+
+
+def _as_written(moment: datetime | None) -> float:
+    """Sorts moments, the same in every time zone; an unknown one comes first."""
+    return sortable(unix_time(moment))
 
 
 def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Study]:
