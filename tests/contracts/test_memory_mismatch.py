@@ -219,7 +219,7 @@ def test_a_model_that_fails_in_smac_is_replaced_by_gbqr_too(
 
     monkeypatch.setattr("automl_plugins.surrogates.two_stage.TwoStageTransfer.fit", broken)
     # What SMAC does to all loggers that exist when a facade sets up its own.
-    logger = logging.getLogger("automl_plugins.proposers.with_memory")
+    logger = logging.getLogger("automl_plugins.meta.memories")
     monkeypatch.setattr(logger, "disabled", True)
     scenario = Scenario(a_space("C"), n_trials=N, deterministic=True, seed=3)
     selector = ProposerConfigSelector(scenario, recipes.tst(a_memory()))

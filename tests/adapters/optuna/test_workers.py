@@ -331,8 +331,14 @@ def test_threads_of_one_sampler_do_not_wait_for_each_other(
 ) -> None:
     # Whoever proposes has the turn: the others could not publish meanwhile.
     monkeypatch.setattr(proposer_sampler, "time", clock := Sleepless())
-    in_threads(floats, GBQRSampler(seed=1), InMemoryStorage(), 16)
+    space = {"x": FloatDistribution(0, 1)}
+    sampler = GBQRSampler(seed=1, search_space=space)
+    study = optuna.create_study(sampler=sampler)
+    first, second = study.ask(), study.ask()
+    sampler.infer_relative_search_space(study, study.trials[0])  # another thread has come so far
+    second.suggest_float("x", 0, 1)
     assert clock.slept == []
+    assert first.suggest_float("x", 0, 1) != second.params["x"]
 
 
 def test_what_others_show_meanwhile_is_no_reason_to_warn(log: pytest.LogCaptureFixture) -> None:
