@@ -51,6 +51,8 @@ ERRORS: list[Known] = [
     Known(V, "split=.* makes one cell", "nothing to split"),
     Known(V, "No choice has the label 'algorithm'; there are", "no such arm"),
     Known(V, "Pass search_space=: the distributions that the objective asks for", "no space"),
+    Known(V, "The search space has no choice whose options could be arms", "no such arm"),
+    Known(V, "The volume of .*, whose range has no end, is not known: weights=", "no volume"),
     Known(V, "Several choices could be the arms: .* Say which one with label=", "which arm?"),
     Known(V, "n must be at least \\d+ with r_min=.* got", "a schedule too short"),
     # of the frameworks
@@ -70,6 +72,11 @@ ERRORS: list[Known] = [
 ]
 WARNINGS: list[Heard] = [
     Heard(UserWarning, "the range is not divisible by `step`", "Optuna, of the user's range"),
+    Heard(
+        UserWarning,
+        r"Fixed parameter '?.*'? with value \d{16,} is out of range for distribution Int",
+        "Optuna: steps of integers beyond 2^53 are reckoned in floats",
+    ),
     Heard(RuntimeWarning, "overflow encountered in subtract", "Optuna's RandomSampler"),
     Heard(UserWarning, r"\d+ arms, but \d+ evaluations: not every arm gets", "a budget too small"),
 ]

@@ -55,7 +55,11 @@ def frozen(run: Run, i: int) -> FrozenTrial:
     by_name = {name: by_name[name] for name in values}
     attributes = {} if run.seconds is None else {"seconds": run.seconds}
     constraints = {f"c{i}": c for i, c in enumerate(run.constraints) if not math.isnan(c)}
-    told: dict[str, Any] = {"constraints": constraints} if constraints else {}
+    told: dict[str, Any] = {}
+    if constraints and hasattr(FrozenTrial, "constraints"):
+        told = {"constraints": constraints}
+    elif constraints:  # Optuna 4 keeps them so
+        told = {"system_attrs": {"constraints": list(constraints.values())}}
     trial = optuna.trial.create_trial(
         state=state,
         value=run.loss if state == TrialState.COMPLETE else None,
