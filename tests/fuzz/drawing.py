@@ -6,9 +6,10 @@ generator that it seeds, for it takes a hundred times as long.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as some
@@ -16,25 +17,12 @@ from hypothesis import strategies as some
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class Source(ABC):
     """Random decisions; the first option and the lowest number are the simplest."""
 
+    @abstractmethod
     def whole(self, low: int, high: int) -> int:
         """A number from ``low`` to ``high``, both included."""
-        ...
-
-    def pick(self, options: Sequence[T]) -> T: ...
-
-    def chance(self, percent: int) -> bool: ...
-
-    def unit(self) -> float:
-        """A number in [0, 1], the ends included."""
-        ...
-
-
-class _Source:
-    def whole(self, low: int, high: int) -> int:
-        raise NotImplementedError
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.whole(0, len(options) - 1)]
@@ -43,10 +31,11 @@ class _Source:
         return self.whole(0, 99) >= 100 - percent
 
     def unit(self) -> float:
+        """A number in [0, 1], the ends included."""
         return self.whole(0, 200) / 200
 
 
-class ByHypothesis(_Source):
+class ByHypothesis(Source):
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         self._draw = draw
 
@@ -55,7 +44,7 @@ class ByHypothesis(_Source):
         return found
 
 
-class ByNumpy(_Source):
+class ByNumpy(Source):
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
