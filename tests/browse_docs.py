@@ -21,6 +21,11 @@ from typing import Any
 
 SECONDS = 300  # on a busy machine
 WIDTH = 390  # of a phone
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
+    # The browser asks nobody but the site.
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 
 READER = """<!doctype html><meta charset="utf-8"><body><script>
 const pages = PAGES, width = WIDTH, troubles = [], links = new Map(), ids = new Map()
@@ -128,8 +133,9 @@ def main() -> int:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(args.folder)))
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
-    with tempfile.TemporaryDirectory() as profile:
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
+    # Helpers of the browser may still write into the profile when it has ended.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        options = [*OPTIONS, f"--user-data-dir={profile}"]
         command = [browser, *options, "--remote-debugging-port=0", f"{address}/__read.html"]
         with subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
