@@ -75,7 +75,7 @@ BENCHMARKS = (
     "benchmark_store.py kills writers reading --quick",
     "benchmark_transfer.py regret --tables svm_grid --trials 10 --every 3",
     "benchmark_tst.py --every 2 --trials 4",
-    "benchmark_warm_start.py --learners knn --data digits --seeds 1 --trials 12 --optimizers GBQR",
+    "benchmark_warm_start.py --learners knn --data digits --seeds 1 --trials 12 --optimizers Auto",
     "benchmark_weighted.py record --quick --out pools",
     "benchmark_weighted.py report --repetitions 3 --quick --out pools",
     "benchmark_workers.py --smoke",

@@ -7,7 +7,7 @@ Shown are the mean normalised regret in percent, and whether the difference to T
 
 from __future__ import annotations
 
-from automl_plugins.adapters.hyperopt import ei_per_second, gbqr, optimizer
+from automl_plugins.adapters.hyperopt import auto, ei_per_second, gbqr, optimizer
 from common import mean_regrets, run_command
 from hyperopt import tpe
 from recorded_tables import oboe, svm_grid
@@ -16,10 +16,8 @@ from automl_plugins.replay import replay
 from automl_plugins.statistics import compare
 
 AT = (10, 20, 30, 50)  # trials at which regrets are shown
-METHODS = {
-    name: optimizer(algo, name=name)
-    for name, algo in {"tpe": tpe.suggest, "gbqr": gbqr, "ei_per_second": ei_per_second}.items()
-}
+ALGOS = {"tpe": tpe.suggest, "auto": auto, "gbqr": gbqr, "ei_per_second": ei_per_second}
+METHODS = {name: optimizer(algo, name=name) for name, algo in ALGOS.items()}
 
 
 def quality(every_svm_grid: int = 1, every_oboe: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:

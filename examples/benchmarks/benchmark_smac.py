@@ -1,4 +1,4 @@
-"""GBQR and EI per second in SMAC, beside SMAC's own default on the same recorded runs.
+"""This package's facades beside SMAC's own default, on the same recorded runs.
 
     benchmark_smac.py seconds  # simulated time to the default's final best, oboe
     benchmark_smac.py overhead  # seconds of a proposal at 100, 500, 1 000 trials
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector, optimizer
+from automl_plugins.adapters.smac import AutoFacade, GBQRFacade, ProposerConfigSelector, optimizer
 from common import by_search, run_command
 from ConfigSpace import Configuration, ConfigurationSpace
 from recorded_tables import oboe
@@ -58,6 +58,9 @@ def per_second(scenario: Scenario) -> ProposerConfigSelector:
 
 METHODS: dict[str, Method] = {
     "SMAC": optimizer(HyperparameterOptimizationFacade, model=forest),
+    "Auto per second": optimizer(
+        AutoFacade, config_selector=partial(AutoFacade.get_config_selector, per_second=True)
+    ),
     "EI per second": optimizer(GBQRFacade, config_selector=per_second),
     "GBQR per second": optimizer(
         GBQRFacade, config_selector=partial(GBQRFacade.get_config_selector, per_second=True)
@@ -124,18 +127,20 @@ def smac_refitted(scenario: Scenario, *arguments: Any, **parts: Any) -> Abstract
 
 def overhead(at: Sequence[int] = (100, 500, 1000), cycles: int = 5) -> None:
     """Mean seconds of an ask/tell cycle, refits included."""
-    print(f"{'trials':>6s} {'SMAC':>8s} {'GBQR':>8s} {'ratio':>6s}")
+    facades = {"SMAC": smac_refitted, "Auto": AutoFacade, "GBQR": GBQRFacade}
+    print("trials" + "".join(f"{name:>9s}" for name in facades) + "  SMAC's by theirs")
     for n_trials in at:
         spent = []
-        for make, n in ((smac_refitted, cycles), (GBQRFacade, 10 * cycles)):
+        for make in facades.values():
+            n = cycles if make is smac_refitted else 10 * cycles
             with tempfile.TemporaryDirectory() as folder:
                 facade = fill(make, n_trials, Path(folder))
                 start = time.perf_counter()
                 for _ in range(n):
                     step(facade)
                 spent.append((time.perf_counter() - start) / n)
-        smac, gbqr = spent
-        print(f"{n_trials:6d} {smac:8.3f} {gbqr:8.3f} {smac / gbqr:6.1f}", flush=True)
+        cells = [f"{own:9.3f}" for own in spent] + [f"{spent[0] / own:8.1f}" for own in spent[1:]]
+        print(f"{n_trials:6d}" + "".join(cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,10 @@ from automl_plugins.statistics import compare
 
 BUDGETS = (1, 3, 5, 10, 20, 30, 50, 100)
 SUGGESTED = 10
-METHODS = ("gbqr", "gbqr_diverse", "tpe", "tst", "tst_m", "tst_paper", "blended")
+METHODS = (
+    *("gbqr", "gbqr_diverse", "auto", "auto_memory", "tpe"),
+    *("tst", "tst_m", "tst_paper", "blended"),
+)
 Task = Mapping[str, float]
 
 
@@ -58,6 +61,8 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
         "tst_paper": partial(recipes.tst, left, paper=True),
         "blended": partial(recipes.blended, left, meta_features=task),
         "gbqr_diverse": partial(_after_diverse, left, task),
+        "auto": recipes.auto,
+        "auto_memory": partial(recipes.auto, left, meta_features=task),
     }
     return proposing(name, lambda problem: makers[name]())
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pandas as pd
-from automl_plugins.adapters.optuna import GBQRSampler, enqueue_initial_design
+from automl_plugins.adapters.optuna import AutoSampler, enqueue_initial_design
 from automl_plugins.adapters.optuna.replaying import suggest
 from automl_plugins.adapters.smac import MetaInitialDesign
 from common import run_command, silence
@@ -94,11 +94,11 @@ def search_with_smac(
         return [float(value.cost) for value in facade.runhistory.values()]  # type: ignore[arg-type]
 
 
-def search_with_gbqr(
+def search_with_auto(
     objective: Objective, learner: str, seed: int, n_trials: int, start: Design | None
 ) -> list[float]:
     """Our sampler in Optuna."""
-    study = optuna.create_study(sampler=GBQRSampler(seed=seed))
+    study = optuna.create_study(sampler=AutoSampler(seed=seed))
     if start is not None:
         enqueue_initial_design(
             study, start, search_space=space(learner), mode="replace", n_configs=len(start)
@@ -107,7 +107,7 @@ def search_with_gbqr(
     return [trial.value for trial in study.trials if trial.value is not None]
 
 
-OPTIMIZERS = {"SMAC": search_with_smac, "GBQR": search_with_gbqr}
+OPTIMIZERS = {"SMAC": search_with_smac, "Auto": search_with_auto}
 
 
 def compare_starts(learner: str, data: str, seed: int, name: str, n_trials: int) -> dict[str, Any]:
