@@ -127,7 +127,7 @@ def failures(seeds: int = 5, quick: bool = False) -> None:
     span = f"crashes {late}-{n_trials - 1}"
     print(f"{'sampler':20s} {'fails by':>9s} {span:>14s} {'best loss':>10s}")
     for how in ("raise", "nan"):
-        for make in (TPESampler, GBQRSampler, EIPerSecondSampler):
+        for make in (TPESampler, AutoSampler, GBQRSampler, EIPerSecondSampler):
             crashes, best = [], []
             for seed in range(seeds):
                 study = optuna.create_study(sampler=make(seed=seed))
