@@ -8,11 +8,12 @@ are there, and its files have the hashes that its wheel recorded.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import re
 import subprocess
 import sys
-from importlib.metadata import Distribution, PackagePath, distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,17 +49,22 @@ def wrong_versions(known: dict[str, set[str]]) -> dict[str, str]:
 
 def changed_files(distribution: Distribution) -> list[str]:
     """Files whose content is not what the wheel recorded; compiled and made ones have no hash."""
-    return [str(file) for file in distribution.files or () if file.hash and not is_intact(file)]
+    # From Python 3.12 on Distribution.files leaves out what is missing, so the record itself.
+    rows = csv.reader((distribution.read_text("RECORD") or "").splitlines())
+    return [
+        name
+        for name, recorded, _ in rows
+        if recorded and not is_intact(Path(str(distribution.locate_file(name))), recorded)
+    ]
 
 
-def is_intact(file: PackagePath) -> bool:
-    """Whether a file has the hash that was recorded."""
-    assert file.hash is not None
-    path = Path(str(file.locate()))
+def is_intact(path: Path, recorded: str) -> bool:
+    """Whether a file has the hash that was recorded, as ``sha256=...``."""
     if not path.is_file():
         return False
-    found = hashlib.new(file.hash.mode, path.read_bytes()).digest()
-    return base64.urlsafe_b64encode(found).rstrip(b"=").decode() == file.hash.value
+    algorithm, _, value = recorded.partition("=")
+    found = hashlib.new(algorithm, path.read_bytes()).digest()
+    return base64.urlsafe_b64encode(found).rstrip(b"=").decode() == value
 
 
 def main() -> None:
