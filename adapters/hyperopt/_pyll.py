@@ -225,7 +225,8 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
     """
     new: dict[Any, Any] = {}
     for node in pyll.dfs(expr):
-        kept = parts.get(find_switched(node) or "")
+        switched = find_switched(node)
+        kept = None if switched is None else parts.get(switched)  # "" is a label like any other
         if isinstance(kept, tuple):
             options = [new[node.pos_args[1 + i]] for i in kept]
             switch = pyll.scope.switch(new[node.pos_args[0]], *options)

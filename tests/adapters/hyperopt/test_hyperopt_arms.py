@@ -380,6 +380,12 @@ def test_labels_are_named_or_taken_in_their_order_and_split_alike_wherever_they_
     assert named.arms.names[0] == "d in [0, 0.3333), b in [0, 0.5)" and len(named.arms) == 6
 
 
+def test_an_empty_label_is_split_like_any_other() -> None:
+    found = arms({"": hp.choice("", list("abcd")), "m": hp.choice("m", ["only"])}, split=2)
+    values = [{v[""] for v in inside(found, i, 40)} for i in range(2)]
+    assert values == [{0, 1}, {2, 3}]
+
+
 # --- what ConfigSpace cannot express ------------------------------------------------------
 
 
