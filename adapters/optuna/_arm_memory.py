@@ -84,6 +84,8 @@ class ArmMemory(StudyReader):
         self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
         self.rounds: dict[tuple[int, int], Round] = {}  # by index and trial that opened them
         self.categories: set[str] = set()  # names of all categorical parameters asked for
+        self._first: dict[str, BaseDistribution] = {}  # of each name, as it was first asked for
+        self._changed: set[str] = set()  # names that were asked for as other choices later
         self.has_complete = False
         self.armless: list[int] = []  # complete trials, served for this arm, that did not ask
 
@@ -101,6 +103,10 @@ class ArmMemory(StudyReader):
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         row = super()._read(trial)
+        for name, distribution in trial.distributions.items():
+            if self.has_changed(name, distribution):
+                self._changed.add(name)
+            self._first.setdefault(name, distribution)
         if self._split is None and self._key in trial.distributions:
             self.arms = Choices.from_distribution(self._key, trial.distributions[self._key])
         index = self._owner(trial)
@@ -145,6 +151,12 @@ class ArmMemory(StudyReader):
         """The view with one trial more."""
         columns = view.columns.extended([self._read(trial)])
         return View(columns, view.running, view.distributions | columns.distributions)
+
+    def has_changed(self, name: str, distribution: BaseDistribution) -> bool:
+        """Whether a name was asked for as other choices, or as choices and as numbers."""
+        first = self._first.get(name, distribution)
+        is_choice = CategoricalDistribution in (type(first), type(distribution))
+        return name in self._changed or (is_choice and first != distribution)
 
     def first_time(self, event: Any) -> bool:
         """True when it is asked for an event for the first time: warnings are given once."""

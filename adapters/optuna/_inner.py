@@ -11,7 +11,13 @@ from functools import partial
 from typing import Any
 from zlib import crc32
 
-from optuna.distributions import BaseDistribution
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
@@ -21,6 +27,7 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._arm_memory import Grid
 from ._arms import Arms, Choices, single_value
+from .space import UnionSpace
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
@@ -28,6 +35,7 @@ Key = tuple[int, int, int | None]  # storage, study, arm
 
 START_UP = 40  # random trials of the default inner samplers of all arms together
 _REDRAWS = 3  # of a configuration that the arm has tried already
+_PART = 1e-3  # of the width of a range, the least that Optuna's samplers divide by
 
 
 def startup_trials(n_arms: int) -> int:
@@ -143,6 +151,7 @@ class Pull:
     grid: Grid | None  # the arm's configurations, if they are few
     samplers: InnerSamplers
     streams: Streams
+    has_changed: Callable[[str, BaseDistribution], bool]  # see ``ArmMemory``
     joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what it proposes jointly
 
     @property
@@ -158,9 +167,8 @@ class Pull:
 
     def space(self, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """What can be proposed before the objective asks, the arm included."""
-        self.joint = dict(
-            self.sampler.infer_relative_search_space(self.study, self._decided(trial))
-        )
+        inferred = self.sampler.infer_relative_search_space(self.study, self._decided(trial))
+        self.joint = {name: d for name, d in inferred.items() if is_reckonable(d)}
         space: dict[str, BaseDistribution] = {}
         if self.parameter is not None:
             self.joint.pop(self.parameter.key, None)
@@ -202,8 +210,14 @@ class Pull:
             own = self.arms.narrow(self.arm, name, distribution)
             if own.single() and not distribution.single():
                 return single_value(own)
+        if not is_reckonable(own):
+            index = (trial.number, crc32(name.encode()), attempt)
+            return _draw(name, own, self.streams.generator("beyond reckoning", *index))
         sampler = self.samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
-        return sampler.sample_independent(self.study, self._decided(trial), name, own)
+        seen = self.study
+        if self.has_changed(name, distribution):
+            seen = _private.without_foreign(seen, name, own)
+        return sampler.sample_independent(seen, self._decided(trial), name, own)
 
     def _jointly(
         self, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
@@ -243,3 +257,24 @@ class Pull:
         own.params = trial.params | {self.parameter.key: self.choice}
         own.distributions = trial.distributions | {self.parameter.key: self.parameter.distribution}
         return own
+
+
+def is_reckonable(distribution: BaseDistribution) -> bool:
+    """Whether Optuna's samplers can reckon with a range.
+
+    They divide by parts of its width: where those are 0 or infinite as a float, TPE answers NaN,
+    and ``RandomSampler`` raises.
+    """
+    if isinstance(distribution, CategoricalDistribution) or distribution.single():
+        return True
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high = float(distribution.low), float(distribution.high)
+    if distribution.log:
+        low, high = math.log(low), math.log(high)
+    return 0.0 < (high - low) * _PART < math.inf
+
+
+def _draw(name: str, distribution: BaseDistribution, rng: np.random.Generator) -> Any:
+    """Any value of a range, on a scale of ours that has no such limits."""
+    space = UnionSpace({name: distribution})
+    return space.values(space.vectors.sample(1, rng)[0], rng)[name]

@@ -14,13 +14,14 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from automl_plugins.records.trial import as_number
+from automl_plugins.spaces.values import index_of
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -379,3 +380,26 @@ class ArmStudy(Study):
 
     def stop(self) -> None:
         """Nothing: a sampler that has nothing left to try ends its arm, not the study."""
+
+
+def without_foreign(study: Study, name: str, distribution: BaseDistribution) -> Study:
+    """The study without the values of a parameter that are none of a distribution's kind.
+
+    Optuna's TPE stops at them, or counts with infinities.
+    """
+
+    def narrow(trial: FrozenTrial) -> FrozenTrial:
+        if name not in trial.params or not _is_foreign(trial, name, distribution):
+            return trial
+        own = copy.copy(trial)
+        own.params = {n: value for n, value in trial.params.items() if n != name}
+        own.distributions = {n: d for n, d in trial.distributions.items() if n != name}
+        return own
+
+    return ArmStudy(study, ArmStorage(study._storage, "", lambda trial: True, narrow))
+
+
+def _is_foreign(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
+    if isinstance(distribution, CategoricalDistribution):
+        return index_of(distribution.choices, trial.params[name]) is None
+    return isinstance(trial.distributions[name], CategoricalDistribution)

@@ -240,6 +240,7 @@ class ArmSampler(SeededSampler):
             grid=grid,
             samplers=self._samplers,
             streams=self._streams,
+            has_changed=known.has_changed,
         )
 
     def _asked(self, trial: FrozenTrial) -> Arms | None:

@@ -91,6 +91,7 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
     return found
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     """The union of all parameters, conditions inferred; None where there is no parameter."""
     distributions = distributions_in(trials)
@@ -321,7 +322,7 @@ class UnionSpace:
         """Vector column (n,) of internal values; NaN stays NaN.
 
         Values of old ranges may leave [0, 1]; what the present scale cannot express (the log of
-        0), and choices that there are not, become NaN.
+        0, more widths of the range than floats hold), and choices that there are not, become NaN.
         """
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         out = np.full(len(internal), np.nan)
@@ -334,7 +335,7 @@ class UnionSpace:
         elif isinstance(hyperparameter, Constant):
             out[known] = float(hyperparameter.lower_vectorized)
         else:
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 out[known] = hyperparameter.to_vector(internal[known])
         out[np.isinf(out)] = np.nan
         return out

@@ -118,6 +118,7 @@ def open_store(address: str | os.PathLike[str]) -> MetaStore:
     return MetaStore(address)
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpace:
     """A space without conditions, with those that a memory has for hyperparameters of it.
 

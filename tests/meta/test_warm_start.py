@@ -25,6 +25,7 @@ from automl_plugins.meta.warm_start import (
     n_suggestions,
 )
 from automl_plugins.proposers.design import space_filling
+from automl_plugins.spaces.ranges import float_range
 from automl_plugins.spaces.vector_space import VectorSpace
 
 MEMORY = MetaDataset.from_records(records())
@@ -232,6 +233,13 @@ def test_conditions_of_the_memory(
 ) -> None:
     found = take_conditions(ConfigurationSpace(space), known)
     assert [str(c) for c in found.conditions] == conditions
+
+
+def test_conditions_of_the_memory_beside_numbers_that_configspace_cannot_round() -> None:
+    space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1.0)})
+    with np.errstate(over="ignore"):
+        space.add(float_range("huge", 1e300, 1e308))
+    assert len(take_conditions(space, records()).conditions) == 1
 
 
 def test_filling_points_are_new_valid_and_seeded() -> None:

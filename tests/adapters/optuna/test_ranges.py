@@ -6,6 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from automl_plugins.adapters.optuna import (
     SurrogateSampler,
     TSTSampler,
     WeightedModelSampler,
+    _private,
     explain,
     meta_dataset_from_studies,
 )
@@ -30,7 +32,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from objectives import Objective, params, search, studied
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
 N = 12
 
@@ -362,3 +364,76 @@ def test_a_choice_that_was_a_number_once_has_no_other_value() -> None:
         optuna.trial.create_trial(value=1.0, params={"x": "a"}, distributions={"x": choice})
     )
     assert 0.0 <= study.ask().suggest_float("y", 0, 1) <= 1.0
+
+
+def test_numbers_that_configspace_cannot_round_have_conditions() -> None:
+    distributions: dict[str, BaseDistribution] = {
+        "kind": optuna.distributions.CategoricalDistribution(["a", "b"]),
+        "huge": FloatDistribution(1e300, 1e308),
+    }
+    trials = [
+        optuna.trial.create_trial(value=0.5, params=values, distributions=asked)
+        for values in ({"kind": "a", "huge": 1e305}, {"kind": "b"})
+        for asked in [{name: distributions[name] for name in values}]
+    ]
+    space = space_of_trials(trials)
+    assert space is not None and [str(c) for c in space.conditions] == ["huge | kind in {'a'}"]
+
+
+def test_an_old_value_more_widths_away_than_floats_hold_is_unknown() -> None:
+    union = UnionSpace({"x": FloatDistribution(0.1, 0.3)})
+    found = union.encode("x", np.array([1e308, -1e308, 0.2]))
+    np.testing.assert_allclose(found, [math.nan, math.nan, 0.5])
+
+
+# --- inside an arm --------------------------------------------------------------------------
+
+INNER: dict[str, Any] = {
+    "default": None,
+    "random": RandomSampler,
+    "joint": partial(TPESampler, multivariate=True, n_startup_trials=2),
+}
+BEYOND = [
+    FloatDistribution(-1e308, 1e308),
+    FloatDistribution(0.0, 5e-324),
+    FloatDistribution(1e16, 1e16 + 4, log=True),
+    IntDistribution(2**53 - 1, 2**53 + 1, log=True),
+]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("distribution", BEYOND, ids=str)
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+def test_ranges_that_optuna_s_samplers_cannot_reckon_with(
+    inner: Any, distribution: BaseDistribution
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", ["a", "b"])
+        trial._suggest("odd", distribution)
+        return trial.suggest_float("x", 0, 1)
+
+    study = search(BanditSampler(seed=0, inner=inner), objective, 30)
+    values = [trial.params["odd"] for trial in study.trials]
+    assert all(distribution._contains(float(value)) for value in values)
+    assert len(set(values)) > 1  # and Optuna checked them, which raises for NaN
+
+
+@pytest.mark.parametrize("old", ["text", -math.inf], ids=str)
+def test_the_sampler_of_an_arm_is_not_shown_values_of_another_kind(old: Any) -> None:
+    arm = optuna.distributions.CategoricalDistribution(["a", "b"])
+    choice = optuna.distributions.CategoricalDistribution([old, "other"])
+    study = optuna.create_study(sampler=BanditSampler(seed=0, inner=TPESampler(seed=0)))
+    for i in range(30):  # Optuna checks added trials against nothing, others against the first
+        params = {"algorithm": "ab"[i % 2], "x": old if i else 3, "y": 0.5}
+        kinds: dict[str, BaseDistribution] = {"algorithm": arm, "y": FloatDistribution(0, 1)}
+        kinds["x"] = choice if i else IntDistribution(0, 9)
+        study.add_trial(
+            optuna.trial.create_trial(value=0.1 * i, params=params, distributions=kinds)
+        )
+    for _ in range(3):  # TPE itself raises, or warns of infinities
+        trial = study.ask()
+        trial.suggest_categorical("algorithm", ["a", "b"])
+        assert 0 <= trial.suggest_int("x", 0, 9) <= 9
+        study.tell(trial, trial.suggest_float("y", 0, 1))
+    shown = _private.without_foreign(study, "x", choice).get_trials(deepcopy=False)
+    assert ["x" in trial.params for trial in shown] == [False] + [True] * 29 + [False] * 3
