@@ -4,6 +4,8 @@ A block is some cases of one target, drawn by Hypothesis with the number of the 
 The journal has a line for each block that was done with the present code.
 """
 
+# ruff: noqa: E402  # what the tests share is found first
+
 from __future__ import annotations
 
 import argparse
@@ -21,6 +23,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "shared")]
 
 import hypothesis
 from core_targets import TARGETS as CORE

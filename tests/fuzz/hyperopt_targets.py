@@ -21,6 +21,7 @@ from hyperopt.base import (
     JOB_STATE_NEW,
     JOB_STATE_RUNNING,
 )
+from searches import as_document
 from spaces import Parameter, Refused, Space, as_pyll
 
 BEGIN = datetime(2026, 1, 1)
@@ -49,13 +50,6 @@ def trials_of(space: Space, runs: tuple[Run, ...], domain: Domain) -> Trials:
             vals[name] = [_kept(known[name], value)]
         if run.seconds == -1.0:  # as points_to_evaluate leaves them
             vals = {name: value for name, value in vals.items() if value}
-        misc = {
-            "tid": tid,
-            "cmd": domain.cmd,
-            "workdir": domain.workdir,
-            "idxs": {name: [tid] if value else [] for name, value in vals.items()},
-            "vals": vals,
-        }
         result: dict[str, Any] = {"status": STATUS_OK, "loss": run.loss}
         if run.state == "failed":
             result = {"status": STATUS_FAIL}
@@ -65,7 +59,7 @@ def trials_of(space: Space, runs: tuple[Run, ...], domain: Domain) -> Trials:
             result = {"status": "new"}
         if run.seconds is not None:
             result["seconds"] = run.seconds
-        (document,) = trials.new_trial_docs([tid], [None], [result], [misc])
+        document = as_document(trials, domain, tid, vals, result)
         state = JOB_STATE_DONE
         if run.state == "running":
             state = JOB_STATE_NEW if tid % 2 else JOB_STATE_RUNNING

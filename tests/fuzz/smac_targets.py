@@ -18,8 +18,8 @@ from core_targets import RECIPES, WITH_MEMORY, memory_of
 from core_targets import options_of as recipe_options
 from histories import Case
 from smac import HyperparameterOptimizationFacade, Scenario
-from smac.acquisition.maximizer import LocalAndSortedRandomSearch
 from smac.runhistory import StatusType, TrialInfo, TrialValue
+from smac_runs import few_candidates
 from spaces import as_plain_configspace, listed
 
 from automl_plugins import surrogates
@@ -142,17 +142,9 @@ def _selector(scenario: Scenario, case: Case) -> dict[str, Any]:
 def _parts(scenario: Scenario, case: Case) -> dict[str, Any]:
     """SMAC's own selector with one of the parts."""
     surrogate = case.pick(0, [surrogates.RandomForest, surrogates.QuantileBoosting])()
-    maximizer = LocalAndSortedRandomSearch(
-        scenario.configspace,
-        challengers=20,
-        max_steps=1,
-        n_steps_plateau_walk=1,
-        local_search_iterations=1,
-        seed=case.seed,
-    )
     return {
         "model": ours.SurrogateModel(scenario.configspace, surrogate, seed=0),
-        "acquisition_maximizer": maximizer,
+        "acquisition_maximizer": few_candidates(scenario),
     }
 
 

@@ -330,15 +330,25 @@ def _plain_configspace(space: Space, forbidden: int) -> ConfigurationSpace:
             found.add(BetaFloatHyperparameter(p.name, 2, 3, p.low, p.high))
         else:
             found.add(UniformFloatHyperparameter(p.name, p.low, p.high, log=p.log))
-    _add_conditions(found, tuple(plain))
+    # SMAC's own designs make no valid configuration where a constant is a parent.
+    _add_conditions(found, [_without_constants(p, plain) for p in plain])
     _forbid(found, tuple(plain), forbidden)
     return found
 
 
-def _add_conditions(found: ConfigurationSpace, space: Space) -> None:
+def _without_constants(p: Parameter, space: Sequence[Parameter]) -> Parameter:
+    """The parameter below the nearest parent that has several choices."""
+    above = {q.name: q for q in space}
+    while p.parent is not None and above[p.parent].n == 1:
+        parent = above[p.parent]
+        p = replace(p, parent=parent.parent, options=parent.options)
+    return p
+
+
+def _add_conditions(found: ConfigurationSpace, space: Sequence[Parameter]) -> None:
     choices = {p.name: p.choices for p in space if p.kind == "choice"}
     for p in space:
-        if p.parent is not None and not isinstance(found[p.parent], Constant):
+        if p.parent is not None:
             values = [choices[p.parent][i] for i in p.options]
             found.add(one_of(found[p.name], found[p.parent], values))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from fuzz import BLOCK, CHEAP, TARGETS, plan, quiet, try_block
 from histories import Case
 from judging import judge
-from spaces import Parameter
+from spaces import Parameter, as_configspace, as_plain_configspace
 
 EXPENSIVE = ("recipe auto", "Optuna AutoSampler", "Hyperopt auto", "SMAC")
 
@@ -23,6 +24,16 @@ def test_a_valid_proposal_or_a_documented_error(name: str) -> None:
         outcomes = try_block(name, 0, size)
     assert len(outcomes) == size
     assert not [(o.failure, o.place, case) for o, case in outcomes if o.failure]
+
+
+@pytest.mark.parametrize("translate", [as_configspace, as_plain_configspace])
+def test_what_is_below_a_constant_is_active_where_the_constant_is(translate: Any) -> None:
+    outer = Parameter("outer", "choice", choices=("a", "b"))
+    one = Parameter("one", "choice", choices=("only",), parent="outer", options=(1,))
+    below = Parameter("below", parent="one", options=(0,))
+    space = translate((outer, one, below))
+    active = {(c["outer"], "below" in c) for c in space.sample_configuration(40)}
+    assert active == {("a", False), ("b", True)}
 
 
 # --- the judge ------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ between frameworks, and with what was proposed before a change.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -263,20 +263,13 @@ def as_trials(parameters: Space, runs: Sequence[Run]) -> Trials:
             if p.name in run.values:
                 value = run.values[p.name]
                 vals[p.name] = [p.choices.index(value) if p.kind == "choice" else value]
-        misc = {
-            "tid": tid,
-            "cmd": domain.cmd,
-            "workdir": domain.workdir,
-            "idxs": {name: [tid] if value else [] for name, value in vals.items()},
-            "vals": vals,
-        }
-        result = {
+        results: dict[Outcome, Values] = {
             "complete": {"status": "ok", "loss": run.loss},
             "failed": {"status": "fail"},
             "pruned": {"status": "fail", "loss": run.loss},
             "running": {"status": "new"},
-        }[run.status]
-        (document,) = trials.new_trial_docs([tid], [None], [result], [misc])
+        }
+        document = as_document(trials, domain, tid, vals, results[run.status])
         document["state"] = JOB_STATE_RUNNING if run.status == "running" else JOB_STATE_DONE
         document["book_time"] = moment
         moment += timedelta(seconds=run.seconds)
@@ -285,6 +278,21 @@ def as_trials(parameters: Space, runs: Sequence[Run]) -> Trials:
     trials.insert_trial_docs(documents)
     trials.refresh()
     return trials
+
+
+def as_document(
+    trials: Trials, domain: Domain, tid: int, vals: Mapping[str, list[Any]], result: Values
+) -> dict[str, Any]:
+    """A document of Hyperopt, not inserted yet; ``vals`` are empty for what is inactive."""
+    misc = {
+        "tid": tid,
+        "cmd": domain.cmd,
+        "workdir": domain.workdir,
+        "idxs": {name: [tid] if value else [] for name, value in vals.items()},
+        "vals": vals,
+    }
+    (document,) = trials.new_trial_docs([tid], [None], [result], [misc])
+    return dict(document)
 
 
 def add_to(
