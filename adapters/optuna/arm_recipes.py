@@ -32,7 +32,7 @@ from automl_plugins.bandits.successive_filtering import (
     lost_incumbent,
 )
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.cells import log_volumes
+from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner, _private
 from ._arm_memory import Situation

@@ -27,7 +27,12 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.spaces.cells import choice_of, hyperparameter_counts, log_volumes, options_of
+from automl_plugins.spaces.branches import (
+    choice_of,
+    hyperparameter_counts,
+    log_volumes,
+    options_of,
+)
 from automl_plugins.spaces.restriction import restrict_space
 
 FloatArray = npt.NDArray[np.float64]

@@ -30,7 +30,7 @@ from weighted_tasks import MODELS, STREAMS, Data, FloatArray, estimator, pool, s
 
 from automl_plugins.bandits.model_weights import model_weights
 from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalving, best
-from automl_plugins.spaces.cells import hyperparameter_counts
+from automl_plugins.spaces.branches import hyperparameter_counts
 from automl_plugins.statistics import compare
 
 FOLDER = Path("build/weighted")

@@ -35,7 +35,7 @@ from automl_plugins.bandits.model_weights import (
     weights_from_counts,
     weights_from_logs,
 )
-from automl_plugins.spaces.cells import hyperparameter_counts, log_volumes
+from automl_plugins.spaces.branches import hyperparameter_counts, log_volumes
 from automl_plugins.spaces.vector_space import VectorSpace
 
 NAN = math.nan

@@ -1,0 +1,195 @@
+"""How large the branches of a categorical are: their hyperparameters, counted, and their volumes.
+
+The branch of an option are the hyperparameters that it can make active. N and theta are those of
+Sarigiannis 2019, see ``bandits.model_weights``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.conditions import Condition
+from ConfigSpace.hyperparameters import CategoricalHyperparameter
+
+from automl_plugins.spaces.restriction import (
+    Domain,
+    Range,
+    activity,
+    conditions_in,
+    domain_of,
+    restrict_space,
+    truth,
+)
+from automl_plugins.spaces.vector_space import VectorSpace
+
+_VALUES = 10_000  # of a parent, over which volumes are summed
+_ENUMERATED = 100_000  # configurations of a branch with forbidden clauses that are counted
+
+
+def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, int]:
+    """N of each option of ``choice``: all hyperparameters that it can make active.
+
+    Categorical, integer and continuous ones count alike, nested ones included; constants and
+    everything else with a single value do not.
+
+    Raises:
+        ValueError: For a ``choice`` that selects nothing.
+    """
+    choice = choice_of(space, choice)
+    below = [name for name in _descendants(space, choice) if space[name].size > 1]
+    counts = {}
+    for option in options_of(space, choice):
+        active = activity(space, {choice: (option,)})
+        counts[option] = sum(name in active for name in below)
+    return counts
+
+
+def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, float]:
+    """Logarithm of theta of each option of ``choice`` (eq. 7).
+
+    The ranges of the hyperparameters are multiplied: high - low of a number, log(high / low) on a
+    log scale, the number of values of all others; theta sums over the options of nested
+    parents. So theta of a finite branch is the number of its configurations. Those that forbidden
+    clauses rule out are not counted, in finite branches of up to 100 000.
+
+    Raises:
+        ValueError: For a ``choice`` that selects nothing, or conditions on continuous parents or
+            on parents outside the branch.
+    """
+    choice = choice_of(space, choice)
+    below = _descendants(space, choice)
+    logs = {}
+    for option in options_of(space, choice):
+        n = _count(space, choice, option) if space.forbidden_clauses else None
+        if n is None:
+            logs[option] = _log_volume(space, {choice: (option,)}, below)
+        else:
+            logs[option] = math.log(n) if n else -math.inf
+    return logs
+
+
+def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
+    """The name of the categorical that selects the model; None finds it.
+
+    Raises:
+        ValueError: If there is no such one, or several.
+    """
+    categorical = [n for n in space.at if isinstance(space[n], CategoricalHyperparameter)]
+    if choice is None:
+        roots = set(space.unconditional_hyperparameters)
+        found = [n for n in categorical if n in roots and space.children_of[n]]
+        if len(found) != 1:
+            names = f"{len(found)}: {', '.join(found)}" if found else "none"
+            raise ValueError(
+                "choice is needed, the name of the categorical that selects the model: there"
+                f" should be one unconditional categorical with children, and there are {names}."
+            )
+        return found[0]
+    if choice not in categorical:
+        raise ValueError(
+            f"choice must be a categorical of the space, got {choice!r}; it has"
+            f" {', '.join(categorical) or 'none'}."
+        )
+    return choice
+
+
+def options_of(space: ConfigurationSpace, choice: str) -> tuple[Any, ...]:
+    """The options of a categorical."""
+    domain = domain_of(space[choice])
+    assert isinstance(domain, tuple)
+    return domain
+
+
+def _descendants(space: ConfigurationSpace, name: str) -> list[str]:
+    """Children, their children and so on, parents first."""
+    found = {name}
+    for other in space.at:  # sorted by depth
+        if found & {parent.name for parent in space.parents_of[other]}:
+            found.add(other)
+    return [other for other in space.at if other in found and other != name]
+
+
+def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
+    """Number of configurations of a branch; None if they are too many."""
+    branch = restrict_space(space, {choice: (option,)})
+    if branch is None:
+        return 0
+    view = VectorSpace(branch)
+    rows = view.enumerate(_ENUMERATED)
+    if rows is None:
+        return None
+    columns = [view.names.index(n) for n in _descendants(space, choice) if n in view.names]
+    return len(np.unique(np.nan_to_num(rows[:, columns], nan=-1.0), axis=0))
+
+
+def _log_volume(
+    space: ConfigurationSpace, domains: Mapping[str, Domain], names: Sequence[str]
+) -> float:
+    """Logarithm of the volume of some hyperparameters, as far as they are left."""
+    active = activity(space, domains)
+    left = [name for name in names if name in active]
+    open_ = {name: conditions_in(active[name]) for name in left if active[name] is not True}
+    groups = _independent({name: {c.parent.name for c in cs} for name, cs in open_.items()})
+    grouped = {name for group in groups for name in group}
+    if not grouped <= set(left):
+        raise ValueError(
+            f"Volumes cannot be told, for hyperparameters of a branch depend on"
+            f" {', '.join(sorted(grouped - set(left)))} outside it: give weights by option."
+        )
+    total = sum(_log_size(space, name, domains) for name in left if name not in grouped)
+    for group in groups:
+        # Of those that take part in conditions, one is always active: the topmost.
+        parent = next(name for name in left if name in group and name not in open_)
+        asked = [c for name in group for c in open_.get(name, ()) if c.parent.name == parent]
+        inner = [name for name in left if name in group]
+        parts = _parts(space, parent, domains, asked)
+        logs = [_log_volume(space, {**domains, parent: part}, inner) for part in parts]
+        total += float(np.logaddexp.reduce(logs))
+    return total
+
+
+def _independent(parents: Mapping[str, set[str]]) -> list[set[str]]:
+    """Children and parents in groups that do not depend on each other."""
+    groups: list[set[str]] = []
+    for child, above in parents.items():
+        group = {child} | above
+        apart = [g for g in groups if not g & group]
+        groups = [*apart, group.union(*(g for g in groups if g & group))]
+    return groups
+
+
+def _parts(
+    space: ConfigurationSpace,
+    parent: str,
+    domains: Mapping[str, Domain],
+    conditions: Sequence[Condition],
+) -> list[Domain]:
+    """The values of a parent in groups for which each of the conditions is the same."""
+    domain = domains.get(parent, domain_of(space[parent]))
+    if isinstance(domain, Range):
+        if not isinstance(domain.low, int) or domain.high - domain.low >= _VALUES:
+            raise ValueError(
+                f"Volumes cannot be summed over {parent}, which has children and more than"
+                f" {_VALUES} values: give weights by option."
+            )
+        domain = tuple(range(domain.low, int(domain.high) + 1))
+    parts: dict[tuple[bool | None, ...], list[Any]] = {}
+    for value in domain:
+        parts.setdefault(tuple(truth(c, (value,)) for c in conditions), []).append(value)
+    return [tuple(values) for values in parts.values()]
+
+
+def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain]) -> float:
+    domain = domains.get(name, domain_of(space[name]))
+    if isinstance(domain, tuple):
+        return math.log(len(domain))
+    low, high = domain.low, domain.high
+    if isinstance(low, int):
+        return math.log(high - low + 1)
+    if space[name].log:  # type: ignore[attr-defined]
+        return math.log(math.log(high / low))
+    return math.log(high - low)
