@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
+    from automl_plugins.surrogates.averaged_process import AveragedProcess
     from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate
     from automl_plugins.surrogates.blended import Blended
     from automl_plugins.surrogates.distance_aware import DistanceAware
-    from automl_plugins.surrogates.gaussian_process import AveragedProcess, GaussianProcess
+    from automl_plugins.surrogates.gaussian_process import GaussianProcess
     from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
     from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
     from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
+        "averaged_process": ["AveragedProcess"],
         "base": ["Surrogate", "SurrogateTemplate"],
         "blended": ["Blended"],
         "distance_aware": ["DistanceAware"],
-        "gaussian_process": ["AveragedProcess", "GaussianProcess"],
+        "gaussian_process": ["GaussianProcess"],
         "quantile_boosting": ["QuantileBoosting"],
         "random_forest": ["ExtraTrees", "RandomForest"],
         "seconds_and_success": ["Feasibility", "RunningTime"],

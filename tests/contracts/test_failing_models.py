@@ -36,8 +36,8 @@ from automl_plugins.surrogates import (
     RunningTime,
     TwoStageTransfer,
 )
+from automl_plugins.surrogates.averaged_process import AveragedProcess
 from automl_plugins.surrogates.distance_aware import DistanceAware
-from automl_plugins.surrogates.gaussian_process import AveragedProcess
 
 N = 12
 

@@ -12,20 +12,22 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from automl_plugins.surrogates import gaussian_process
-from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
-from automl_plugins.surrogates.gaussian_process import (
-    KERNELS,
+from automl_plugins.surrogates.averaged_process import (
     AveragedProcess,
     Candidate,
     EvidenceAverage,
+    fit_relevances,
+    uninformed_kernels,
+)
+from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
+from automl_plugins.surrogates.gaussian_process import (
+    KERNELS,
     GaussianProcess,
     Kernel,
     correlation,
-    fit_relevances,
     fit_shared,
     log_likelihood,
     squared_distances,
-    uninformed_kernels,
 )
 
 THETA = np.log([1.7, 0.4, 1.3, 0.05])
