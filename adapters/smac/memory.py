@@ -21,7 +21,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.files import digest, encode, plain_configuration
+from automl_plugins.meta.plain import digest, encode, plain_configuration
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask

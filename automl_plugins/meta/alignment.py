@@ -7,26 +7,23 @@ dropped, and ``Coverage`` says how much of that there was.
 from __future__ import annotations
 
 import math
-import numbers
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
-from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
     FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
-    OrdinalHyperparameter,
 )
 
 from automl_plugins._arguments import one_of
+from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
 from automl_plugins.spaces.ranges import Steps, scale_of
 from automl_plugins.spaces.values import (
     ABSENT,
@@ -46,13 +43,6 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
-
-
-class DataSize(NamedTuple):
-    """Rows and columns of the data of a task; None where they are not known."""
-
-    n_rows: int | None = None
-    n_features: int | None = None
 
 
 class AlignOptions(TypedDict, total=False):
@@ -384,104 +374,3 @@ def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
     """The error for runs of which a search space can use none."""
     told = "; ".join(str(covered) for covered in coverage[:3])
     return MemoryMismatch(f"No run of the memory lies in the search space: {told}.")
-
-
-# --- what a value means by the name of its hyperparameter ---------------------------------------
-
-# van Hoof 2018, thesis 3.1.1: "sqrt" of max_features is sqrt(p) of the p columns of the data, and
-# 5 of min_samples_leaf is 5 of its n rows, or the fraction 5 / n. A search space holds either
-# counts or fractions; what was recorded as the other is converted with the sizes of the data that
-# it was recorded on.
-
-Unit = Literal["count", "fraction"]
-
-_COUNTED: Final = {
-    "max_features": "n_features",
-    "max_samples": "n_rows",
-    "min_samples_leaf": "n_rows",
-    "min_samples_split": "n_rows",
-}
-
-
-def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
-    """What a numeric hyperparameter counts in, by the end of its name; None if neither or either.
-
-    "rf.max_features", "rf:max_features" and "rf__max_features" are "max_features".
-    """
-    if _last_part(hyperparameter.name) not in _COUNTED:
-        return None
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        known = hyperparameter.sequence
-        if not all(isinstance(value, numbers.Real) for value in known):
-            return None
-        whole = all(isinstance(value, numbers.Integral) for value in known)
-    elif isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
-        known = (hyperparameter.lower, hyperparameter.upper)
-        whole = isinstance(hyperparameter, IntegerHyperparameter)
-    else:
-        return None
-    if whole or min(known) >= 1.0:
-        return "count"
-    return "fraction" if max(known) <= 1.0 else None
-
-
-def meaning(name: str, value: Any, size: DataSize) -> float:
-    """The number that a text or None stands for; NaN where it stands for none.
-
-    ``max_features``: all for None, sqrt(p) for "sqrt" and "auto", log2(p) for "log2", at least
-    one, as a fraction. ``gamma``: 1 / p for "auto", and for "scale", as on standardised columns.
-    ``max_depth``: 20 for None, deep enough not to matter, not so deep as to stick out.
-    """
-    p = size.n_features
-    match _last_part(name), value:
-        case "max_features", None:
-            return 1.0
-        case "max_features", "auto" | "sqrt" if p:
-            return max(1.0, math.sqrt(p)) / p
-        case "max_features", "log2" if p:
-            return max(1.0, math.log2(p)) / p
-        case "gamma", "auto" | "scale" if p:
-            return 1.0 / p
-        case "max_depth", None:
-            return 20.0
-    return math.nan
-
-
-def in_unit(
-    name: str, values: Sequence[Any], known: FloatArray, unit: Unit, size: DataSize
-) -> tuple[FloatArray, BoolArray]:
-    """Recorded numbers (n,) in the unit of the search space, and which were in the other one.
-
-    Numbers are NaN where the sizes that it takes are not known. ``known`` are the ``values`` as
-    numbers, NaN where there is none; the number of a text is a fraction.
-
-    As in scikit-learn a whole number is a count and a float up to 1 a fraction. A float above 1
-    is a count again: data frames turn a column of counts with gaps into floats. 1.0 is what the
-    other floats of the column are, and what the space has where there are none.
-    """
-    is_whole = np.array([isinstance(value, numbers.Integral) for value in values], dtype=bool)
-    is_float = np.array([isinstance(value, numbers.Real) for value in values]) & ~is_whole
-    floats = known[is_float]
-    one_counts = (floats > 1.0).any() or (unit == "count" and not (floats < 1.0).any())
-    is_count = is_whole | (is_float & ((known > 1.0) | ((known == 1.0) & one_counts)))
-    other = ~np.isnan(known) & (is_count if unit == "fraction" else ~is_count)
-    total = getattr(size, _COUNTED[_last_part(name)]) or math.nan
-    converted = known / total if unit == "fraction" else known * total
-    return np.where(other, converted, known), other
-
-
-def in_other_units(
-    space: ConfigurationSpace, configurations: Sequence[Mapping[str, Any]]
-) -> BoolArray:
-    """Which runs (n,) have a count for a hyperparameter of fractions, or the reverse."""
-    found = np.zeros(len(configurations), dtype=bool)
-    for name, hyperparameter in space.items():
-        if unit := unit_of(hyperparameter):
-            values = [configuration.get(name) for configuration in configurations]
-            known = np.array([to_number(value) for value in values], dtype=np.float64)
-            found |= in_unit(name, values, known, unit, DataSize())[1]
-    return found
-
-
-def _last_part(name: str) -> str:
-    return re.split(r"\.|:|__", name)[-1]

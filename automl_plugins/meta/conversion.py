@@ -24,9 +24,10 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align, in_other_units
+from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align
 from .dataset import MetaDataset
 from .tasks import MetaTask
+from .units import in_other_units
 
 
 def convert(

@@ -1,4 +1,4 @@
-"""Finished runs and search spaces in plain JSON values, and files of them.
+"""Files of finished runs, as JSON.
 
 A file, an export of a store or a memory that comes with the package, is JSON (without NaN and
 Infinity), compressed with xz where the name ends in ``.json.xz``. Search spaces and distinct
@@ -14,12 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import math
 import os
 import re
 import secrets
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -28,12 +27,22 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
-from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.meta.plain import (
+    PLAIN_TYPES,
+    VALUE_RULE,
+    check_text,
+    encode,
+    meta_features_of,
+    plain_column,
+    plain_configurations,
+    plain_meta_features,
+    plain_space,
+    plain_tags,
+    space_of,
+)
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.choices import DECODERS, ENCODERS
-from automl_plugins.spaces.values import choices_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,7 +56,6 @@ _XZ_MEMORY = 2**27  # bytes that decompressing may take; our own files take 9 MB
 _PIECE = 2**20
 _LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
-_DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
 _COLUMNS = ("losses", "seconds", "budget", "times")
 
@@ -267,8 +275,8 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
         if not columns and n != 1:
             raise ValueError(f"{n} configurations without a hyperparameter")
         for name, column in zip(names, columns, strict=True):
-            if type(name) is not str or not _PLAIN.issuperset(map(type, column)):
-                raise TypeError(f"{name!r} has something else than values; {_RULE}")
+            if type(name) is not str or not PLAIN_TYPES.issuperset(map(type, column)):
+                raise TypeError(f"{name!r} has something else than values; {VALUE_RULE}")
         rows = zip(*columns, strict=True) if columns else [()]
         configurations += [dict(zip(names, row, strict=True)) for row in rows]
     found = []
@@ -295,186 +303,3 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
         texts = [check_text(text, "The name of a search or run") for text in (search, *keys)]
         found.append(StoredSearch(record, search, tuple(texts[1:])))
     return found
-
-
-_PLAIN = frozenset({str, int, float, bool, type(None)})
-_RULE = "a value is text, a number, a bool or None"
-_INSTEAD = 'Offer it as text, such as "inf", and turn it into the number where it is used.'
-
-# Sorted, so that equal configurations are equal text.
-encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True).encode
-
-
-def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict[str, Any]:
-    """Values by name as builtins; NaN is an inactive hyperparameter and left out.
-
-    Errors call it ``where``: TypeError for a name that is no text, or a value that is neither
-    text, number, bool nor None, ValueError for an infinite value.
-    """
-    plain = {}
-    for name, value in configuration.items():
-        kind = type(value)
-        if kind is not float and kind not in _PLAIN:
-            value = value.item() if isinstance(value, np.generic) else value
-            if type(value) not in _PLAIN:
-                raise TypeError(
-                    f"{where}: {name}={value!r} is a {kind.__name__}; {_RULE}. Record its repr, or"
-                    " its place among the choices."
-                )
-        if type(name) is not str:
-            raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is no text.")
-        if isinstance(value, float) and not math.isfinite(value):
-            if math.isinf(value):
-                raise ValueError(f"{where}: {name}={value} must be finite. {_INSTEAD}")
-            continue
-        plain[name] = value
-    return plain
-
-
-def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
-    """``plain_configuration`` of each run; an error names the task and the run."""
-    told = f"Task {record.name!r}, run "
-    return [
-        plain_configuration(configuration, where=told + str(row))
-        for row, configuration in enumerate(record.configurations)
-    ]
-
-
-def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
-    """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise ValueError(
-            f"Task {task!r}: {name} must be finite or NaN; row {row} has {values[row]}."
-        )
-    return [None if value != value else value for value in values.tolist()]
-
-
-def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:
-    """Meta-features by name as floats, None for NaN.
-
-    Raises:
-        TypeError: For one that is no number.
-        ValueError: For an infinite one.
-    """
-    plain: dict[str, float | None] = {}
-    for name, value in meta_features.items():
-        number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
-        if not number or type(name) is not str:
-            raise TypeError(
-                f"Task {task!r}: the meta-feature {name!r} must be a number, {value!r}."
-            )
-        value = float(value)
-        if math.isinf(value):
-            raise ValueError(
-                f"Task {task!r}: the meta-feature {name} must be finite or NaN, not {value}."
-            )
-        plain[name] = None if math.isnan(value) else value
-    return plain
-
-
-def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
-    """The reverse of ``plain_meta_features``; its errors."""
-    known = {name: math.nan if value is None else value for name, value in plain.items()}
-    plain_meta_features(known, task=task)
-    return known
-
-
-def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
-    """Tags by name; TypeError for one that is no text."""
-    for name, value in tags.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"Task {task!r}: the tag {name!r} must be text, got {value!r}.")
-    return {str(name): str(value) for name, value in tags.items()}
-
-
-def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
-    """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
-
-    The seed and the ``meta`` of the space as a whole are no part of it.
-
-    Raises:
-        TypeError: For a choice that is neither text, number, bool nor None.
-        ValueError: For a choice that is infinite or NaN.
-    """
-    for name, hyperparameter in space.items():
-        for value in choices_of(hyperparameter) or ():
-            if type(value) not in _PLAIN:
-                raise TypeError(
-                    f"The search space cannot be stored: {name} has the choice {value!r}, a"
-                    f" {type(value).__name__}; {_RULE}."
-                )
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(
-                    f"The search space cannot be stored: {name} has the choice {value}, and"
-                    f" numbers in a store are finite. {_INSTEAD}"
-                )
-    plain: dict[str, Any] = space.to_serialized_dict(ENCODERS)
-    del plain["python_module_version"]
-    return dict(json.loads(json.dumps(plain, default=_item)))
-
-
-def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
-    """The reverse of ``plain_space``; ValueError for what it never writes."""
-    copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
-    for hyperparameter in copy["hyperparameters"]:
-        for listed in ("choices", "sequence"):
-            if not _PLAIN.issuperset(map(type, hyperparameter.get(listed, ()))):
-                raise ValueError(
-                    f"{hyperparameter['name']!r} has a choice of an illegal type; {_RULE}"
-                )
-    _check_depth(copy["conditions"])
-    return ConfigurationSpace.from_serialized_dict(copy, DECODERS)
-
-
-def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
-    """ValueError for conditions on conditional parents, too many of them one above the other."""
-    parents: dict[str, set[str]] = {}
-    open_ones = list(conditions)
-    while open_ones:
-        condition = open_ones.pop()
-        open_ones += condition.get("conditions", ())
-        if "parent" in condition:
-            parents.setdefault(condition["child"], set()).add(condition["parent"])
-    reached = set(parents)
-    for _ in range(_DEPTH):
-        reached = {child for child in reached if not parents[child].isdisjoint(reached)}
-    if reached:
-        raise ValueError(
-            f"the conditions of {', '.join(sorted(reached)[:3])} are nested deeper than {_DEPTH}"
-        )
-
-
-def _item(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} is a {type(value).__name__}; {_RULE}.")
-
-
-def digest(*parts: object, size: int = 16) -> str:
-    """Hash of some values, ``size`` bytes as hexadecimal text."""
-    text = "\0".join(map(str, parts))
-    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
-
-
-LONGEST_NAME = 500  # characters: an index of PostgreSQL has a limit
-
-
-def check_name(name: str, what: str) -> str:
-    """A name that every database can hold, else TypeError or ValueError."""
-    if not 0 < len(check_text(name, what)) <= LONGEST_NAME:
-        raise ValueError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
-    return name
-
-
-def check_text(text: str, what: str) -> str:
-    """Text that every database can hold, else TypeError or ValueError."""
-    if not isinstance(text, str):
-        raise TypeError(f"{what} must be text, got {text!r}.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{what} is no valid text: {text!r}.") from None
-    if "\0" in text:
-        raise ValueError(f"{what} has a character that cannot be stored: {text!r}.")
-    return text

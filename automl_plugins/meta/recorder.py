@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.meta.files import (
+from automl_plugins.meta.plain import (
     check_name,
     digest,
     encode,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins import meta
-from automl_plugins.meta.alignment import DataSize
+from automl_plugins.meta.units import DataSize
 
 FloatArray = npt.NDArray[np.float64]
 TaskDescription = Mapping[str, float] | None

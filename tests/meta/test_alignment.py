@@ -20,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.alignment import DataSize, align
+from automl_plugins.meta.alignment import align
 from automl_plugins.meta.conversion import conform
+from automl_plugins.meta.units import DataSize
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 

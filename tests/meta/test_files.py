@@ -31,13 +31,8 @@ from hypothesis import strategies as st
 from known_runs import assert_same
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.files import (
-    VERSION,
-    plain_space,
-    read_records,
-    space_of,
-    write_records,
-)
+from automl_plugins.meta.files import VERSION, read_records, write_records
+from automl_plugins.meta.plain import plain_space, space_of
 from automl_plugins.records.trial import Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -15,7 +15,7 @@ from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformInteg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.meta.files import plain_space, space_of
+from automl_plugins.meta.plain import plain_space, space_of
 from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, float_range, integer_range
 from automl_plugins.spaces.vector_space import VectorSpace
 

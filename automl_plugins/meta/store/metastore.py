@@ -19,7 +19,8 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._versions import require
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.files import StoredSearch, check_name, read_searches, write_searches
+from automl_plugins.meta.files import StoredSearch, read_searches, write_searches
+from automl_plugins.meta.plain import check_name
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status

@@ -21,8 +21,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
-from automl_plugins.meta.files import (
-    StoredSearch,
+from automl_plugins.meta.files import StoredSearch, read_arrays
+from automl_plugins.meta.plain import (
     check_name,
     check_text,
     digest,
@@ -33,7 +33,6 @@ from automl_plugins.meta.files import (
     plain_meta_features,
     plain_space,
     plain_tags,
-    read_arrays,
     space_of,
 )
 from automl_plugins.meta.tasks import MetaTask
@@ -50,7 +49,7 @@ _MOST_SEARCHES = 500  # asked for at once
 def plain_task(
     name: str, meta_features: Mapping[str, Any], tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A task as it is stored; see ``files`` for the errors."""
+    """A task as it is stored; see ``plain`` for the errors."""
     return {
         "name": check_name(name, "The name of a task"),
         "meta_features": plain_meta_features(meta_features, task=name),

@@ -1,0 +1,208 @@
+"""Configurations, tasks and search spaces as plain JSON values, for files and databases.
+
+A value is text, a number, a bool or None. Whoever reads it back may not know who wrote it: it is
+data and never code, and it is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.choices import DECODERS, ENCODERS
+from automl_plugins.spaces.values import choices_of
+
+FloatArray = npt.NDArray[np.float64]
+
+
+_DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
+
+PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
+VALUE_RULE = "a value is text, a number, a bool or None"
+_INSTEAD = 'Offer it as text, such as "inf", and turn it into the number where it is used.'
+
+# Sorted, so that equal configurations are equal text.
+encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True).encode
+
+
+def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict[str, Any]:
+    """Values by name as builtins; NaN is an inactive hyperparameter and left out.
+
+    Errors call it ``where``: TypeError for a name that is no text, or a value that is neither
+    text, number, bool nor None, ValueError for an infinite value.
+    """
+    plain = {}
+    for name, value in configuration.items():
+        kind = type(value)
+        if kind is not float and kind not in PLAIN_TYPES:
+            value = value.item() if isinstance(value, np.generic) else value
+            if type(value) not in PLAIN_TYPES:
+                raise TypeError(
+                    f"{where}: {name}={value!r} is a {kind.__name__}; {VALUE_RULE}. Record its"
+                    " repr, or its place among the choices."
+                )
+        if type(name) is not str:
+            raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is no text.")
+        if isinstance(value, float) and not math.isfinite(value):
+            if math.isinf(value):
+                raise ValueError(f"{where}: {name}={value} must be finite. {_INSTEAD}")
+            continue
+        plain[name] = value
+    return plain
+
+
+def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
+    """``plain_configuration`` of each run; an error names the task and the run."""
+    told = f"Task {record.name!r}, run "
+    return [
+        plain_configuration(configuration, where=told + str(row))
+        for row, configuration in enumerate(record.configurations)
+    ]
+
+
+def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
+    """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise ValueError(
+            f"Task {task!r}: {name} must be finite or NaN; row {row} has {values[row]}."
+        )
+    return [None if value != value else value for value in values.tolist()]
+
+
+def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:
+    """Meta-features by name as floats, None for NaN.
+
+    Raises:
+        TypeError: For one that is no number.
+        ValueError: For an infinite one.
+    """
+    plain: dict[str, float | None] = {}
+    for name, value in meta_features.items():
+        number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
+        if not number or type(name) is not str:
+            raise TypeError(
+                f"Task {task!r}: the meta-feature {name!r} must be a number, {value!r}."
+            )
+        value = float(value)
+        if math.isinf(value):
+            raise ValueError(
+                f"Task {task!r}: the meta-feature {name} must be finite or NaN, not {value}."
+            )
+        plain[name] = None if math.isnan(value) else value
+    return plain
+
+
+def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
+    """The reverse of ``plain_meta_features``; its errors."""
+    known = {name: math.nan if value is None else value for name, value in plain.items()}
+    plain_meta_features(known, task=task)
+    return known
+
+
+def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
+    """Tags by name; TypeError for one that is no text."""
+    for name, value in tags.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"Task {task!r}: the tag {name!r} must be text, got {value!r}.")
+    return {str(name): str(value) for name, value in tags.items()}
+
+
+def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
+    """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
+
+    The seed and the ``meta`` of the space as a whole are no part of it.
+
+    Raises:
+        TypeError: For a choice that is neither text, number, bool nor None.
+        ValueError: For a choice that is infinite or NaN.
+    """
+    for name, hyperparameter in space.items():
+        for value in choices_of(hyperparameter) or ():
+            if type(value) not in PLAIN_TYPES:
+                raise TypeError(
+                    f"The search space cannot be stored: {name} has the choice {value!r}, a"
+                    f" {type(value).__name__}; {VALUE_RULE}."
+                )
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(
+                    f"The search space cannot be stored: {name} has the choice {value}, and"
+                    f" numbers in a store are finite. {_INSTEAD}"
+                )
+    plain: dict[str, Any] = space.to_serialized_dict(ENCODERS)
+    del plain["python_module_version"]
+    return dict(json.loads(json.dumps(plain, default=_item)))
+
+
+def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
+    """The reverse of ``plain_space``; ValueError for what it never writes."""
+    copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
+    for hyperparameter in copy["hyperparameters"]:
+        for listed in ("choices", "sequence"):
+            if not PLAIN_TYPES.issuperset(map(type, hyperparameter.get(listed, ()))):
+                raise ValueError(
+                    f"{hyperparameter['name']!r} has a choice of an illegal type; {VALUE_RULE}"
+                )
+    _check_depth(copy["conditions"])
+    return ConfigurationSpace.from_serialized_dict(copy, DECODERS)
+
+
+def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
+    """ValueError for conditions on conditional parents, too many of them one above the other."""
+    parents: dict[str, set[str]] = {}
+    open_ones = list(conditions)
+    while open_ones:
+        condition = open_ones.pop()
+        open_ones += condition.get("conditions", ())
+        if "parent" in condition:
+            parents.setdefault(condition["child"], set()).add(condition["parent"])
+    reached = set(parents)
+    for _ in range(_DEPTH):
+        reached = {child for child in reached if not parents[child].isdisjoint(reached)}
+    if reached:
+        raise ValueError(
+            f"the conditions of {', '.join(sorted(reached)[:3])} are nested deeper than {_DEPTH}"
+        )
+
+
+def _item(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is a {type(value).__name__}; {VALUE_RULE}.")
+
+
+def digest(*parts: object, size: int = 16) -> str:
+    """Hash of some values, ``size`` bytes as hexadecimal text."""
+    text = "\0".join(map(str, parts))
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
+
+
+LONGEST_NAME = 500  # characters: an index of PostgreSQL has a limit
+
+
+def check_name(name: str, what: str) -> str:
+    """A name that every database can hold, else TypeError or ValueError."""
+    if not 0 < len(check_text(name, what)) <= LONGEST_NAME:
+        raise ValueError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
+    return name
+
+
+def check_text(text: str, what: str) -> str:
+    """Text that every database can hold, else TypeError or ValueError."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be text, got {text!r}.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} is no valid text: {text!r}.") from None
+    if "\0" in text:
+        raise ValueError(f"{what} has a character that cannot be stored: {text!r}.")
+    return text
