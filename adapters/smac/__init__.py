@@ -9,16 +9,11 @@ require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
     from .adapter import ADAPTER
+    from .encoders import CostAndSecondsEncoder, CostEncoder
     from .facades import AutoFacade, GBQRFacade
     from .initial_design import KNNInitialDesign, MetaInitialDesign
     from .memory import RecordCallback, curves, meta_dataset_from_runhistory
-    from .model_parts import (
-        CostAndSecondsEncoder,
-        CostEncoder,
-        EIPerSecond,
-        QuantileBound,
-        SurrogateModel,
-    )
+    from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
     from .proposing import ExplainCallback, ProposerConfigSelector, member_trust
     from .replaying import optimizer
 
@@ -26,16 +21,11 @@ import_when_used(
     __name__,
     {
         "adapter": ["ADAPTER"],
+        "encoders": ["CostAndSecondsEncoder", "CostEncoder"],
         "facades": ["AutoFacade", "GBQRFacade"],
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
         "memory": ["RecordCallback", "curves", "meta_dataset_from_runhistory"],
-        "model_parts": [
-            "CostAndSecondsEncoder",
-            "CostEncoder",
-            "EIPerSecond",
-            "QuantileBound",
-            "SurrogateModel",
-        ],
+        "model_parts": ["EIPerSecond", "QuantileBound", "SurrogateModel"],
         "proposing": ["ExplainCallback", "ProposerConfigSelector", "member_trust"],
         "replaying": ["optimizer"],
     },

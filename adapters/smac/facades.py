@@ -22,13 +22,8 @@ from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
 
 from ._private import Facade
-from .model_parts import (
-    CostAndSecondsEncoder,
-    CostEncoder,
-    EIPerSecond,
-    QuantileBound,
-    SurrogateModel,
-)
+from .encoders import CostAndSecondsEncoder, CostEncoder
+from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
 from .proposing import ExplainCallback, ProposerConfigSelector
 
 

@@ -25,10 +25,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._private import Selector
+from .description import describe
 from .initial_design import SUGGESTED
-from .model_parts import (
-    describe,
-)
 from .trials import Rows, canonical
 
 _logger = logging.getLogger("smac.automl_plugins")

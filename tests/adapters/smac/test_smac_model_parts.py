@@ -17,7 +17,7 @@ from automl_plugins.adapters.smac import (
     QuantileBound,
     SurrogateModel,
 )
-from automl_plugins.adapters.smac.model_parts import describe
+from automl_plugins.adapters.smac.description import describe
 from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from scipy.stats import norm

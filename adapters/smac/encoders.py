@@ -1,0 +1,148 @@
+"""Run-history encoders: costs as the proposers transform them, and the logarithms of seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from smac import Scenario
+from smac.runhistory import StatusType, TrialKey, TrialValue
+from smac.runhistory.encoder import AbstractRunHistoryEncoder
+
+from automl_plugins.proposers.models import TARGETS, Target, transform
+from automl_plugins.records.trial import Status
+
+from .trials import canonical, read_trial
+
+FloatArray = npt.NDArray[np.float64]
+
+_FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
+
+
+class CostEncoder(AbstractRunHistoryEncoder):
+    """Costs as ``automl_plugins.proposers.models`` transforms them, for ``runhistory_encoder=``.
+
+    A trial that failed, or has an infinite cost, counts as the worst one that succeeded, whatever
+    the scenario's crash cost: that marks a failure, and would dwarf every measured cost.
+
+    Args:
+        scenario: The scenario, of one objective.
+        target: ``"log_regret"``, ``"normal_scores"``, ``"standardize"`` or ``"raw"``.
+        considered_states: Trials that are considered besides those that ran out of time; None
+            takes all that finished.
+        lower_budget_states: Those of lower budgets that are considered too.
+        seed: As in SMAC's own encoders, which keep it.
+
+    Raises:
+        ValueError: For several objectives or an unknown target.
+
+    Example::
+
+        HyperparameterOptimizationFacade(
+            scenario, train, runhistory_encoder=CostEncoder(scenario, target="normal_scores")
+        )
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        target: Target = "log_regret",
+        considered_states: list[StatusType] | None = None,
+        lower_budget_states: list[StatusType] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if scenario.count_objectives() > 1:
+            raise ValueError(
+                f"{type(self).__name__} encodes one objective, the scenario has"
+                f" {scenario.count_objectives()}: {scenario.objectives}."
+            )
+        if target not in TARGETS:
+            raise ValueError(
+                f"target must be one of {', '.join(map(repr, TARGETS))}, got {target!r}."
+            )
+        super().__init__(
+            scenario,
+            considered_states=considered_states,  # type: ignore[arg-type]  # SMAC's own default
+            lower_budget_states=lower_budget_states,  # type: ignore[arg-type]
+            seed=seed,
+        )
+        self.target = target
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What SMAC stores of the encoder."""
+        return {**super().meta, "target": self.target}
+
+    def transform(self, budget_subset: list[Any] | None = None) -> tuple[FloatArray, FloatArray]:
+        """Configurations (n, d), instance features after them, and targets (n, c).
+
+        Args:
+            budget_subset: The budget whose trials are considered; None takes all.
+        """
+        trials = self._get_considered_trials(budget_subset)
+        # SMAC scales these by themselves; a scale of their own says nothing.
+        trials.update(self._get_timeout_trials(budget_subset))
+        return self._build_matrix(trials)
+
+    def transform_response_values(self, values: FloatArray) -> FloatArray:
+        """Targets (n, c) of costs (n, c) that are NaN where a trial failed."""
+        out = np.array(values, dtype=np.float64)
+        costs = out[:, 0].copy()
+        known = np.isfinite(costs)
+        out[:, 0] = 0.0
+        if known.any():
+            worst = float(costs[known].max())
+            out[:, 0] = transform(np.where(known, costs, worst), self.target).values
+        return out
+
+    _n_columns = 1  # of costs and seconds
+
+    def _build_matrix(
+        self, trials: Mapping[TrialKey, TrialValue], store_statistics: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        X = np.empty((len(trials), self._n_params + self._n_features))
+        values = np.empty((len(trials), 2))
+        for row, (key, value) in enumerate(trials.items()):
+            config = self.runhistory.get_config(key.config_id)
+            X[row, : self._n_params] = canonical(config)
+            if self._n_features and self._instance_features is not None:
+                X[row, self._n_params :] = self._instance_features[str(key.instance)]
+            trial = read_trial(config, key, value)
+            loss = trial.loss if trial.status == Status.COMPLETE else math.nan
+            values[row] = loss, trial.seconds
+        return X, self.transform_response_values(values[:, : self._n_columns])
+
+
+class CostAndSecondsEncoder(CostEncoder):
+    """Costs as ``CostEncoder`` has them, and ln seconds: two columns, for ``EIPerSecond``.
+
+    The seconds are true ones: those between start and end where SMAC keeps no running time, of
+    crashed trials and of those that ran out of time or memory. Where nobody said (ask and tell
+    without ``time``), the median of the others; below a millisecond, a millisecond. Arguments and
+    errors are those of ``CostEncoder``.
+
+    Example::
+
+        HyperparameterOptimizationFacade(
+            scenario,
+            train,
+            runhistory_encoder=CostAndSecondsEncoder(scenario),
+            model=SurrogateModel(scenario.configspace),
+            acquisition_function=EIPerSecond(),
+        )
+    """
+
+    _n_columns = 2
+
+    def transform_response_values(self, values: FloatArray) -> FloatArray:
+        """Targets (n, 2) of costs and seconds (n, 2) that are NaN where they are unknown."""
+        out = super().transform_response_values(values)
+        seconds = out[:, 1]
+        known = np.isfinite(seconds)
+        usual = float(np.median(seconds[known])) if known.any() else 1.0
+        out[:, 1] = np.log(np.maximum(np.where(known, seconds, usual), _FLOOR))
+        return out
