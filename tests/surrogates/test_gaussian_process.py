@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from automl_plugins.surrogates import gaussian_process
+from automl_plugins.surrogates import averaged_process, gaussian_process
 from automl_plugins.surrogates.averaged_process import (
     AveragedProcess,
     Candidate,
@@ -231,7 +231,7 @@ def relevances(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, steps: int) -> A
         asked["end"] = minimize(loss, start, options={"maxiter": steps, "ftol": 1e-14}, **how)
         return asked["end"]
 
-    monkeypatch.setattr(gaussian_process, "minimize", spy)
+    monkeypatch.setattr(averaged_process, "minimize", spy)
     inputs, losses = sample(30, noise=0.1)
     asked["inputs"], asked["z"] = inputs, (losses - losses.mean()) / losses.std()
     start = Candidate(np.full(3, 0.5), 0.01)
@@ -246,7 +246,7 @@ def test_relevances_are_a_posteriori_and_their_slope_is_right(
     asked, rng = relevances(monkeypatch, kernel, 1), np.random.default_rng(0)
     loss, start = asked["loss"], np.log([1.0, 0.5, 0.5, 0.5, 0.01])
     np.testing.assert_allclose(asked["start"], start)
-    scale_std, constant_std = gaussian_process._LOG_SCALE_STD, gaussian_process._LOG_CONSTANT_STD
+    scale_std, constant_std = averaged_process._LOG_SCALE_STD, averaged_process._LOG_CONSTANT_STD
 
     def by_scikit_learn(theta: FloatArray) -> float:
         model = reference(theta, kernel).fit(asked["inputs"], asked["z"])
@@ -275,7 +275,7 @@ def test_relevances_end_where_nothing_is_likelier(
     np.testing.assert_allclose(np.where(downhill, slope, 0.0), 0.0, atol=2e-2)
     assert asked["loss"](end)[0] < asked["loss"](start)[0]
     # The prior of length scales and constant; that of the noise is flat
-    std = np.array([gaussian_process._LOG_CONSTANT_STD, *[gaussian_process._LOG_SCALE_STD] * 3])
+    std = np.array([averaged_process._LOG_CONSTANT_STD, *[averaged_process._LOG_SCALE_STD] * 3])
     prior = -0.5 * np.sum(((end - start)[:4] / std) ** 2)
     assert found.log_prior == pytest.approx(prior)
 
@@ -312,7 +312,7 @@ def test_the_averaged_process_has_a_length_scale_for_each_input() -> None:
     model = AveragedProcess().fit(X, y)
     own = model.process_.candidates[-1]
     assert own.scales[2] > 2.0 * own.scales[:2].max()
-    shared = uninformed_kernels(3, gaussian_process._OWN_NOISES)
+    shared = uninformed_kernels(3, averaged_process._OWN_NOISES)
     assert len(model.process_.candidates) == len(shared) + 1
     (Q, y_query), plain = sample(100, seed=1), EvidenceAverage(shared, "matern52").fit(X, y)
     errors = [np.abs(one.predict(Q)[0] - y_query).mean() for one in (model, plain)]
