@@ -16,8 +16,7 @@ from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import write_records
-from automl_plugins.meta.store import MetaStore, rows
-from automl_plugins.meta.store import connection as opening
+from automl_plugins.meta.store import MetaStore, rows, schema
 from automl_plugins.replay.runs import Journal
 
 
@@ -145,10 +144,10 @@ def test_makers_of_the_tables_take_turns_on_postgresql(monkeypatch: pytest.Monke
 
     def version(asking: Listening) -> int:
         order.append(f"version after {len(asking.said)}")
-        return opening.VERSION
+        return schema.VERSION
 
-    monkeypatch.setattr(opening, "_version", version)
-    opening._bring_up_to_date(connection)  # type: ignore[arg-type]
+    monkeypatch.setattr(schema, "_version", version)
+    schema._bring_up_to_date(connection)  # type: ignore[arg-type]
     assert order == ["version after 1"]  # looked at when the others have finished
     assert "pg_advisory_xact_lock" in connection.said[0]
 

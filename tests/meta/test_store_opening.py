@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from known_runs import kernel_record as record
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.store import MetaStore, StoreError, connection, rows
+from automl_plugins.meta.store import MetaStore, StoreError, connection, rows, schema
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_an_old_version_is_brought_up_to_date_in_full_or_not_at_all(
             raise KeyboardInterrupt
 
     set_version(0)(path)
-    monkeypatch.setitem(connection.MIGRATIONS, 0, migrate)
+    monkeypatch.setitem(schema.MIGRATIONS, 0, migrate)
     with pytest.raises(KeyboardInterrupt):
         MetaStore(path)
     for _ in range(2):
@@ -397,7 +397,7 @@ def test_a_frozen_store_that_changes_is_read_again(
         calls = []
 
         def count(c: sa.Connection) -> int:
-            found = c.execute(sa.select(sa.func.count()).select_from(connection.runs)).scalar_one()
+            found = c.execute(sa.select(sa.func.count()).select_from(schema.runs)).scalar_one()
             calls.append(found)
             if len(calls) == 1:
                 execute(path, "DELETE FROM meta_runs WHERE id <= 10")
@@ -410,6 +410,6 @@ def test_a_folder_that_may_not_be_looked_into(path: Path, monkeypatch: pytest.Mo
     def refuse(*_: object) -> bool:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(connection, "is_sqlite", refuse)
+    monkeypatch.setattr(schema, "is_sqlite", refuse)
     with pytest.raises(StoreError, match=r"runs\.db cannot be read: Permission denied"):
         MetaStore(path)

@@ -28,7 +28,8 @@ from automl_plugins.records.trial import Status
 require("sqlalchemy", needed_by="MetaStore", extra="store")
 
 from . import rows  # noqa: E402
-from .connection import Database, open_store, parse_url  # noqa: E402
+from .connection import Database, parse_url  # noqa: E402
+from .schema import open_store  # noqa: E402
 
 
 @contextlib.contextmanager

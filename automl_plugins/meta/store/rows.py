@@ -38,7 +38,8 @@ from automl_plugins.meta.plain import (
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 
-from .connection import StoreError, artifacts, runs, searches, spaces, tasks
+from .connection import StoreError
+from .schema import artifacts, runs, searches, spaces, tasks
 
 _MOST_ROWS = 10_000  # read at once, unless one search has more
 _MOST_SEARCHES = 500  # asked for at once

@@ -1,0 +1,224 @@
+"""The tables of a store: recognised in a database, made in a new one, brought up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.engine import Connection
+
+from automl_plugins.addresses import as_database, is_sqlite
+from automl_plugins.formats import one_line
+
+from .connection import RESCUE, Database, StoreError, read_only
+
+VERSION = 1
+_LOCK = 0x6D657461  # of PostgreSQL's advisory locks, while tables are made
+
+# A run belongs to a search, a search to a task. Deleting one deletes all that belongs to it.
+metadata = MetaData()
+
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _id() -> Column[int]:
+    return Column("id", _Id, primary_key=True)
+
+
+def _parent(name: str, table: str) -> Column[int]:
+    return Column(name, _Id, ForeignKey(f"{table}.id", ondelete="CASCADE"), nullable=False)
+
+
+def _text(name: str, *, unique: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=False, unique=unique)
+
+
+schema = Table("meta_schema", metadata, Column("version", Integer, nullable=False))
+
+tasks = Table(
+    "meta_tasks",
+    metadata,
+    _id(),
+    _text("name", unique=True),
+    _text("meta_features"),  # JSON: name -> number or null
+    _text("tags"),  # JSON: name -> text
+    sqlite_autoincrement=True,
+)
+
+spaces = Table(
+    "meta_spaces",
+    metadata,
+    _id(),
+    _text("digest", unique=True),
+    _text("space"),  # JSON: ConfigSpace's serialised form
+    sqlite_autoincrement=True,
+)
+
+searches = Table(
+    "meta_searches",
+    metadata,
+    _id(),
+    _parent("task_id", "meta_tasks"),
+    _text("name"),
+    Column("space_id", _Id, ForeignKey("meta_spaces.id"), index=True),
+    _text("framework"),
+    Column("seed", Text),  # an integer of any size
+    UniqueConstraint("task_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+runs = Table(
+    "meta_runs",
+    metadata,
+    _id(),
+    _parent("search_id", "meta_searches"),
+    _text("key"),
+    _text("configuration"),  # JSON: name -> value
+    Column("loss", Double),
+    Column("seconds", Double),
+    Column("status", SmallInteger, nullable=False),  # records.trial.Status
+    Column("budget", Double),
+    Column("time", Double),  # Unix time of the end
+    UniqueConstraint("search_id", "key"),
+)
+
+artifacts = Table(
+    "meta_artifacts",
+    metadata,
+    _id(),
+    _parent("task_id", "meta_tasks"),
+    _text("name"),
+    _text("version"),
+    Column("content", LargeBinary, nullable=False),  # npz of plain arrays
+    UniqueConstraint("task_id", "name"),
+)
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+"""What turns a store of each earlier version into one of the next."""
+
+
+def open_store(database: Database) -> None:
+    """Make the tables of a new store and migrate those of an old one, in one transaction.
+
+    Raises:
+        StoreError: For a file or database of something else, a damaged file, and a newer version;
+            none of them is changed.
+    """
+    if database.is_sqlite:
+        try:
+            _recognise_file(Path(database.file))
+        except OSError as error:  # no right to look into the folder, or to read the file
+            raise StoreError(f"{database} cannot be read: {error.strerror or error}.") from error
+    if database.read(_version) == VERSION:
+        return
+    if database.is_sqlite:
+        _let_readers_read(database)
+    database.write(_bring_up_to_date)
+
+
+def _recognise_file(path: Path) -> None:
+    """Look at an SQLite file; StoreError unless it is a store, empty or new."""
+    if not path.parent.is_dir():
+        raise StoreError(f"{path} cannot be made: there is no folder {path.parent}.")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: name a file in it.")
+    if not path.exists() or not path.stat().st_size:
+        return
+    if not is_sqlite(path):
+        raise StoreError(
+            f"{path} is no SQLite file, or it is damaged; it was left as it is. Name another"
+            " file, or restore a copy or an export of it."
+        )
+    try:
+        with contextlib.closing(read_only(path, 60.0)) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = {name for (name,) in rows}
+            if schema.name in names:
+                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if found != "ok":
+                    raise sqlite3.DatabaseError(found)
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{path} cannot be read: {error}.") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"{path} is damaged ({one_line(str(error))}); it was left as it is. {RESCUE}"
+        ) from error
+    foreign = sorted(name for name in names if not name.startswith("sqlite_"))
+    if foreign and schema.name not in names:
+        if {"studies", "trials"} <= names:
+            raise StoreError(
+                f"{path} holds studies of Optuna, it is no store; it was left as it is. Did you"
+                f" mean {as_database(path)!r}, as studies, or another file?"
+            )
+        raise StoreError(
+            f"{path} is an SQLite file of something else, with the tables"
+            f" {', '.join(foreign[:5])}{', ...' if len(foreign) > 5 else ''}; it was left as it"
+            " is. Name a file of its own for the store."
+        )
+
+
+def _version(connection: Connection) -> int | None:
+    """Version of the store, None where there is none yet; StoreError if it is unknown."""
+    inspector = sa.inspect(connection)
+    if not inspector.has_table(schema.name):
+        taken = [table for table in metadata.tables if inspector.has_table(table)]
+        if taken:
+            raise StoreError(
+                f"The database has a table {taken[0]}, but not of a store: use another database"
+                " or schema."
+            )
+        return None
+    version = connection.execute(sa.select(schema.c.version)).scalar()
+    if not isinstance(version, int) or (version < VERSION and version not in MIGRATIONS):
+        raise StoreError(f"The store has the unknown version {version}.")
+    if version > VERSION:
+        raise StoreError(
+            f"The store has version {version}, this automl_plugins knows {VERSION}; it was"
+            " left as it is. A newer automl_plugins opens it."
+        )
+    return version
+
+
+def _bring_up_to_date(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    version = _version(connection)  # others may have been quicker
+    if version is None:
+        metadata.create_all(connection)
+        connection.execute(schema.insert().values(version=VERSION))
+        return
+    for old in range(version, VERSION):
+        MIGRATIONS[old](connection)
+        connection.execute(schema.update().values(version=old + 1))
+
+
+def _let_readers_read(database: Database) -> None:
+    """Write-ahead logging: readers and the writer do not wait for each other; kept in the file."""
+    end = time.monotonic() + database.timeout
+    plain = sqlite3.connect(database.file, timeout=database.timeout)
+    with contextlib.closing(plain) as connection:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:  # it does not wait for the others
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise StoreError(f"{database}: {error}.") from error
+                time.sleep(0.01)
