@@ -51,7 +51,8 @@ from hyperopt import Domain, pyll
 
 from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.ranges import MOST_EXACT, ExactFloat, float_range, integer_range
+from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
+from automl_plugins.spaces.scales import MOST_EXACT
 from automl_plugins.spaces.values import choices_of, find, placer, to_number
 
 from ._pyll import (

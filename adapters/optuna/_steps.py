@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
-from automl_plugins.spaces.ranges import MOST_EXACT, Steps, is_narrow
+from automl_plugins.spaces.scales import MOST_EXACT, Steps, is_narrow
 
 from . import _private
 

@@ -24,7 +24,8 @@ from ConfigSpace.hyperparameters import (
 
 from automl_plugins._arguments import one_of
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
-from automl_plugins.spaces.ranges import Steps, scale_of
+from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.scales import Steps
 from automl_plugins.spaces.values import (
     ABSENT,
     choices_of,

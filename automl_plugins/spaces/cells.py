@@ -26,7 +26,6 @@ from ConfigSpace.hyperparameters import (
 )
 from scipy.stats import beta, truncnorm
 
-from automl_plugins.spaces.ranges import MOST_EXACT
 from automl_plugins.spaces.restriction import (
     Domain,
     Range,
@@ -35,6 +34,7 @@ from automl_plugins.spaces.restriction import (
     holds,
     restrict_space,
 )
+from automl_plugins.spaces.scales import MOST_EXACT
 
 _PLACES = 13  # decimal places to which ConfigSpace rounds bounds
 

@@ -33,7 +33,8 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
-from automl_plugins.spaces.ranges import Steps, scale_of
+from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.scales import Steps
 
 FloatArray = npt.NDArray[np.float64]
 

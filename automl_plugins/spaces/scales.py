@@ -1,0 +1,256 @@
+"""Scales from numbers to [0, 1] and back that lose nothing, as transformers of ConfigSpace.
+
+All are increasing, and give a value back exactly where the vector can tell it from its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Largest integer below which 64-bit floats hold every integer.
+MOST_EXACT: Final = 2**53
+FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
+
+_FARTHEST = 2.0**20  # widths of the range from its ends: values of an old range may be anywhere
+_LARGE, _NEAR = 2**40, 2**12
+_LARGEST, _LEAST = sys.float_info.max, 5e-324
+
+
+def is_narrow(low: int, high: int) -> bool:
+    """Whether integers are so large and so near that their logarithms are hard to tell apart."""
+    return low > _LARGE and (high - low) * _NEAR <= low
+
+
+def count_floats(low: float, high: float) -> int:
+    """Number of 64-bit floats from ``low`` to ``high``."""
+    return int(_place(high)) - int(_place(low)) + 1
+
+
+class Scale(ABC):
+    """A way from values to [0, 1] and back: a transformer of ConfigSpace.
+
+    Args:
+        low: Least value.
+        high: Largest value.
+
+    Attributes:
+        n: Number of values, evenly spaced on the scale; None for continuous scales.
+        is_rounded: Whether many vectors stand for one value.
+    """
+
+    lower_vectorized: ClassVar[np.float64] = np.float64(0.0)
+    upper_vectorized: ClassVar[np.float64] = np.float64(1.0)
+    n: int | None = None
+    is_rounded = False
+    is_integer = False
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @abstractmethod
+    def to_value(self, vector: FloatArray) -> FloatArray:
+        """Values (n,) of vectors (n,)."""
+
+    def to_vector(self, value: Any) -> FloatArray:
+        """Vectors (n,) of values (n,); they leave [0, 1] where the values leave the range."""
+        values = np.clip(np.asarray(value, dtype=np.float64), -_LARGEST, _LARGEST)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.clip(self._vector(values), -_FARTHEST, _FARTHEST)
+
+    @abstractmethod
+    def _vector(self, values: FloatArray) -> FloatArray: ...
+
+    def legal_value(self, value: Any) -> BoolArray:
+        """Mask (n,) of the values that lie in the range."""
+        values = np.asarray(value, dtype=np.float64)
+        inside = (values >= self.low) & (values <= self.high)
+        return np.asarray(inside & (values == np.rint(values)) if self.is_integer else inside)
+
+    def legal_vector(self, vector: FloatArray) -> BoolArray:
+        """Mask (n,) of the vectors that stand for a value: beyond [0, 1] it is an end."""
+        return np.isfinite(vector)
+
+    def legal_value_single(self, value: Any) -> bool:
+        """Whether one value is legal."""
+        is_number = isinstance(value, int | float | np.number)
+        return is_number and bool(self.legal_value(np.array([value]))[0])
+
+    def legal_vector_single(self, vector: Any) -> bool:
+        """Whether one vector entry is legal."""
+        return math.isfinite(vector)
+
+
+class LinearScale(Scale):
+    """Equal differences are equally far."""
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(low, high)
+        # The difference of the largest floats is infinite; that of their halves is not.
+        self._unit = 1.0 if math.isfinite(high - low) else 2.0
+        self._low = low / self._unit
+        self._span = high / self._unit - self._low
+
+    def to_value(self, vector: FloatArray) -> FloatArray:
+        """See ``Scale``."""
+        values = (vector * self._span + self._low) * self._unit
+        return np.clip(values, self.low, self.high)
+
+    def _vector(self, values: FloatArray) -> FloatArray:
+        return np.asarray((values / self._unit - self._low) / self._span)
+
+
+class LogScale(Scale):
+    """Equal ratios are equally far.
+
+    Args:
+        low: Least value.
+        high: Largest value.
+        is_integer: Whether values are rounded to integers.
+        is_rounded: Whether there are so few values that many vectors stand for one.
+    """
+
+    def __init__(
+        self, low: float, high: float, *, is_integer: bool = False, is_rounded: bool = False
+    ) -> None:
+        super().__init__(low, high)
+        self.is_integer = is_integer
+        self.is_rounded = is_integer or is_rounded
+
+    def to_value(self, vector: FloatArray) -> FloatArray:
+        """See ``Scale``."""
+        least, most = math.log(self.low), math.log(self.high)
+        with np.errstate(over="ignore", under="ignore"):
+            values = np.exp(least + vector * (most - least))
+        return np.clip(np.rint(values) if self.is_integer else values, self.low, self.high)
+
+    def _vector(self, values: FloatArray) -> FloatArray:
+        least, most = math.log(self.low), math.log(self.high)
+        # ConfigSpace rounds defaults to 13 places, that is to 0.
+        logarithms = np.log(np.where(values == 0.0, _LEAST, values))
+        return np.asarray((logarithms - least) / (most - least))
+
+
+class FewFloats(Scale):
+    """All 64-bit floats of a range, by their place among them."""
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(low, high)
+        self.n = count_floats(low, high)
+
+    def to_value(self, vector: FloatArray) -> FloatArray:
+        """See ``Scale``."""
+        assert self.n is not None
+        places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
+        return _float_at(places + _place(self.low))
+
+    def _vector(self, values: FloatArray) -> FloatArray:
+        assert self.n is not None
+        places = _place(np.clip(values, self.low, self.high)) - _place(self.low)
+        inside = places / (self.n - 1)
+        return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
+
+
+class Steps(Scale):
+    """Values at even distances, or those that are listed.
+
+    Args:
+        low: Least value.
+        step: Distance of the values.
+        n: Their number, at most 2^53 + 1.
+        high: The largest value, where the sum of so many steps may miss it by a rounding.
+        is_integer: Whether all values are whole.
+        listed: All values, where they are not at even distances.
+    """
+
+    def __init__(
+        self,
+        low: float,
+        step: float,
+        n: int,
+        *,
+        high: float | None = None,
+        is_integer: bool = True,
+        listed: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(float(low), float(low + step * (n - 1) if high is None else high))
+        self.step, self.n, self.is_integer = float(step), n, is_integer
+        self.listed = None if listed is None else tuple(float(value) for value in listed)
+
+    def to_value(self, vector: FloatArray) -> FloatArray:
+        """See ``Scale``."""
+        assert self.n is not None
+        places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1))
+        if self.listed is not None:
+            return np.array(self.listed)[places.astype(np.int64)]
+        return np.clip(self.low + places * self.step, self.low, self.high)
+
+    def index(self, values: FloatArray) -> FloatArray:
+        """Place (n,) of values among the steps; between two of them for values in between."""
+        assert self.n is not None
+        if self.listed is not None:
+            return np.interp(values, self.listed, np.arange(self.n))
+        with np.errstate(over="ignore", invalid="ignore"):
+            place = (values - self.low) / self.step
+        whole = np.rint(place)
+        # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
+        return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
+
+    def _vector(self, values: FloatArray) -> FloatArray:
+        assert self.n is not None
+        return self.index(values) / max(self.n - 1, 1)
+
+    def legal_value(self, value: Any) -> BoolArray:
+        """Mask (n,) of the values that are steps."""
+        values = np.asarray(value, dtype=np.float64)
+        place = self.index(values)
+        near = np.isclose(self.to_value(self._vector(values)), values, rtol=1e-9, atol=0.0)
+        return np.asarray((place == np.rint(place)) & near)
+
+
+def _place(value: Any) -> Any:
+    """Place of floats among all 64-bit floats, an integer that grows with them; 0 for 0."""
+    bits = np.asarray(value, dtype=np.float64).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _float_at(place: npt.NDArray[np.int64]) -> FloatArray:
+    """The reverse of ``_place``."""
+    bits = np.where(place < 0, np.int64(-(2**63)) - place, place)
+    return bits.view(np.float64)
+
+
+def scale_of_floats(low: float, high: float, log: bool) -> Scale:
+    """The scale of the 64-bit floats from ``low`` to ``high``."""
+    n = count_floats(low, high)
+    if n <= FEW_FLOATS and (not log or high <= 2.0 * low):
+        return FewFloats(low, high)
+    return LogScale(low, high, is_rounded=n <= FEW_FLOATS) if log else LinearScale(low, high)
+
+
+def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
+    """The scale of the integers that 64-bit floats can hold; None if there are not two."""
+    step = max(1, int(math.ulp(float(max(-low, high)))))
+    if log and not is_narrow(low, high):
+        # The largest float there is, for a float of ``high`` may lie above it.
+        least, most = float(low), float(high if high <= MOST_EXACT else high // step * step)
+        least = math.nextafter(least, math.inf) if least < low else least
+        return LogScale(least, most, is_integer=True) if least < most else None
+    while (high - low) // step >= MOST_EXACT:
+        step *= 2
+    first, last = -(-low // step), high // step
+    return Steps(first * step, step, last - first + 1) if first < last else None
