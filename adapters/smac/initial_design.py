@@ -101,7 +101,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         task = None
         if dataset is not None and not ready:
             wanted = bool(dataset.meta_feature_names())
-            task = describe_task(meta_features, X, y, wanted=wanted).meta_features
+            task = describe_task(meta_features, X, y, wanted=wanted) or {}
         self.suggestions = advise(space, dataset, k=k, task=task, design=design)
         suggested = [as_configuration(space, s.vector) for s in self.suggestions]
         for config in suggested:

@@ -62,16 +62,14 @@ def describe_task(
     X: Any = None,
     y: Any = None,
     *,
-    name: str = "",
     wanted: bool = True,
-) -> MetaTask:
-    """A new task, from its meta-features or its data; without either nothing is known of it.
+) -> TaskDescription:
+    """Meta-features of a new task, given or computed of its data; None where nothing is known.
 
     Args:
         meta_features: Numbers by name.
         X: The data instead, of which meta-features are computed.
         y: Their target.
-        name: Name of the task.
         wanted: Whether there are meta-features to compare with; else none are computed.
 
     Raises:
@@ -87,7 +85,7 @@ def describe_task(
         raise TypeError(f"Meta-features must be numbers by name, got {meta_features!r}.")
     if X is not None and wanted:
         meta_features = meta.meta_features(X, y)  # loads the learners of landmarkers
-    return MetaTask(name, meta_features or {})
+    return meta_features or None
 
 
 def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +93,7 @@ def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(options)
     X, y = found.pop("X", None), found.pop("y", None)
     if X is not None or y is not None:
-        described = describe_task(found.get("meta_features"), X, y)
-        found["meta_features"] = described.meta_features
+        found["meta_features"] = describe_task(found.get("meta_features"), X, y)
     return found
 
 

@@ -146,7 +146,7 @@ def advise(
     else:
         dataset = open_memory(memory, space, exclude=exclude)
         known = dataset.meta_feature_names()
-        described = describe_task(task, X, y, wanted=bool(known)).meta_features
+        described = describe_task(task, X, y, wanted=bool(known)) or {}
         found = function(space, dataset, described, k)
         if not isinstance(found, Design):
             raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")

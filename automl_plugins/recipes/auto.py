@@ -98,7 +98,7 @@ def auto(
     if memory is None:
         return alone
     known = task_memory(memory, task=task)
-    described = describe_task(meta_features, X, y).meta_features or None
+    described = describe_task(meta_features, X, y)
     # The suggestions are start enough for those that know the memory. The others, when drawn, go
     # on with their own design: if the memory misleads, it has to be made up for.
     start = {"n_startup": n_suggested} | shared

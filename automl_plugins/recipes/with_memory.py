@@ -119,7 +119,7 @@ def tst(
         paper=paper,
         distance=distance,
         bandwidth=bandwidth,
-        meta_features=describe_task(meta_features, X, y).meta_features or None,
+        meta_features=describe_task(meta_features, X, y),
     )
     proposer = make_proposer(template, target="raw", informed=True, **settings, **options)
     return WithFallback(proposer, plain, memory=known)
@@ -158,7 +158,7 @@ def blended(
         ValueError: For an argument outside its range.
     """
     known = task_memory(memory, task=task)
-    described = describe_task(meta_features, X, y).meta_features or None
+    described = describe_task(meta_features, X, y)
     template = BlendedTemplate(
         known, gbqr_surrogate() if surrogate is None else surrogate, meta_features=described
     )
@@ -218,7 +218,7 @@ def pmf(
         known,
         fallback=plain,
         model=model,
-        meta_features=describe_task(meta_features, X, y).meta_features or None,
+        meta_features=describe_task(meta_features, X, y),
         n_start=n_start,
         xi=xi,
         start=("nearest" if paper else "portfolio") if start is None else start,
