@@ -116,7 +116,7 @@ class ArmMethod(ABC):
         """The arm of a trial, None if there is none, and what else is noted in its document."""
 
     def search(self, arms: Arms) -> dict[str, Any]:
-        """What tells this search from others in the same trials; plain data."""
+        """What distinguishes this search from others in the same trials; plain data."""
         return {"arms": arms.to_dict()}
 
     def suggest(

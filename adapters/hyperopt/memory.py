@@ -172,7 +172,7 @@ def meta_dataset_from_trials(
 
 
 def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None = None) -> Trials:
-    """Runs as trials that suggest functions go on from, one document for each run.
+    """Runs as trials that suggest functions continue from, one document for each run.
 
     A document has every label of the search space; inactive ones are empty. Hyperopt has no
     pruned trials, and one loss for each: what was pruned or evaluated at a lower budget is a trial
@@ -238,7 +238,7 @@ def record(
     """An objective for ``fmin`` that writes each trial to a store.
 
     Complete and failed trials are recorded, and those that raise: as failed ones, then the
-    exception goes on its way. A trial is known by its experiment key, its number and its
+    exception is raised. A trial is known by its experiment key, its number and its
     beginning, so it is never there twice, however often it is recorded or imported (``add``).
 
     Nothing that happens while trials are recorded stops ``fmin``: the first failure is logged as a
@@ -283,7 +283,7 @@ class RecordedObjective(SearchRecorder):
         space: The search space, if it is known.
     """
 
-    fmin_pass_expr_memo_ctrl = True  # Hyperopt then tells the trial, and with it the labels
+    fmin_pass_expr_memo_ctrl = True  # Hyperopt then passes the trial, and with it the labels
 
     def __init__(
         self, objective: Callable[..., Any], recorder: Recorder, space: SearchSpace | None
@@ -355,11 +355,11 @@ def _end(trial: Document, result: Any, seconds: float) -> Document:
     """The document as it will be when Hyperopt has stored the result; None has raised."""
     if isinstance(result, float | int | np.number):
         result = {"status": STATUS_OK, "loss": float(result)}
-    told = dict(result) if isinstance(result, Mapping) else {}
-    told["seconds"] = as_seconds(told.get("seconds"), seconds)
+    known = dict(result) if isinstance(result, Mapping) else {}
+    known["seconds"] = as_seconds(known.get("seconds"), seconds)
     return {
         **trial,
-        "result": told,
+        "result": known,
         "state": JOB_STATE_ERROR if result is None else JOB_STATE_DONE,
         "refresh_time": datetime.now(UTC).replace(tzinfo=None),
     }

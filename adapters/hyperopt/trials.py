@@ -174,7 +174,7 @@ class TrialReader:
         """The trials as a history.
 
         Args:
-            trials: What the documents belong to; only told apart by it.
+            trials: What the documents belong to; only used to tell documents apart.
             documents: All trials.
             timed: Whether their seconds count; else they are unknown.
 
@@ -277,8 +277,8 @@ def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
 def _source(document: Document) -> tuple[Any, ...]:
     """What a trial is read from; it has changed when one of these is another object."""
     result = document["result"]
-    told = (result.get("status"), result.get("loss"), result.get("seconds"))
-    return *told, result, document["state"], document["refresh_time"], document["misc"]["vals"]
+    facts = (result.get("status"), result.get("loss"), result.get("seconds"))
+    return *facts, result, document["state"], document["refresh_time"], document["misc"]["vals"]
 
 
 def _has_changed(document: Document, read: _Read | None) -> bool:

@@ -274,7 +274,7 @@ class AutoSampler(TransferSampler):
     suggests the first trials. How well a model predicts the order of trials that it was not shown
     says how often it proposes. What memories that mislead have cost is in
     ``docs/evidence/families.md``.
-    ``explain(trial)`` tells which member proposed; ``visualization.plot_member_trust`` draws how
+    ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
     much each was trusted.
 
     Args:
@@ -308,7 +308,7 @@ class TSTSampler(TransferSampler):
 
     A Gaussian process of each source predicts; its weight is the agreement of its ranking with
     that of the trials so far. The process of the search itself weighs more with each trial.
-    ``explain(trial)`` tells the weights; ``visualization.plot_source_weights`` draws them.
+    ``explain(trial)`` says the weights; ``visualization.plot_source_weights`` draws them.
 
     Args:
         sources: Earlier tasks: studies (one, several, several by name of the task), minimised or

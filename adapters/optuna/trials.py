@@ -71,7 +71,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     """Read one trial.
 
     Its loss is the objective value, with the sign changed if the study maximises; of a pruned
-    trial, the last one reported. ``cost`` tells what its seconds are:
+    trial, the last one reported. ``cost`` says what its seconds are:
 
     * ``"duration"`` or None: the user attribute ``SECONDS`` where that holds a duration; else the
       time from start to end less that of the sampler, where one of this package measured it. A

@@ -55,7 +55,7 @@ def uses_budgets(facade: AbstractFacade) -> bool:
 
 
 def scenario_of(smbo: SMBO) -> Scenario:
-    """The scenario, which callbacks are not told."""
+    """The scenario, which callbacks do not get."""
     return smbo._scenario
 
 
@@ -66,12 +66,12 @@ def facade_name(meta: Mapping[str, Any]) -> str | None:
 
 
 def space_of(model: AbstractModel) -> ConfigurationSpace:
-    """The search space of a model, which acquisition functions are not told."""
+    """The search space of a model, which acquisition functions do not get."""
     return model._configspace
 
 
 class Selector(ConfigSelector):
-    """A config selector that is told of the run and needs neither model nor acquisition.
+    """A config selector that is given the run and needs neither model nor acquisition.
 
     Whatever else a facade has is accepted and left alone.
     """
@@ -174,10 +174,10 @@ class DaskRunner(DaskParallelRunner):
         done = [future for future in list[Any](self._pending_trials) if future.done()]
         for future in done:
             try:
-                told = future.result()
+                result = future.result()
             except KilledWorker as error:
-                told = self._killed(future, error)
-            self._results_queue.append(told)
+                result = self._killed(future, error)
+            self._results_queue.append(result)
             self._pending_trials.remove(future)
         pending = {future.key for future in self._pending_trials}
         self._submitted = {k: v for k, v in self._submitted.items() if k in pending}

@@ -31,7 +31,7 @@ class GBQRFacade(Facade):
     """SMAC with GBQR: a new model for each configuration, in milliseconds.
 
     ``GBQRFacade(scenario, train)`` is the whole recipe. A ``ProposerConfigSelector`` chooses: it
-    learns from failures and running trials, and from seconds if it is told to
+    learns from failures and running trials, and from seconds if asked to
     (``config_selector=GBQRFacade.get_config_selector(scenario, per_second=True)``).
 
     Every part can be exchanged:

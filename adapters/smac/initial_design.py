@@ -52,7 +52,7 @@ class MetaInitialDesign(AbstractInitialDesign):
             ``HyperparameterOptimizationFacade``, Sobol points. For another facade pass its
             ``get_initial_design(scenario)``.
         max_ratio: Share of the trials that suggestions and default design may take; unlike
-            SMAC's own designs this one is not cut unless told to.
+            SMAC's own designs this one is not cut unless asked to.
         additional_configs: Configurations that come last.
         seed: Seed of the default design; None takes the scenario's.
         exclude: Names of tasks of the memory to leave out: this one itself, where its runs are

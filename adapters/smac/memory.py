@@ -29,7 +29,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
 from ._private import scenario_of
-from .trials import NOTE, Run, Source, Told, describe_run, runs_in, runs_of
+from .trials import NOTE, FinishedTrial, Run, Source, describe_run, runs_in, runs_of
 
 # --- searches -------------------------------------------------------------------------------
 
@@ -73,14 +73,14 @@ def _read_search(run: Run) -> Search:
             f"A run history does not say what it is of: pass {absent}. With Scenario(name=...) and"
             " its folder or facade, table= and method= are known."
         )
-    told = run.finished()
+    finished = run.finished()
     return Search.of(
         run.table,
         run.method,
         run.seed or 0,
-        run.read(told),
+        run.read(finished),
         space=run.space,
-        left_out={"running": len(run.history) - len(told)},
+        left_out={"running": len(run.history) - len(finished)},
     )
 
 
@@ -117,14 +117,14 @@ def read_task(
     return record if space is None else replace(record, space=space)
 
 
-def _read_record(run: Run, told: Sequence[Told]) -> TaskRecord:
+def _read_record(run: Run, finished: Sequence[FinishedTrial]) -> TaskRecord:
     if run.table is None:
         raise UnnamedTask(
             "A run history does not say what it is of: pass name=, or give the Scenario a name and"
             " pass its folder or facade."
         )
     return TaskRecord.of(
-        run.table, run.read(told), space=run.space, framework="smac", seed=run.seed
+        run.table, run.read(finished), space=run.space, framework="smac", seed=run.seed
     )
 
 
@@ -166,7 +166,7 @@ def write_history(
     *,
     crash_cost: float | None = None,
 ) -> RunHistory:
-    """Runs as a run history, for a facade to be told of or to be saved for SMAC.
+    """Runs as a run history, for ``tell`` of a facade, or to be saved for SMAC.
 
     A configuration that was evaluated again has another seed each time: 0, 1, ... SMAC has no
     pruned trials, and its model takes costs at face value: what was pruned or evaluated at a
@@ -241,7 +241,7 @@ class RecordCallback(SearchRecorder, Callback):
 
     A trial is known by the name of its scenario, its configuration, seed, budget and end, so it is
     never there twice, however often it is recorded or imported (``add``). Works with parallel
-    workers: SMAC tells results in the main process.
+    workers: SMAC reports results in the main process.
 
     Nothing that happens while trials are recorded stops SMAC: the first failure is logged as a
     warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once,
@@ -319,9 +319,9 @@ class RecordCallback(SearchRecorder, Callback):
         """
         new = 0
         for run in runs_in(source):
-            if told := run.finished():
-                keys = [_key(*trial) for trial in told]
-                record = _read_record(self._named(run), told)
+            if finished := run.finished():
+                keys = [_key(*trial) for trial in finished]
+                record = _read_record(self._named(run), finished)
                 new += self.recorder.add(record, search=_search(run), keys=keys)
         return new
 
@@ -334,5 +334,5 @@ def _search(run: Run) -> str:
 
 def _key(config: Configuration, key: TrialKey, value: TrialValue) -> str:
     """Ids of configurations differ between run histories; their values do not."""
-    told = encode(plain_configuration(values_of(config), where="A trial"))
-    return digest(told, key.instance, key.seed, key.budget, value.endtime)
+    values = encode(plain_configuration(values_of(config), where="A trial"))
+    return digest(values, key.instance, key.seed, key.budget, value.endtime)

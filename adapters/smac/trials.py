@@ -39,7 +39,7 @@ from .replaying import label
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Source = RunHistory | AbstractFacade | str | Path
-Told = tuple[Configuration, TrialKey, TrialValue]
+FinishedTrial = tuple[Configuration, TrialKey, TrialValue]
 Pair = tuple[TrialKey, Trial]
 
 NOTE = "automl_plugins"  # our key in ``additional_info``
@@ -97,8 +97,8 @@ class Run:
     seed: int | None = None
     max_budget: float | None = None
 
-    def finished(self) -> list[Told]:
-        """What was told of the finished trials, in the order in which they ended.
+    def finished(self) -> list[FinishedTrial]:
+        """The finished trials, in the order in which they ended.
 
         Raises:
             ValueError: For several objectives or instances, whose losses cannot be compared.
@@ -116,15 +116,15 @@ class Run:
             for key, value in history.items()
             if value.status != StatusType.RUNNING
         ]
-        return sorted(done, key=lambda told: told[2].endtime)
+        return sorted(done, key=lambda trial: trial[2].endtime)
 
-    def read(self, told: Iterable[Told]) -> list[Trial]:
+    def read(self, finished: Iterable[FinishedTrial]) -> list[Trial]:
         """Trials with values as the space of the run has them; those in full have no step."""
         highest = self.max_budget
         if highest is None:
             highest = max((k.budget for k in self.history if k.budget is not None), default=0.0)
         trials = []
-        for number, (config, key, value) in enumerate(told):
+        for number, (config, key, value) in enumerate(finished):
             trial = replace(read_trial(config, key, value, number), config=values_of(config))
             if key.budget is not None and key.budget >= highest:
                 trial = replace(trial, step=None)

@@ -128,8 +128,8 @@ class Coverage:
             ("converted between counts and fractions", self.converted),
         ):
             if counts:
-                told = (f"{name} in {n}" for name, n in counts.items())
-                parts.append(f"{verb} " + " and ".join(told))
+                where = (f"{name} in {n}" for name, n in counts.items())
+                parts.append(f"{verb} " + " and ".join(where))
         if self.ignored:
             parts.append("ignored " + " and ".join(self.ignored))
         return ", ".join(parts)
@@ -248,18 +248,18 @@ def _fill(
 ) -> None:
     choices = _categories(hyperparameter)
     if isinstance(hyperparameter, Constant):
-        told = ~_missing(values)
-        column.entries[told] = 1.0
+        known = ~_missing(values)
+        column.entries[known] = 1.0
         is_text = math.isnan(to_number(hyperparameter.value))
         other = column.foreign if is_text else column.moved
         choices = choices_of(hyperparameter) or ()
-        other[:] = told & [find(choices, value) is None for value in values]
+        other[:] = known & [find(choices, value) is None for value in values]
     elif choices is not None:
         place = finder(choices)
         found = [None if value is ABSENT else place(value) for value in values]
         column.entries[:] = [math.nan if i is None else i for i in found]
         others = np.isnan(column.entries) & ~_missing(values)
-        # Only numbers, 0.01 for "scale" or "auto": another language, so nothing is told.
+        # Only numbers, 0.01 for "scale" or "auto", and no choice: nothing is known of it.
         kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
         if kinds != {"number"} or not np.isnan(column.entries).all():
             column.foreign[:] = others
@@ -314,7 +314,7 @@ def _to_numbers(
         return numbers
     numbers, other = in_unit(name, values, numbers, unit, size)
     unknown = other & np.isnan(numbers)
-    if not np.isnan(numbers).all():  # else nothing is told in the language of the space
+    if not np.isnan(numbers).all():  # else none is known in the unit of the space
         column.foreign[:] |= unknown
     column.converted[:] = other & ~unknown
     return numbers
@@ -351,9 +351,9 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     out = []
     if n_kept < n_runs:
         n_partial = sum(c.n_partial for c in coverage)
-        told = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
-        told += [f"a lower budget in {n_partial}"] * bool(n_partial)
-        because = f" because of {' and '.join(told)}" if told else ""
+        reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
+        reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
+        because = f" because of {' and '.join(reasons)}" if reasons else ""
         out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
     for counts, sentence in (
         ("clipped", "{} was moved into the range of this search in {} of {} recorded runs."),
@@ -373,5 +373,5 @@ def _sum_up(coverage: Sequence[Coverage], counts: str) -> list[tuple[str, int]]:
 
 def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
     """The error for runs of which a search space can use none."""
-    told = "; ".join(str(covered) for covered in coverage[:3])
-    return MemoryMismatch(f"No run of the memory lies in the search space: {told}.")
+    listed = "; ".join(str(covered) for covered in coverage[:3])
+    return MemoryMismatch(f"No run of the memory lies in the search space: {listed}.")

@@ -151,17 +151,18 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
         )
     first = best[0]
     name = REGRESSIONS.get(first, first)
-    told = ", ".join(found[first])
+    listed = ", ".join(found[first])
     twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
     others = [learner for learner in best if learner not in twins]
     if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
         return (), (
-            f"The search space may be that of {' or '.join(best)} ({told}): the search continues"
-            f" without a memory. If one of them is meant, pass its name: memory={first!r}."
+            f"The search space may be that of {' or '.join(best)} ({listed}): the search"
+            " continues without a memory. If one of them is meant, pass its name:"
+            f" memory={first!r}."
         )
     same = f" That of {' or '.join(others)} would fit as well." if others else ""
     used = "memory is" if len(twins) == 1 else f"memories {' and '.join(twins)} are"
     return twins, (
-        f"The search space is that of {name} ({told}), whose bundled {used} used."
+        f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )

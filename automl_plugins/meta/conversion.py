@@ -127,7 +127,7 @@ def _align_odd(
 ) -> dict[int, dict[str, Any]]:
     """What becomes of the runs that are no configurations of the space; says so."""
     found: dict[int, dict[str, Any]] = {}
-    told: list[Coverage] = []
+    coverages: list[Coverage] = []
     size = MetaTask(record.name, record.meta_features).size
     policies: tuple[Missing, ...] = ("impute", "drop")
     for missing in policies:
@@ -145,11 +145,11 @@ def _align_odd(
             )
         plain = to_values(space.space, vectors[keep])
         found |= dict(zip(np.array(part)[keep].tolist(), plain, strict=True))
-        told.append(coverage)
+        coverages.append(coverage)
     n = len(rows)
     warnings.warn(
         f"{n} run{'s' if n > 1 else ''} of {record.name!r} had to be fitted to the search space."
-        f" {'; '.join(map(str, told))}.",
+        f" {'; '.join(map(str, coverages))}.",
         stacklevel=4,
     )
     return found

@@ -51,9 +51,9 @@ class RankReport:
 
     def __str__(self) -> str:
         most = sorted(self.importance.items(), key=lambda item: -item[1])[:5]
-        told = ", ".join(f"{name} {share:.0%}" for name, share in most)
+        used = ", ".join(f"{name} {share:.0%}" for name, share in most)
         n = int((~np.isnan(self.tau)).sum())
-        return f"Kendall tau-b {self.mean:.3f}, mean of {n} tasks; most used: {told}"
+        return f"Kendall tau-b {self.mean:.3f}, mean of {n} tasks; most used: {used}"
 
 
 class MetaLearner(BaseEstimator):  # type: ignore[misc]
@@ -161,7 +161,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         folds: int | None = None,
         group: str | Callable[[MetaTask], str] | None = None,
     ) -> RankReport:
-        """Rank correlation on tasks left out, one at a time unless told otherwise.
+        """Rank correlation on tasks left out, one at a time unless said otherwise.
 
         Args:
             dataset: The memory; needs two tasks at least.

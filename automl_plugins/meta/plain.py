@@ -61,9 +61,9 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
 
 def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
     """``plain_configuration`` of each run; an error names the task and the run."""
-    told = f"Task {record.name!r}, run "
+    prefix = f"Task {record.name!r}, run "
     return [
-        plain_configuration(configuration, where=told + str(row))
+        plain_configuration(configuration, where=prefix + str(row))
         for row, configuration in enumerate(record.configurations)
     ]
 

@@ -75,9 +75,9 @@ class Recorder:
     ) -> None:
         if task is not None:
             check_name(task, "The name of a task")
-        told = "" if task is None else task
-        plain_meta_features(meta_features or {}, task=told)
-        plain_tags(tags or {}, task=told)
+        name = "" if task is None else task
+        plain_meta_features(meta_features or {}, task=name)
+        plain_tags(tags or {}, task=name)
         self.store: WritableStore = (
             open_store(store) if isinstance(store, str | os.PathLike) else store
         )

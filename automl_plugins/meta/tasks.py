@@ -112,14 +112,14 @@ class TaskFeatures:
         names = meta_feature_names_of(tasks)
         values = meta_feature_values(tasks, names)
         self.described = np.asarray(np.isfinite(values).any(axis=1))
-        told = [task is None or np.isfinite(float(task.get(name, np.nan))) for name in names]
+        has = [task is None or np.isfinite(float(task.get(name, np.nan))) for name in names]
         n_values = [len(np.unique(column[np.isfinite(column)])) for column in values.T]
-        use = [i for i in range(len(names)) if told[i] and n_values[i] > 1]
+        use = [i for i in range(len(names)) if has[i] and n_values[i] > 1]
         self.names: tuple[str, ...] = tuple(names[i] for i in use)
         self._values = values[:, use]
         self.known = self._rank_all(self._values)
         self.new = self.describe(task)
-        self._is_told = task is not None
+        self._has_task = task is not None
 
     def describe(self, task: TaskDescription) -> FloatArray:
         """Scaled meta-features (m,) of a task."""
@@ -134,7 +134,7 @@ class TaskFeatures:
     @property
     def useful(self) -> bool:
         """Whether the new task can be compared with at least two known ones."""
-        return self._is_told and bool(self.names) and int(self.described.sum()) >= 2
+        return self._has_task and bool(self.names) and int(self.described.sum()) >= 2
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:

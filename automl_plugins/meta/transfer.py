@@ -195,11 +195,11 @@ class BlendedTemplate(_Template["Blended"]):
         from automl_plugins.meta.meta_learner import MetaLearner
 
         dataset = self.memory.on(space)
-        told = {name: v for name, v in self.meta_features.items() if np.isfinite(v)}
-        if not set(told) & set(dataset.meta_feature_names()):
-            told = {}
+        described = {name: v for name, v in self.meta_features.items() if np.isfinite(v)}
+        if not set(described) & set(dataset.meta_feature_names()):
+            described = {}
             # Trees that see configurations only predict the mean over the tasks, in one pass.
             tasks = tuple(replace(task, meta_features={}) for task in dataset.tasks)
             dataset = replace(dataset, tasks=tasks)
         learner = MetaLearner() if self.learner is None else self.learner.clone()
-        return LearnedLosses(learner.fit(dataset), told or None)
+        return LearnedLosses(learner.fit(dataset), described or None)

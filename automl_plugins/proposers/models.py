@@ -92,14 +92,14 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
 
 
 def effective_losses(history: History, *, penalise_failures: bool = False) -> FloatArray:
-    """Losses (n,) with those of pruned rows made comparable; NaN = tells nothing about the loss.
+    """Losses (n,) with those of pruned rows made comparable; NaN where a row has none.
 
     A pruned loss belongs to a smaller budget, where others would have looked the same, so it
     cannot stand beside complete losses. What the pruner said can: worse than the typical
     evaluation. The pruned rows, later steps first and better losses first within a step, are
     spread evenly over the worse half of the complete losses. With ``penalise_failures`` a failed
     row has the worst complete loss: the model then knows the region, and expects nothing of it.
-    Far outliers are tamed first (``outliers.tame``).
+    Far outliers are tamed first (``records.scores.tame``).
     """
     losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
     pruned = np.flatnonzero(history.status == Status.PRUNED)
@@ -254,11 +254,11 @@ class FittedModels:
         known = self.targets.values[self.learnt]
         with as_failure(f"held_out of {self.surrogate!r}"):
             predicted = np.atleast_2d(self.surrogate.held_out())
-        told = ~np.isnan(predicted).any(axis=0)
-        distinct, group = np.unique(known[told], return_inverse=True)
+        known_rows = ~np.isnan(predicted).any(axis=0)
+        distinct, group = np.unique(known[known_rows], return_inverse=True)
         merits = np.zeros(len(predicted))
         if len(distinct) >= 3:
-            sums = [np.bincount(group, row) for row in predicted[:, told]]
+            sums = [np.bincount(group, row) for row in predicted[:, known_rows]]
             for i, ranks in enumerate(rankdata(sums / np.bincount(group), axis=1)):
                 if np.ptp(ranks) > 0.0:
                     merits[i] = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
@@ -266,7 +266,7 @@ class FittedModels:
 
     @property
     def shares(self) -> Mapping[str, float] | None:
-        """Share of each earlier task in the predictions, where the surrogate tells them."""
+        """Share of each earlier task in the predictions, if the surrogate has any."""
         return self.surrogate.shares_ if isinstance(self.surrogate, Voting) else None
 
 
@@ -299,7 +299,7 @@ def fit_models(
         surrogate.fit(features[known[rows]], targets.values[rows])
         timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
         if len(timed):
-            # Failed evaluations took that long. Pruned ones would have gone on.
+            # Failed evaluations took that long. Pruned ones would have taken longer.
             bound = history.status[timed] == Status.PRUNED
             running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
             running_time.fit(features[timed], history.seconds[timed], bound)

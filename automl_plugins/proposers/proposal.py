@@ -105,14 +105,15 @@ class Proposal:
         return cls(vector, **known)
 
     def __repr__(self) -> str:
-        told = [f"{name} {v:.4g}" for name in _FACTS if (v := getattr(self, name)) is not None]
+        facts = [f"{len(self.vector)} parameters by {self.origin}"]
+        facts += [f"{name} {v:.4g}" for name in _FACTS if (v := getattr(self, name)) is not None]
         if self.n_rows:
-            told.append(f"{self.n_rows} rows")
+            facts.append(f"{self.n_rows} rows")
         if self.member is not None:
-            told.append(f"member {self.member}")
+            facts.append(f"member {self.member}")
         if self.shares:
-            told.append(f"{len(self.shares)} earlier tasks")
-        return f"Proposal({', '.join([f'{len(self.vector)} parameters by {self.origin}', *told])})"
+            facts.append(f"{len(self.shares)} earlier tasks")
+        return f"Proposal({', '.join(facts)})"
 
 
 class Proposer(Protocol):

@@ -36,7 +36,7 @@ class History:
         budget: Budget or pruning step of each loss (n,); NaN where there is none.
         constraints: Constraint values (n, c); feasible iff all <= 0; NaN where unknown.
         missing: Mask (n, d) of values the row should have but did not ask for (a failed
-            evaluation stops half-way); tells them apart from inactive ones. A running row may
+            evaluation stops half-way), unlike inactive ones. A running row may
             have such a value all the same: proposed, but not asked for. All False if None.
 
     Raises:

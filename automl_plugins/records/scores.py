@@ -1,6 +1,6 @@
 """Losses made comparable, between tasks and beside outliers. NaN is a failed run.
 
-A failed run is worth as much as the worst complete one of its task: it tells where not to go.
+A failed run is worth as much as the worst complete one of its task: it shows where not to go.
 Where all complete ones are equal, it is worse by one unit.
 """
 

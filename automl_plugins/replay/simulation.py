@@ -374,7 +374,7 @@ class ProposerSearch:
         self._finished.append((proposal.token, vector, proposal, outcome))
 
     def history(self) -> History:
-        """What was told, in that order, then what is running."""
+        """Finished evaluations in the order of their results, then running ones."""
         done, unknown = [row[3] for row in self._finished], [np.nan] * len(self._running)
         steps = [proposal.step for _, _, proposal, _ in self._finished]
         vectors = [row[1] for row in self._finished] + list(self._running.values())

@@ -137,7 +137,7 @@ def _log_volume(
     grouped = {name for group in groups for name in group}
     if not grouped <= set(left):
         raise ValueError(
-            f"Volumes cannot be told, for hyperparameters of a branch depend on"
+            f"Volumes cannot be computed: hyperparameters of a branch depend on"
             f" {', '.join(sorted(grouped - set(left)))} outside it: give weights by option."
         )
     total = sum(_log_size(space, name, domains) for name in left if name not in grouped)

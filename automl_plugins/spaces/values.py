@@ -70,7 +70,7 @@ def kind_of(value: Any) -> str:
         return "string"
     if isinstance(value, _NUMBERS):
         return "missing" if math.isnan(to_float(value)) else "number"
-    # A data frame's missing values, told by name so that pandas need not be imported.
+    # A data frame's missing values, recognised by name so that pandas need not be imported.
     return "missing" if type(value).__name__ in ("NAType", "NaTType") else "object"
 
 

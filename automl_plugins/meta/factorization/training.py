@@ -28,7 +28,7 @@ Optimizer = Literal["adam", "sgd"]
 
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
 _LOG_NOISE = (-18.0, 6.0)
-_TOLD, _ASKED = 20, 250  # entries of a held-out data set
+_GIVEN, _LARGEST = 20, 250  # entries of a held-out data set
 
 
 @dataclass(frozen=True)
@@ -177,26 +177,26 @@ class _Judge:
         self.kernel = kernel
         self.tasks = []
         for column in range(z.shape[1]):
-            known = rng.permutation(np.flatnonzero(~np.isnan(z[:, column])))[:_ASKED]
-            n_told = min(_TOLD, len(known) // 2)
-            if n_told:
-                told, asked = known[:n_told], known[n_told:]
+            known = rng.permutation(np.flatnonzero(~np.isnan(z[:, column])))[:_LARGEST]
+            n_given = min(_GIVEN, len(known) // 2)
+            if n_given:
+                given, held_out = known[:n_given], known[n_given:]
                 values = z[:, column].astype(np.float64)
-                self.tasks.append((told, asked, values[told], values[asked]))
+                self.tasks.append((given, held_out, values[given], values[held_out]))
 
     def __call__(self, p: Parameters) -> float:
         logs = []
-        for told, asked, y_told, y_asked in self.tasks:
-            a, b = p.of(told), p.of(asked)
+        for given, held_out, y_given, y_held_out in self.tasks:
+            a, b = p.of(given), p.of(held_out)
             C = covariance(self.kernel, a) + np.diag(a.noise)
             k = covariance(self.kernel, a, b.places)
-            solved = np.linalg.solve(C, np.column_stack([k, y_told]))
+            solved = np.linalg.solve(C, np.column_stack([k, y_given]))
             mean = k.T @ solved[:, -1]
             v = (
                 np.maximum(variance(self.kernel, b) - (k * solved[:, :-1]).sum(axis=0), 0.0)
                 + b.noise
             )
-            logs.append(0.5 * np.mean(np.log(2 * np.pi * v) + (y_asked - mean) ** 2 / v))
+            logs.append(0.5 * np.mean(np.log(2 * np.pi * v) + (y_held_out - mean) ** 2 / v))
         return float(np.mean(logs)) if logs else 0.0
 
 

@@ -135,7 +135,7 @@ class MetaStore:
             status: COMPLETE, PRUNED or FAILED; None takes COMPLETE if there is a loss.
             budget: Step or budget at which it was evaluated; None in full.
             time: Unix time at which it ended; None is now.
-            space: The space that is searched; the last that was told is that of the whole search.
+            space: The space that is searched; the last one given is that of the whole search.
             framework: What the search is made with: "optuna", "smac", "hyperopt", ...
             seed: Its seed.
             search: Its name, unique in the task; None takes that of all unnamed searches of equal

@@ -145,13 +145,13 @@ def describe(connection: Connection, task: Mapping[str, Any]) -> int:
 def add_runs(connection: Connection, rows: Rows) -> int:
     """Store the runs whose keys are new; returns how many."""
     unique = {"task_id": describe(connection, rows.task), "name": rows.search["name"]}
-    told: dict[str, Any] = {name: v for name in ("framework", "seed") if (v := rows.search[name])}
+    known: dict[str, Any] = {name: v for name in ("framework", "seed") if (v := rows.search[name])}
     if rows.space is not None:
         row = _ensure(connection, spaces, {"digest": digest(rows.space)}, {"space": rows.space})
-        told["space_id"] = row.id
-    made = _ensure(connection, searches, unique, {"framework": ""} | told)
-    if any(getattr(made, name) != value for name, value in told.items()):
-        connection.execute(searches.update().where(searches.c.id == made.id).values(told))
+        known["space_id"] = row.id
+    made = _ensure(connection, searches, unique, {"framework": ""} | known)
+    if any(getattr(made, name) != value for name, value in known.items()):
+        connection.execute(searches.update().where(searches.c.id == made.id).values(known))
     if not rows.runs:
         return 0
     new = [run | {"search_id": made.id} for run in rows.runs]
