@@ -91,34 +91,9 @@ def compare(
     one_of("zero_method", zero_method, ZERO_METHODS)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}.")
-    require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
-    import pandas as pd
-
-    if not isinstance(data, pd.DataFrame):
-        frame, notes = searches_frame(data, label)
-    elif label is not None:
-        raise ValueError("label names the objects of a sequence; a frame has names already.")
-    else:
-        frame, notes = data, tuple(map(str, data.attrs.get("notes", ())))
-    wide = not {"table", "method"} <= set(frame.columns)
-    matrices: dict[Any, pd.DataFrame]
-    if wide:
-        if budgets is not None or unit != "trials":
-            raise ValueError(
-                "A frame of tasks x methods has no budgets: leave out budgets and unit."
-            )
-        matrices = {}
-        matrices[None], score_notes = wide_scores(frame)
-        distance = "(max - score)" if higher_is_better else "(score - min)"
-        adtm_note = (
-            f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the"
-            " finite scores of the compared methods; 0 where they are equal."
-        )
-    else:
-        if higher_is_better:
-            raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
-        matrices, score_notes = tidy_scores(frame, budgets, unit, short_runs)
-        adtm_note = "ADTM: mean of the scores over the tasks."
+    frame, notes = _read_frame(data, label)
+    matrices, score_notes = _score_matrices(frame, budgets, unit, short_runs, higher_is_better)
+    wide = None in matrices
     methods = tuple(next(iter(matrices.values())).columns)
     if len(methods) < 2:
         raise ValueError(f"compare needs two methods, got {join_names(methods) or 'none'}.")
@@ -136,7 +111,7 @@ def compare(
         )
         for budget, matrix in matrices.items()
     )
-    notes = (*notes, *score_notes, adtm_note)
+    notes = (*notes, *score_notes)
     if len(methods) == 2:
         notes += ("Friedman's test needs three methods; two have Wilcoxon's alone.",)
     for result in results:
@@ -152,6 +127,42 @@ def compare(
         notes=(*notes, f"Wilcoxon's test, {zero_method}: {ties}."),
         budgets=results,
     )
+
+
+def _read_frame(data: Any, label: Callable[[Any], Label] | None) -> tuple[pd.DataFrame, Notes]:
+    """The data of ``compare`` as a frame, wide or tidy, and notes on what is in it."""
+    require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        return searches_frame(data, label)
+    if label is not None:
+        raise ValueError("label names the objects of a sequence; a frame has names already.")
+    return data, tuple(map(str, data.attrs.get("notes", ())))
+
+
+def _score_matrices(
+    frame: pd.DataFrame,
+    budgets: float | Iterable[float] | None,
+    unit: Unit,
+    short_runs: ShortRuns,
+    higher_is_better: bool,
+) -> tuple[dict[Any, pd.DataFrame], Notes]:
+    """Scores, tasks x methods, by budget, which is None for a wide frame; and notes on them."""
+    if {"table", "method"} <= set(frame.columns):
+        if higher_is_better:
+            raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
+        matrices, notes = tidy_scores(frame, budgets, unit, short_runs)
+        return dict(matrices), (*notes, "ADTM: mean of the scores over the tasks.")
+    if budgets is not None or unit != "trials":
+        raise ValueError("A frame of tasks x methods has no budgets: leave out budgets and unit.")
+    matrix, notes = wide_scores(frame)
+    distance = "(max - score)" if higher_is_better else "(score - min)"
+    adtm_note = (
+        f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the finite"
+        " scores of the compared methods; 0 where they are equal."
+    )
+    return {None: matrix}, (*notes, adtm_note)
 
 
 def _compare_at(
