@@ -154,8 +154,8 @@ class GBQRSampler(ProposerSampler):
 
     LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, say
     which configuration may be better than the best one; ``GBQRSampler()`` is the whole recipe.
-    ``GBQRSampler.thesis()`` has the settings of the thesis. What was changed, and what each
-    change bought, is in the README.
+    ``GBQRSampler.thesis()`` has the settings of the thesis. What was changed, and why, is in
+    ``docs/ideas/gbqr.md``.
 
     Args:
         cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.

@@ -191,7 +191,7 @@ class RewardScale:
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
         All others are rescaled by the best and the worst one; a worst one that is further from
         the best than four times the median is cut there, so that one diverged run does not make
-        all others equal; far outliers are tamed for that (``outliers.tame``).
+        all others equal; far outliers are tamed for that (``records.scores.tame``).
 
         Args:
             losses: Minimised.

@@ -131,7 +131,7 @@ def stratify(index: int, rng: np.random.Generator) -> float:
 def stratified_value(
     space: VectorSpace, column: int, index: int, rng: np.random.Generator
 ) -> float:
-    """Vector entry of ``column`` at element ``index`` of ``stratified``.
+    """Vector entry of ``column`` at element ``index`` of ``stratify``.
 
     The values of a small grid come in the order in which the sequence first meets them, so none
     comes twice before it has met all the others.

@@ -6,8 +6,8 @@ One LightGBM model per quantile. Three forms, all ``fit(X, y)`` / ``predict(X)``
   is optimised, without a mean and without expected improvement (thesis 5.3.2). std = 0.
 * ``"three_quantile"``: q16, q50 and q84; std = (q84 - q16) / 2 around q50 (thesis eq. 5.1).
 * ``"ensemble"``: ``n_models`` models of the alpha-quantile, each on a bootstrap sample; mean and
-  standard deviation between them. The thesis's form knows no doubt: where a single model was
-  fooled it stays fooled. Not in the thesis; what it buys is in the README.
+  standard deviation between them. Not in the thesis, whose single model has no deviation: where
+  it is wrong it stays wrong, see ``docs/ideas/gbqr.md``.
 """
 
 from __future__ import annotations
