@@ -81,7 +81,7 @@ def _make_parser() -> argparse.ArgumentParser:
     compare.add_argument("--zeros", choices=["zsplit", "pratt", "wilcox"], default="zsplit")
     replay = commands.add_parser("replay", help="run methods on recorded tables")
     replay.set_defaults(run=_replay)
-    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file, see docs/replay.md")
+    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file: docs/replay.md")
     store = commands.add_parser("store", help="look into a store of runs, copy it, delete from it")
     actions = store.add_subparsers(dest="action", required=True)
 

@@ -21,7 +21,7 @@ def at_least(name: str, value: float | None, low: float) -> None:
     """Check a number; None is legal.
 
     Raises:
-        TypeError: For what is no number.
+        TypeError: For anything but a number.
         ValueError: For a number below ``low``, or NaN.
     """
     if value is None:

@@ -61,7 +61,7 @@ def refuse_outdated_dependencies() -> None:
 
 
 def is_older(installed: str, bound: str) -> bool:
-    """Whether a version is below another one; what is no version is not."""
+    """Whether a version is below another one; False for text that is not a version."""
     ours, theirs = _VERSION.fullmatch(installed), _VERSION.fullmatch(bound)
     if ours is None or theirs is None:
         return False

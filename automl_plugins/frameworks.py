@@ -77,7 +77,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an evaluation came to.
+    """The result of an evaluation.
 
     Attributes:
         status: How it ended.
@@ -104,7 +104,7 @@ class Outcome:
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """A search under way: asked for configurations, told what they came to.
+    """A search under way: asked for configurations, given their results.
 
     With several workers it is asked again before it is told; results come in the order in which
     they finish. Two methods are optional: ``report`` (see ``Prunes``) and ``close()``, which is

@@ -97,7 +97,7 @@ def boasf_fmin(
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
             ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
             and the executor breaks, the trials under way have failed, and the search ends. To
-            go on, give a function that makes an executor of one worker, such as
+            continue, give a function that makes an executor of one worker, such as
             ``partial(ProcessPoolExecutor, 1)``, and ``n_workers``: each worker has its own, the
             trial that killed one has failed, and another one is made.
         n_workers: Trials at a time; None asks the executor.

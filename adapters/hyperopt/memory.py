@@ -298,7 +298,7 @@ class RecordedObjective(SearchRecorder):
         return {**self.__dict__, "_found": None}
 
     def __call__(self, expr: Any, memo: Mapping[Any, Any], ctrl: Any) -> Any:
-        """Evaluate the user's objective as Hyperopt would, and record what it came to."""
+        """Evaluate the user's objective as Hyperopt would, and record the result."""
         start = time.perf_counter()
         try:
             if getattr(self.objective, "fmin_pass_expr_memo_ctrl", False):

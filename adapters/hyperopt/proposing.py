@@ -310,7 +310,7 @@ def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
     Meta-features take the place of the data ``X`` and ``y``.
 
     Raises:
-        TypeError: For what is no memory.
+        TypeError: For a memory of the wrong type.
         MemoryMismatch: For a memory without another task.
     """
     if options.get("memory") is None:  # the recipe says whether it needs one

@@ -28,12 +28,12 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
 
     At the steps ``min_resource * reduction_factor^i`` a trial comes to rung i. All trials that
     have come to it so far are the arms of adaptive successive filtering (Zhu 2020, equations 6
-    and 7), each with one reward, which is then its own upper confidence bound. The trial goes on
+    and 7), each with one reward, which is then its own upper confidence bound. It advances
     with probability p = (reward - worst) / (best - worst): the best so far surely does, the worst
-    is surely pruned, and if all are equal nobody is.
+    is surely pruned, and if all are equal none is.
 
     Optuna's ``SuccessiveHalvingPruner`` keeps the best 1 / reduction_factor of the trials however
-    close the others are. Here the number that goes on follows their values: many of a dense top
+    close the others are. Here the number that advances follows their values: many of a dense top
     group, few where one trial is far ahead of the others, and a trial near the cut has a chance.
 
     Rewards are the reported values scaled as in ``automl_plugins.bandits.records``: a diverged
@@ -44,7 +44,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     Args:
         min_resource: Step of the first rung; >= 1.
         reduction_factor: Steps of a rung over those of the rung before; >= 2.
-        n_startup_trials: Trials at a rung, the present one included, below which nobody is
+        n_startup_trials: Trials at a rung, the present one included, below which none is
             pruned there: of two trials one is always the worst. >= 0.
         seed: Non-negative integer; None draws one and logs it.
 

@@ -94,7 +94,7 @@ def enqueue_initial_design(
         The suggestions in the study's values, best first.
 
     Raises:
-        TypeError: For a memory, design or search space that is none.
+        TypeError: For a memory, design or search space of the wrong type.
         ValueError: For a memory that shares no parameter with the search space, an unknown design
             or mode, X without y, or without a memory or search space where one is needed. Nothing
             is enqueued then.

@@ -319,7 +319,7 @@ class TSTSampler(TransferSampler):
         n_startup_trials: Random trials before the sources are asked; None is 0.
 
     Raises:
-        TypeError: For sources that are none, or an unknown option.
+        TypeError: For sources of the wrong type, or an unknown option.
         MemoryMismatch: For sources of which nothing can be learnt, or that share no parameter with
             ``search_space``.
         ValueError: For an argument outside its range.

@@ -121,9 +121,9 @@ class CostAndSecondsEncoder(CostEncoder):
     """Costs as ``CostEncoder`` has them, and ln seconds: two columns, for ``EIPerSecond``.
 
     The seconds are true ones: those between start and end where SMAC keeps no running time, of
-    crashed trials and of those that ran out of time or memory. Where nobody said (ask and tell
-    without ``time``), the median of the others; below a millisecond, a millisecond. Arguments and
-    errors are those of ``CostEncoder``.
+    crashed trials and of those that ran out of time or memory. Where they are not given (ask and
+    tell without ``time``), the median of the others; below a millisecond, a millisecond. Arguments
+    and errors are those of ``CostEncoder``.
 
     Example::
 

@@ -50,7 +50,7 @@ class GBQRFacade(Facade):
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
 
     With several workers, those of Dask, a trial that kills its process has crashed and the search
-    goes on. Dask evaluates it on three other workers before it gives up:
+    continues. Dask evaluates it on three other workers before it gives up:
     ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` before the facade is made
     lets one death be enough.
 
@@ -182,7 +182,7 @@ class AutoFacade(GBQRFacade):
             ``config_selector=AutoFacade.get_config_selector(scenario, memory=memory, X=X, y=y)``.
 
     Raises:
-        TypeError: For a memory that is none.
+        TypeError: For a memory of the wrong type.
         MemoryMismatch: For one of which the search space can use nothing.
         ValueError: As ``GBQRFacade``; for ``memory`` or ``per_second`` beside a part that is asked
             in place of the committee.

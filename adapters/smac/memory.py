@@ -150,7 +150,7 @@ def meta_dataset_from_runhistory(
         **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
 
     Raises:
-        TypeError: For anything that is no run history.
+        TypeError: For anything but run histories.
         ValueError: As ``read_task``; if no task shares a hyperparameter with the space.
     """
     records = [_read_record(run, run.finished()) for run in runs_in(sources)]

@@ -56,7 +56,7 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
 
     The seconds are what ``write_history`` noted, else ``time``, else the time from start to end:
     the first of them that is a duration. SMAC leaves ``time`` at 0 where a trial crashed or ran
-    out of time or memory; ask and tell has ``time`` only, and 0 for an end that nobody gave.
+    out of time or memory; ask and tell has ``time`` only, and 0 for an end that was not given.
     """
     info = value.additional_info
     note = info.get(NOTE, {}) if isinstance(info, Mapping) else {}
@@ -154,7 +154,7 @@ def runs_of(source: Any) -> list[Run]:
     """The run histories of one source.
 
     Raises:
-        TypeError: For anything that is none.
+        TypeError: For anything else.
         ValueError: For a folder without any, or a file that cannot be read.
     """
     if isinstance(source, RunHistory):

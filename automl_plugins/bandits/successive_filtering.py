@@ -397,7 +397,7 @@ class SuccessiveFiltering:
     ) -> list[Decision]:
         """Who of the round before advances (paper 3.2, equations 6 and 7)."""
         before = np.array(previous.arms, dtype=np.int64)
-        if not np.isin(before, ready).any():  # those who left are better than nobody
+        if not np.isin(before, ready).any():  # arms that have left are better than none
             before = ready
         statistics = ledger.statistics
         works = statistics.working(np.intersect1d(before, ready), failures=1)

@@ -60,8 +60,8 @@ class MemoryMismatch(ValueError):
     Args:
         message: What is missing.
         final: Whether it stays so; False as long as the search space may still grow.
-        expected: Whether nobody has said that the memory fits: then the search does without, and
-            needs no warning.
+        expected: Whether no user has claimed that the memory fits: then the search does without
+            it, and needs no warning.
 
     Example::
 

@@ -36,7 +36,7 @@ encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True
 def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict[str, Any]:
     """Values by name as builtins; NaN is an inactive hyperparameter and left out.
 
-    Errors call it ``where``: TypeError for a name that is no text, or a value that is neither
+    Errors call it ``where``: TypeError for a name that is not text, or a value that is neither
     text, number, bool nor None, ValueError for an infinite value.
     """
     plain = {}
@@ -82,7 +82,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
     """Meta-features by name as floats, None for NaN.
 
     Raises:
-        TypeError: For one that is no number.
+        TypeError: For one that is not a number.
         ValueError: For an infinite one.
     """
     plain: dict[str, float | None] = {}
@@ -109,7 +109,7 @@ def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[st
 
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
-    """Tags by name; TypeError for one that is no text."""
+    """Tags by name; TypeError for one that is not text."""
     for name, value in tags.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"Task {task!r}: the tag {name!r} must be text, got {value!r}.")

@@ -63,7 +63,7 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
     ``k`` is what the user wants; None takes all of the start-up to replace it, else half.
 
     Raises:
-        TypeError: For a k that is no whole number.
+        TypeError: If k is not an integer.
         ValueError: For an unknown mode, or a k below 1.
     """
     check_mode(mode)
@@ -81,7 +81,7 @@ def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
 
 
 def check_mode(mode: str) -> WarmStart:
-    """The mode; ValueError if it is none."""
+    """The mode; ValueError for an unknown one."""
     if mode not in MODES:
         raise ValueError(
             f"mode must be 'add' (suggestions, then the whole start-up), 'part' (suggestions take"
@@ -91,7 +91,7 @@ def check_mode(mode: str) -> WarmStart:
 
 
 def check_number(name: str, n: Any, *, least: int = 0) -> int:
-    """A whole number of at least ``least``: TypeError if it is none, ValueError if it is less."""
+    """A whole number of at least ``least``; TypeError for anything else, ValueError below it."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
         raise TypeError(f"{name} must be a whole number, got {n!r}.")
     if n < least:
@@ -168,7 +168,7 @@ def design_of(design: AnyDesign) -> InitialDesign | Design:
     """A design by its name; anything else that is one as it is.
 
     Raises:
-        TypeError: For what is none.
+        TypeError: For anything else.
         ValueError: For an unknown name.
     """
     if isinstance(design, str):

@@ -290,7 +290,7 @@ def climb(
 def best_of(
     vectors: FloatArray, scores: FloatArray, losses: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """The vector of the best score; ties, frequent with trees, by the lower loss, then by lot."""
+    """The vector of the best score; ties, frequent with trees, by loss, then at random."""
     tied = np.flatnonzero(scores == scores.max())
     tied = tied[losses[tied] == losses[tied].min()]
     return np.asarray(vectors[rng.choice(tied)])

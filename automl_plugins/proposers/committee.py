@@ -1,4 +1,4 @@
-"""A committee of proposers: whoever has ranked this search's own trials right, proposes.
+"""A committee of proposers: those that rank this search's own trials right propose most.
 
 Each member is a proposer with a model of its own. How well a model ranks evaluations that it was
 not shown (leave-one-out for processes, out-of-bag for bootstrap models) is its merit, and the

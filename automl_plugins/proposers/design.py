@@ -96,7 +96,7 @@ def _most_central(space: VectorSpace, pool: FloatArray, rng: np.random.Generator
     """The member of ``pool`` whose numbers are nearest to the middle of their ranges."""
     numbers = space.numbers(pool)
     eccentricity = np.nan_to_num(np.abs(numbers - 0.5), nan=0.0).sum(axis=1)
-    # Rounded, for 1 - 0.7 and 0.3 are the same distance and the lot should decide.
+    # Rounded, for 1 - 0.7 and 0.3 are the same distance, and ties are drawn.
     central = np.flatnonzero(np.round(eccentricity - eccentricity.min(), 9) == 0.0)
     return np.asarray(pool[rng.choice(central)])
 

@@ -51,7 +51,7 @@ _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
 _MANY_ROWS = 128
 _CANDIDATES = 1000
-# With many rows a prediction is dearer, and one proposal matters less.
+# With many rows a prediction takes longer, and one proposal matters less.
 _FEWER_CANDIDATES = 300
 _FEWER_STARTS = 3, 2  # of local searches, observed and candidates
 _MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up

@@ -82,7 +82,7 @@ class PipelineProposer:
             none twice. Without meta-features those of the best mean rank.
 
     Raises:
-        TypeError: For what is no memory, no model or no proposer.
+        TypeError: For a memory, model or fallback of the wrong type.
         ValueError: For an argument outside its range, or a memory without another task.
     """
 

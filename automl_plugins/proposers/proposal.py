@@ -100,7 +100,7 @@ class Proposal:
         """A proposal of ``vector`` with what ``to_dict`` returned.
 
         Raises:
-            TypeError: For a name that is no attribute.
+            TypeError: For a name that is not an attribute.
         """
         return cls(vector, **known)
 

@@ -87,7 +87,7 @@ class WithFallback:
 
 
 def check_fits(memory: AlignedMemory, space: VectorSpace) -> None:
-    """Check that a memory fits a search space, or that nobody has said so.
+    """Check that a memory fits a search space, unless a mismatch is expected.
 
     Raises:
         MemoryMismatch: If the space can use nothing of the memory, and that is not expected.

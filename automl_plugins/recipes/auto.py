@@ -81,7 +81,7 @@ def auto(
         **options: See above.
 
     Raises:
-        TypeError: For what is no memory.
+        TypeError: For a memory of the wrong type.
         MemoryMismatch: For a memory without another task.
         ValueError: For an argument outside its range.
     """

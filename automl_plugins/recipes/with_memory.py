@@ -103,7 +103,7 @@ def tst(
         **options: See above.
 
     Raises:
-        TypeError: For what is no memory.
+        TypeError: For a memory of the wrong type.
         MemoryMismatch: For a memory without another task.
         ValueError: For an argument outside its range.
     """
@@ -153,7 +153,7 @@ def blended(
         **options: See above.
 
     Raises:
-        TypeError: For what is no memory.
+        TypeError: For a memory of the wrong type.
         MemoryMismatch: For a memory without another task.
         ValueError: For an argument outside its range.
     """
@@ -204,7 +204,7 @@ def pmf(
         **options: See above; for the search after all known configurations are evaluated.
 
     Raises:
-        TypeError: For what is no memory.
+        TypeError: For a memory of the wrong type.
         MemoryMismatch: For a memory without another task.
         ValueError: For an argument outside its range.
     """

@@ -135,8 +135,8 @@ def sortable(time: float) -> float:
 MOST_RUNNING = 128
 """A trial counts as running until so many that began after it have finished.
 
-Who runs a trial may be killed, and the trial stays open for ever. Nobody can tell it from a long
-one: it is left out like one that was never begun, and counts again if it finishes after all.
+The trial of a killed worker stays open for ever, and cannot be told from a long one: it is left
+out like one that was never begun, and counts again if it finishes after all.
 """
 
 

@@ -75,7 +75,7 @@ def kind_of(value: Any) -> str:
 
 
 def to_float(value: Any) -> float:
-    """``float(value)``; infinite where it overflows, NaN where it is no number."""
+    """``float(value)``; infinite where it overflows, NaN where it is not a number."""
     try:
         return float(value)
     except OverflowError:

@@ -85,7 +85,7 @@ class Comparison:
         unit: Unit of the budgets; None for a frame of tasks x methods.
         zero_method: How Wilcoxon's test treats ties, see ``wilcoxon_pairs``.
         alpha: Level of ``different``.
-        notes: What was left out and why, and how the figures came about.
+        notes: What was left out and why, and how the figures were computed.
         budgets: The results, budgets ascending.
 
     Example::

@@ -54,7 +54,7 @@ class Runs:
         first: First row of each run (r,).
         spent: Trials or seconds at each row (n,), ascending within a run.
         regret: Regret after each row (n,), NaN where there is no result yet.
-        notes: How the regret came about.
+        notes: How the regret was computed.
     """
 
     tables: Labels
@@ -269,8 +269,8 @@ def searches_frame(
     task and method but no seed are numbered in their order.
 
     Raises:
-        ValueError: For a label that is no such tuple, two searches with the same labels, or none
-            with a finished trial.
+        ValueError: For a label that is not such a tuple, two searches with the same labels, or no
+            finished trial at all.
         TypeError: If an object belongs to no framework that is known.
     """
     searches, notes = _label_searches(data, label)

@@ -23,7 +23,7 @@ from automl_plugins.surrogates.base import (
     reseed,
 )
 
-_MANY_ROWS = 256  # observations from which a fit for one proposal is too dear
+_MANY_ROWS = 256  # observations from which a fit for one proposal takes too long
 
 
 @dataclass(eq=False, repr=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 GREY = "#7f7f7f"
-MAX_POINTS = 1000  # more than a screen has pixels help nobody
+MAX_POINTS = 1000  # a screen has not many more pixels
 
 _OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # tells areas of one colour apart
 

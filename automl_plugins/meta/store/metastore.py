@@ -102,7 +102,7 @@ class MetaStore:
         """Make a task, or add to what is known of it; the new wins over the old, name by name.
 
         Raises:
-            TypeError: For a meta-feature that is no number, or a tag that is no text.
+            TypeError: For a meta-feature that is not a number, or a tag that is not text.
             ValueError: For an infinite meta-feature, or a name that is empty or too long.
         """
         description = rows.plain_task(task, meta_features or {}, tags or {})
