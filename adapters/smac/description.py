@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,8 @@ def describe(part: Any, depth: int = _DEPTH) -> Any:
         return part if math.isfinite(part) else str(part)
     if isinstance(part, np.ndarray):
         return {"shape": list(part.shape)}
+    if isinstance(part, logging.Logger):
+        return part.name  # handlers may keep what was logged: another run each time
     if isinstance(part, Mapping | list | tuple):
         if depth <= 0 or len(part) > _SHORT:
             return {"entries": len(part)}

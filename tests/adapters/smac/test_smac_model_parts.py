@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from functools import partial
 from pathlib import Path
@@ -339,6 +340,17 @@ def test_descriptions_are_short_and_repeat() -> None:
     assert describe(KNeighborsRegressor(3))["n_neighbors"] == 3
     own = describe(Cached(), depth=2)
     assert own == {"name": "Cached", "alpha": 0.5, "deep": {"name": "Cached"}}
+
+
+def test_a_description_does_not_depend_on_what_was_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    part = Cached()
+    part.deep = logging.getLogger("smac.automl_plugins.described")
+    before = json.dumps(describe(part))
+    with caplog.at_level(logging.INFO):
+        part.deep.info("A handler keeps this.")
+    assert json.dumps(describe(part)) == before
 
 
 # --- in SMAC's own facades --------------------------------------------------------------------
