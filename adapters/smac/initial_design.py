@@ -10,6 +10,7 @@ from ConfigSpace import Configuration
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
+from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.design import Design
 from automl_plugins.meta.memories import Memory, open_memory
@@ -109,16 +110,8 @@ class MetaInitialDesign(AbstractInitialDesign):
         others = [config for config in usual if config not in suggested]
         rest = others[: n_remaining(mode, len(suggested), len(usual))]
         self._configs = [*suggested, *rest]
-        n = len(self._configs)
-        if max_ratio < 1:  # as SMAC cuts it
-            n = min(n, int(max(1, max_ratio * trials)))
-        if n + len(additional) + scenario.use_default_config > trials:
-            raise ValueError(
-                f"{len(suggested)} suggestions, {len(rest)} configurations of the default design"
-                f" and {len(additional) + scenario.use_default_config} additional ones are more"
-                f" than the {trials} trials of the scenario: lower n_configs, take another mode,"
-                " or raise n_trials."
-            )
+        n_additional = len(additional) + scenario.use_default_config
+        _check_room(trials, len(suggested), len(rest), n_additional, max_ratio)
         super().__init__(
             scenario,
             n_configs=len(self._configs),
@@ -135,13 +128,7 @@ class MetaInitialDesign(AbstractInitialDesign):
             "design": name_of(design),
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
-            "memory": None
-            if dataset is None
-            else {
-                "tasks": len(dataset.tasks),
-                "runs": len(dataset),
-                "hyperparameters": len(dataset.space),
-            },
+            "memory": _describe_memory(dataset),
             "meta_features": None if task is None else {n: _plain(v) for n, v in task.items()},
             "suggestions": [
                 dict(configuration=dict(s.configuration), score=_plain(s.score), reason=s.reason)
@@ -225,6 +212,32 @@ def _usual(
     if any(config.config_space != scenario.configspace for config in found):
         raise ValueError("default is an initial design for another search space.")
     return found
+
+
+def _check_room(
+    trials: int, n_suggested: int, n_rest: int, n_additional: int, max_ratio: float
+) -> None:
+    """Raise a ValueError if a design has more configurations than the scenario has trials."""
+    n = n_suggested + n_rest
+    if max_ratio < 1:  # as SMAC cuts it
+        n = min(n, int(max(1, max_ratio * trials)))
+    if n + n_additional > trials:
+        raise ValueError(
+            f"{n_suggested} suggestions, {n_rest} configurations of the default design and"
+            f" {n_additional} additional ones are more than the {trials} trials of the scenario:"
+            " lower n_configs, take another mode, or raise n_trials."
+        )
+
+
+def _describe_memory(dataset: MetaDataset | None) -> dict[str, int] | None:
+    """What SMAC stores of a memory."""
+    if dataset is None:
+        return None
+    return {
+        "tasks": len(dataset.tasks),
+        "runs": len(dataset),
+        "hyperparameters": len(dataset.space),
+    }
 
 
 def _distinct(configs: list[Configuration]) -> list[Configuration]:
