@@ -136,7 +136,19 @@ def replay(
         "max_trials": max_trials if in_seconds else None,
         "version": 1,
     }
-    journal = None if path is None else Journal(path, settings)
+    frames = _frames_of(jobs, None if path is None else Journal(path, settings), n_jobs, progress)
+    # In the order in which they were asked for, not that in which they finished.
+    chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
+    empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
+    runs = pd.concat(chosen, ignore_index=True) if chosen else empty
+    runs.attrs["notes"] = _notes_of(tables)
+    return runs
+
+
+def _frames_of(
+    jobs: Sequence[_Job], journal: Journal | None, n_jobs: int, progress: Progress
+) -> dict[Key, pd.DataFrame]:
+    """The finished searches by key: those of the journal, and the others, which are run."""
     open_jobs = [job for job in jobs if journal is None or job.key not in journal.done]
     frames: dict[Key, pd.DataFrame] = {}
     for key, frame in _report_progress(_run_all(open_jobs, n_jobs), len(open_jobs), progress):
@@ -147,19 +159,20 @@ def replay(
     if journal is not None and journal.done:
         by_search: Any = read_runs(journal.path).groupby(["table", "method", "seed"], sort=False)
         frames = dict(iter(by_search))
-    # In the order in which they were asked for, whoever finished first.
-    chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
-    empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
-    runs = pd.concat(chosen, ignore_index=True) if chosen else empty
+    return frames
+
+
+def _notes_of(tables: Sequence[Table]) -> list[str]:
+    """What was assumed of the tables: each note once, with the names of its tables."""
     assumed: dict[str, list[str]] = {}
-    for t in tables:
-        for note in t.notes:
-            assumed.setdefault(note, []).append(t.name)
-    runs.attrs["notes"] = []
+    for table in tables:
+        for note in table.notes:
+            assumed.setdefault(note, []).append(table.name)
+    notes = []
     for note, names in assumed.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        runs.attrs["notes"].append(f"Table {', '.join(names[:3])}{more}: {note}")
-    return runs
+        notes.append(f"Table {', '.join(names[:3])}{more}: {note}")
+    return notes
 
 
 def _methods(optimizer: Any) -> dict[str, Method]:
