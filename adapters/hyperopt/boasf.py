@@ -86,10 +86,10 @@ def boasf_fmin(
 ) -> Any:
     """Minimise a function over a search space under a budget, choosing the model and tuning it.
 
-    It is ``fmin`` with ``algo=boasf(...)``, and with what ``fmin`` has
-    not: an executor, seconds as measured around the objective, trials of a killed search that are
-    evaluated again, and a file that is replaced in one step. Called again with the same arguments
-    and the same ``trials`` (or ``trials_save_file``), the search continues where it was.
+    It is ``fmin`` with ``algo=boasf(...)``, and with what ``fmin`` lacks: an executor, seconds as
+    measured around the objective, trials of a killed search that are evaluated again, and a file
+    that is replaced in one step. Called again with the same arguments and the same ``trials`` (or
+    ``trials_save_file``), the search continues where it was.
 
     Arguments besides the options of ``boasf``:
         fn: Objective as for ``fmin``: returns a loss or a result with status and loss.
@@ -298,7 +298,7 @@ class _Run:
     progress: Callable[..., Any]
     _stop_args: Any = field(default=(), init=False)
     _stopped: bool = field(default=False, init=False)
-    _id: int | None = field(default=None, init=False)  # of a trial that there was none for
+    _id: int | None = field(default=None, init=False)  # of a trial not proposed yet
 
     def __post_init__(self) -> None:
         documents = all_documents(self.trials)
