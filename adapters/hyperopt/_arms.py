@@ -16,11 +16,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from hyperopt import Domain, Trials, rand, tpe
 from hyperopt.base import trials_from_docs
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.model_weights import (
     model_weights,
     weights_by_option,
@@ -37,8 +37,6 @@ from ._pyll import Interval, Part, find_switched, label_of, labels, nodes, restr
 from .proposing import Suggest
 from .space import PyllSpace, translate
 from .trials import Document, note_of, values_of
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Active hyperparameters of a trial: value by label.
 Values = dict[str, Any]

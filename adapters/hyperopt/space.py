@@ -34,7 +34,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from ConfigSpace.conditions import OrConjunction
 from ConfigSpace.hyperparameters import (
@@ -67,8 +66,6 @@ from ._pyll import (
     label_of,
     labels,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Probability beyond each end of the range that a normal distribution is given.
 TAIL = 1e-4

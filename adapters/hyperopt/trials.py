@@ -28,6 +28,7 @@ from hyperopt import (
     Trials,
 )
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
@@ -46,7 +47,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from ._private import all_documents
 from .space import PyllSpace
 
-FloatArray = npt.NDArray[np.float64]
 Document = dict[str, Any]
 
 NOTE = "automl_plugins"  # our key in misc

@@ -13,6 +13,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.proposers.design import distances
@@ -20,7 +21,7 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
 
 from . import _private
-from ._arms import Arms, BoolArray, Choices, FloatArray, IntArray, Split
+from ._arms import Arms, Choices, Split
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
 from .space import UnionSpace, hyperparameter_of, infer_rules

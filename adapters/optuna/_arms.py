@@ -10,7 +10,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import Categorical, ConfigurationSpace, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from optuna.distributions import (
@@ -21,6 +20,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.spaces.cells import Partition, describe_cell, partition
 from automl_plugins.spaces.restriction import Domain, Range
 
@@ -28,9 +28,6 @@ from . import _private
 from ._steps import steps_of
 from .space import hyperparameter_of
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Distributions = Mapping[str, BaseDistribution]
 
 _LONGEST = 100  # characters of a key

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.proposers.model_based import refit_point
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running
@@ -25,9 +25,6 @@ from automl_plugins.spaces.values import finder, to_number
 from . import _private
 from .space import UnionSpace, infer_rules
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred

@@ -13,6 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import preset
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.model_weights import (
     weights_by_option,
@@ -36,7 +37,7 @@ from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner, _private
 from ._arm_memory import Situation
-from ._arms import Choices, FloatArray, IntArray, Split
+from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from optuna.logging import get_logger
 from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from automl_plugins._arguments import ShowsArguments
+from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.records import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
 from automl_plugins.streams import Streams
 
 from . import _private
-
-FloatArray = npt.NDArray[np.float64]
 
 _logger = get_logger("optuna.automl_plugins")
 

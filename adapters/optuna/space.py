@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     Constant,
@@ -36,6 +35,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces import conditions
 from automl_plugins.spaces.choices import categorical, ordinal
 from automl_plugins.spaces.conditions import Rule, as_condition
@@ -46,7 +46,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from . import _private
 from ._steps import SteppedValues, steps_of
 
-FloatArray = npt.NDArray[np.float64]
 Distributions = Mapping[str, BaseDistribution]
 
 _MOST_LISTED = 1000  # stepped parameters with more values count as continuous

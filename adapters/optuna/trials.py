@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
@@ -21,6 +19,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.addresses import check_exists, did_you_mean
+from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import (
     Columns,
     Status,
@@ -33,7 +32,6 @@ from automl_plugins.records.trial import (
 
 from . import _private
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 Cost = str | Callable[[FrozenTrial], float | None] | None
 
 SECONDS = "seconds"

@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from smac import Scenario
 from smac.runhistory import StatusType, TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.models import TARGETS, Target, transform
 from automl_plugins.records.trial import Status
 
 from .trials import canonical, read_trial
-
-FloatArray = npt.NDArray[np.float64]
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
 

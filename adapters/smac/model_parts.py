@@ -6,12 +6,12 @@ import logging
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 from smac.model.abstract_model import AbstractModel
 
 from automl_plugins import surrogates
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
 from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -25,8 +25,6 @@ from automl_plugins.surrogates.base import (
 
 from ._private import space_of
 from .description import describe
-
-FloatArray = npt.NDArray[np.float64]
 
 _logger = logging.getLogger("smac.automl_plugins")
 

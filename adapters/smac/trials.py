@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from smac import RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable
@@ -36,8 +36,6 @@ from automl_plugins.spaces.values import values_of
 from ._private import facade_name
 from .replaying import label
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Source = RunHistory | AbstractFacade | str | Path
 FinishedTrial = tuple[Configuration, TrialKey, TrialValue]
 Pair = tuple[TrialKey, Trial]

@@ -17,8 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import betaln, stdtr
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+
 from .policy import Policy, ScoredPolicy, Standing, best_of, mean_rewards
-from .records import ArmStatistics, BoolArray, FloatArray, IntArray
+from .records import ArmStatistics
 
 Scale = Literal["arms", "unit"]
 Unit = Literal["pulls", "seconds"]

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.branches import (
     choice_of,
     hyperparameter_counts,
@@ -34,8 +35,6 @@ from automl_plugins.spaces.branches import (
     options_of,
 )
 from automl_plugins.spaces.restriction import restrict_space
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def model_weights(

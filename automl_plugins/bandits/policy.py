@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._arguments import ShowsArguments
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
-from .records import ArmRecords, ArmStatistics, FloatArray, IntArray
+from .records import ArmRecords, ArmStatistics
 
 Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 

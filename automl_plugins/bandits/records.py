@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.records.scores import HUGE, tame
 from automl_plugins.records.trial import LONGEST, Status, count_statuses
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 FAILURES = 3  # finished pulls, all failed, after which an arm is given up
 _FAR = 4.0  # times the distance from the best to the median: what is worse is no better than 0

@@ -26,10 +26,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
 from .policy import best_of
-from .records import ArmRecords, ArmStatistics, FloatArray, IntArray
+from .records import ArmRecords, ArmStatistics
 
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]

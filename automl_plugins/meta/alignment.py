@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -23,6 +22,7 @@ from ConfigSpace.hyperparameters import (
 )
 
 from automl_plugins._arguments import one_of
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.scales import Steps
@@ -40,8 +40,6 @@ from automl_plugins.spaces.values import (
 )
 from automl_plugins.spaces.vector_space import VectorSpace
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 

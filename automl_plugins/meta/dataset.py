@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.scores import by_task, tame
@@ -20,9 +21,6 @@ from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,8 +44,6 @@ from automl_plugins.meta.plain import (
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
-FloatArray = npt.NDArray[np.float64]
-
 FORMAT = "automl_plugins records"
 VERSION = 1
 

@@ -14,13 +14,14 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from automl_plugins.addresses import check_exists
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import (
     MemoryMismatch,
     note_coverage,
     nothing_left,
 )
 from automl_plugins.meta.bundled import LEARNERS, bundled, recognise, together
-from automl_plugins.meta.dataset import FloatArray, MetaDataset
+from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of

@@ -13,18 +13,16 @@ from typing import Self
 
 import lightgbm
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
 from automl_plugins.records.scores import standardise_losses
 
 from .dataset import MetaDataset
 from .tasks import MetaTask
-
-FloatArray = npt.NDArray[np.float64]
 
 _EVERYWHERE = 100  # known tasks that stand for an undescribed one
 

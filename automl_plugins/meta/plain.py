@@ -13,15 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 from automl_plugins.spaces.values import choices_of
-
-FloatArray = npt.NDArray[np.float64]
-
 
 _DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 

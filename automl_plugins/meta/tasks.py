@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from automl_plugins import meta
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.units import DataSize
 
-FloatArray = npt.NDArray[np.float64]
 TaskDescription = Mapping[str, float] | None
 
 

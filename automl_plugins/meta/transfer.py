@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from automl_plugins import surrogates
-from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.arrays import FloatArray
 
 if TYPE_CHECKING:
     from automl_plugins.meta.dataset import MetaDataset

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     FloatHyperparameter,
@@ -24,10 +23,9 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces.values import to_number
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Unit = Literal["count", "fraction"]
 
 _COUNTED: Final = {

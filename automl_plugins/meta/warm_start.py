@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.meta.designs.design import Design, Suggestion
@@ -36,7 +35,6 @@ from .memories import Memory, open_memory
 
 logger = logging.getLogger("automl_plugins.meta.warm_start")
 
-FloatArray = npt.NDArray[np.float64]
 WarmStart = Literal["add", "part", "replace"]
 MODES: tuple[WarmStart, ...] = get_args(WarmStart)
 

@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.surrogates.base import FloatArray
 
-IntArray = npt.NDArray[np.intp]
 # Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
@@ -324,8 +323,8 @@ def _stack(batches: list[Batch]) -> Batch:
 
 
 def _join(
-    points: FloatArray, moved: FloatArray, owner: IntArray, scores: FloatArray
-) -> tuple[FloatArray, IntArray]:
+    points: FloatArray, moved: FloatArray, owner: IndexArray, scores: FloatArray
+) -> tuple[FloatArray, IndexArray]:
     """All gains of a start in one configuration (b', d), and its start (b',).
 
     Where the score is nearly a sum over the hyperparameters, one step does the work of many. Only

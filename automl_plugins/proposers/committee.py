@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from automl_plugins._arguments import check_finite
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer, digest
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
 _LEAST = 0.05  # trust below which a member is not asked
 _HIGHEST = 0.99  # merit beyond which no member is better than another

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from automl_plugins.spaces.vector_space import BoolArray, VectorSpace
-from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.spaces.vector_space import VectorSpace
 
 _BEST_OF = 8  # more candidates push the design into the corners of the space
 _POOL = 256  # candidates for each point of ``space_filling``

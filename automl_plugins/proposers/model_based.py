@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from automl_plugins._arguments import at_least, one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
     LocalSearch,
@@ -37,7 +38,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
-    FloatArray,
     PendingAware,
     Promising,
     RecordedTemplate,

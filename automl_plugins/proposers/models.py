@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 
 from automl_plugins import surrogates
 from automl_plugins._arguments import at_least, one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import tame
@@ -23,7 +24,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
-    FloatArray,
     OutOfSample,
     PendingAware,
     Promising,

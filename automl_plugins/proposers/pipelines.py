@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from automl_plugins._arguments import check_integer, one_of
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.performance import performance
 from automl_plugins.meta.factorization import (
@@ -32,9 +33,7 @@ from automl_plugins.records.scores import HUGE, by_task, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
-IntArray = npt.NDArray[np.int64]
 Start = Literal["portfolio", "nearest"]
 
 _SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed

@@ -16,13 +16,13 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.blas import one_blas_thread
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
 Origin = Literal["design", "random", "model"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from automl_plugins._arguments import check_integer
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
@@ -25,7 +26,6 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
 _logger = logging.getLogger(__name__)
 

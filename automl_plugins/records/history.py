@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FARTHEST = 2.0**20
 """Widths of a range from its ends: squares of what is farther away could not be added up."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from automl_plugins.arrays import FloatArray, IntArray
 
 
 def standardise_losses(losses: FloatArray) -> FloatArray:

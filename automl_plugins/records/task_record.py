@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.trial import (
     Status,
     Trial,
@@ -21,9 +22,6 @@ from automl_plugins.records.trial import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def _unknown() -> Any:

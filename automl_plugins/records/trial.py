@@ -17,10 +17,8 @@ from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from automl_plugins.arrays import FloatArray, IntArray
 
 FIRST_MOMENT = datetime(2010, 1, 1)
 """Moments before it are of a simulated clock, or stand for one that is not known."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import (
     ConfigurationSpace,
     Constant,
@@ -19,6 +18,7 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
@@ -27,7 +27,6 @@ from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, pl
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
 
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
 _MOST_INTEGERS = 2**53  # beyond, floats are all whole

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import (
     Method,
     NamedMethod,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

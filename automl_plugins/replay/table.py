@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.task_record import parameter_columns
 from automl_plugins.records.trial import Status
@@ -26,7 +27,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
 
 _NONE = "\0None"  # no value of a hyperparameter
 

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import InCondition
 from ConfigSpace.hyperparameters import (
@@ -24,11 +23,9 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.hyperparameters.hp_components import TransformerSeq
 from ConfigSpace.types import NotSet
 
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces import ranges
 from automl_plugins.spaces.values import are_identical, index_of, plain
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def categorical(

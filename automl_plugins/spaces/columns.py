@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -14,9 +13,8 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.ranges import scale_of
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Column:

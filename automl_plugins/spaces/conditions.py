@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import (
     AndConjunction,
@@ -29,10 +28,8 @@ from ConfigSpace.forbidden import (
     ForbiddenOrConjunction,
 )
 
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces.choices import one_of
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _FEW_VALUES = 4  # of a condition, up to which comparing each takes less than a look-up
 

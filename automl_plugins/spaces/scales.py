@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from automl_plugins.arrays import BoolArray, FloatArray
 
 #: Largest integer below which 64-bit floats hold every integer.
 MOST_EXACT: Final = 2**53

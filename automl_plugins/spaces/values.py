@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
@@ -33,10 +32,9 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.scales import Steps
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class _Absent(Enum):

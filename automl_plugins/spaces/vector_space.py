@@ -21,12 +21,9 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, ConditionLike
 
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.spaces.columns import Column
 from automl_plugins.spaces.conditions import satisfied, sound
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
 _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a hash
@@ -156,7 +153,7 @@ class VectorSpace:
 
     def neighbours(
         self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
-    ) -> tuple[FloatArray, IntArray]:
+    ) -> tuple[FloatArray, IndexArray]:
         """One-exchange neighbours of all ``vectors`` in one array.
 
         Every other value of one categorical, ``n_steps`` random steps of one number (their
@@ -233,7 +230,7 @@ class VectorSpace:
 
     def _exchange(
         self, vectors: FloatArray, column: int, n_steps: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, IntArray]:
+    ) -> tuple[FloatArray, IndexArray]:
         """Neighbours (m, d) of ``vectors`` (b, d) in one column, and their rows in these (m,)."""
         k = int(self.n_values[column]) if self.categorical[column] else 0
         repeats = np.repeat(np.arange(len(vectors)), k - 1 if k else n_steps)
@@ -311,7 +308,7 @@ class VectorSpace:
         return features
 
     @cached_property
-    def _layout(self) -> tuple[IntArray, FloatArray | None, IntArray, FloatArray]:
+    def _layout(self) -> tuple[IndexArray, FloatArray | None, IndexArray, FloatArray]:
         """Column and scale of each feature (f,), places and categories of those that are one.
 
         The scales are None where all are 1.

@@ -10,21 +10,12 @@ import numpy as np
 
 from automl_plugins._arguments import one_of
 from automl_plugins._versions import require
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.formats import format_number, join_names
 from automl_plugins.statistics.results import BudgetComparison, Comparison
-from automl_plugins.statistics.runs import (
-    UNITS,
-    BoolArray,
-    Label,
-    Notes,
-    Runs,
-    Unit,
-    runs_of,
-    searches_frame,
-)
+from automl_plugins.statistics.runs import UNITS, Label, Notes, Runs, Unit, runs_of, searches_frame
 from automl_plugins.statistics.significance import (
     ZERO_METHODS,
-    FloatArray,
     ZeroMethod,
     average_ranks,
     differences,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.formats import format_number, join_names
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.scores import rescale
@@ -28,9 +28,6 @@ from automl_plugins.records.trial import Status
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Unit = Literal["trials", "seconds"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 Labels = tuple[Hashable, ...]

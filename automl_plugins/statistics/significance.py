@@ -19,10 +19,9 @@ from scipy.special import gammaln
 from scipy.stats import chi2, f, rankdata, wilcoxon
 
 from automl_plugins._arguments import one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.records.scores import rescale
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 ZeroMethod = Literal["zsplit", "pratt", "wilcox"]
 ZERO_METHODS: tuple[ZeroMethod, ...] = get_args(ZeroMethod)
 

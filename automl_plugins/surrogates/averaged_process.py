@@ -20,8 +20,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_integer, one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
-    FloatArray,
     as_features,
     as_training,
     complete_inputs,

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
+from automl_plugins.arrays import FloatArray
+
 if TYPE_CHECKING:
     from automl_plugins.spaces.vector_space import VectorSpace
 
-FloatArray = npt.NDArray[np.float64]
 S = TypeVar("S")
 Seed = int | np.random.Generator | None
 

@@ -21,8 +21,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
-    FloatArray,
     OutOfSample,
     Surrogate,
     as_features,

@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
-    FloatArray,
     OutOfSample,
     Surrogate,
     as_features,

@@ -28,8 +28,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_integer
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
-    FloatArray,
     Seed,
     as_features,
     as_training,

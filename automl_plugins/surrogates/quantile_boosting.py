@@ -21,7 +21,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import at_least, check_finite, one_of
-from automl_plugins.surrogates.base import FloatArray, as_features, as_training, standardise
+from automl_plugins.arrays import FloatArray
+from automl_plugins.surrogates.base import as_features, as_training, standardise
 
 Form = Literal["bound", "three_quantile", "ensemble"]
 

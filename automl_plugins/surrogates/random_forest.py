@@ -28,15 +28,8 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer, one_of
-from automl_plugins.surrogates.base import (
-    FloatArray,
-    Seed,
-    as_features,
-    as_training,
-    standardise,
-)
-
-IntArray = npt.NDArray[np.intp]
+from automl_plugins.arrays import FloatArray, IndexArray
+from automl_plugins.surrogates.base import Seed, as_features, as_training, standardise
 
 
 def tree_level_moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -59,7 +52,7 @@ def leaf_level_moments(means: FloatArray, variances: FloatArray) -> tuple[FloatA
 
 
 def leaf_statistics(
-    leaves: IntArray, z: FloatArray, n_nodes: int
+    leaves: IndexArray, z: FloatArray, n_nodes: int
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and variance (1/n) of the targets of each node, (n_nodes,); 0 where no row ends.
 
@@ -71,7 +64,7 @@ def leaf_statistics(
     return means, np.bincount(leaves, (z - means[leaves]) ** 2, n_nodes) / counts
 
 
-def _look_up(values: list[FloatArray], leaves: list[IntArray]) -> FloatArray:
+def _look_up(values: list[FloatArray], leaves: list[IndexArray]) -> FloatArray:
     """The value of the leaf that each query reaches in each tree (B, m)."""
     return np.stack([value[leaf] for value, leaf in zip(values, leaves, strict=True)])
 
@@ -140,7 +133,7 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         scaled /= np.where(span > 0, span, 1.0)
         return np.ascontiguousarray(scaled, dtype=np.float32)
 
-    def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, leaves: list[IndexArray]) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and variance (m,) of standardised losses from the leaves reached."""
         return tree_level_moments(_look_up(self.leaf_means_, leaves))
 
@@ -218,7 +211,7 @@ class RandomForest(_TreeEnsemble):
             random_state=seed,
         )
 
-    def _moments(self, leaves: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, leaves: list[IndexArray]) -> tuple[FloatArray, FloatArray]:
         if self.uncertainty == "tree":
             return super()._moments(leaves)
         variances = np.maximum(_look_up(self.leaf_variances_, leaves), self.variance_floor)

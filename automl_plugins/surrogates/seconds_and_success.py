@@ -13,7 +13,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
-from automl_plugins.surrogates.base import FloatArray, as_features, as_training
+from automl_plugins.arrays import FloatArray
+from automl_plugins.surrogates.base import as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
 

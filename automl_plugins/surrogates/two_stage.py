@@ -20,17 +20,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.averaged_process import (
     Candidate,
     EvidenceAverage,
     uninformed_kernels,
 )
-from automl_plugins.surrogates.base import (
-    FloatArray,
-    as_features,
-    as_training,
-    informative_rows,
-)
+from automl_plugins.surrogates.base import as_features, as_training, informative_rows
 from automl_plugins.surrogates.gaussian_process import Kernel
 from automl_plugins.surrogates.two_stage_sources import EarlierTasks, Sources
 

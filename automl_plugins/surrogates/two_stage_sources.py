@@ -16,17 +16,16 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins._arguments import check_integer, one_of
+from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
+from automl_plugins.surrogates.base import complete_inputs, informative_rows
 from automl_plugins.surrogates.gaussian_process import (
     KERNELS,
     Kernel,
     correlation,
     fit_shared,
 )
-
-IntArray = npt.NDArray[np.intp]
 
 _NAMES = ("names", "left_out", "meta_feature_names")  # fields of ``Sources`` that are texts
 _PLAIN = ("n_features", "kernel", "theta", "flagged", "meta_features")
@@ -76,7 +75,7 @@ class Group:
         level: Mean loss of each task (g,).
     """
 
-    tasks: IntArray
+    tasks: IndexArray
     inputs: FloatArray
     alpha: FloatArray
     level: FloatArray
@@ -108,7 +107,7 @@ class Sources:
     n_features: int
     kernel: Kernel
     theta: FloatArray
-    flagged: IntArray
+    flagged: IndexArray
     groups: tuple[Group, ...]
     meta_feature_names: tuple[str, ...]
     meta_features: FloatArray
@@ -243,7 +242,7 @@ class Sources:
         return cls(groups=groups, **known)
 
 
-def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IntArray]:
+def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IndexArray]:
     """Positions among the ``useful`` tasks, those that ran equal configurations together."""
     keys = memory.vector_space.keys(memory.vectors)
     found: dict[bytes, list[int]] = {}
@@ -281,7 +280,7 @@ def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) ->
 
 
 def _condition(
-    tasks: IntArray, X: FloatArray, Y: FloatArray, theta: FloatArray, kernel: Kernel
+    tasks: IndexArray, X: FloatArray, Y: FloatArray, theta: FloatArray, kernel: Kernel
 ) -> Group:
     constant, noise = np.exp(theta[[0, -1]])
     K = constant * correlation(X, X, np.exp(theta[1:-1]), kernel) + noise * np.eye(len(X))

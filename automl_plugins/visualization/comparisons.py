@@ -16,9 +16,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from automl_plugins._arguments import one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import format_number, join_names
 from automl_plugins.statistics.results import Comparison
-from automl_plugins.statistics.runs import UNITS, FloatArray, Unit, runs_of
+from automl_plugins.statistics.runs import UNITS, Unit, runs_of
 from automl_plugins.visualization._drawing import (
     GREY,
     MAX_POINTS,

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._arguments import one_of
+from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import join_names
 from automl_plugins.frameworks import arm_report_of, member_trust_of, source_shares_of
@@ -28,7 +29,6 @@ from automl_plugins.visualization._drawing import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-FloatArray = npt.NDArray[np.float64]
 Shares = Mapping[int, Mapping[str, float]]
 
 _TITLES: dict[Unit, tuple[str, str]] = {

@@ -26,6 +26,7 @@ from scipy.optimize import minimize
 from scipy.special import erfcx
 from scipy.stats import norm
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import (
     SMAC_SEARCH,
     LocalSearch,
@@ -43,11 +44,7 @@ from automl_plugins.proposers.acquisition import (
 )
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import AveragedProcess
-from automl_plugins.surrogates.base import (
-    FloatArray,
-    expected_improvement,
-    log_expected_improvement,
-)
+from automl_plugins.surrogates.base import expected_improvement, log_expected_improvement
 
 INF = float("inf")
 

@@ -10,6 +10,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause
 from proposing import SQUARE, Told, branches, observed, search
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.committee import Committee, judging_point, trust_in
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
@@ -19,7 +20,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import AveragedProcess, QuantileBoosting, RandomForest
-from automl_plugins.surrogates.base import FloatArray
 
 
 class Funnel:

@@ -14,9 +14,9 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.design import apportion, distances, next_point, stratify
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.surrogates.base import FloatArray
 
 
 def algorithms() -> VectorSpace:

@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from scipy.stats import spearmanr
 
 from automl_plugins import surrogates
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
@@ -26,7 +27,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import AveragedProcess, QuantileBoosting, RandomForest, RunningTime
-from automl_plugins.surrogates.base import FloatArray
 
 C, P, F, R = Status.COMPLETE, Status.PRUNED, Status.FAILED, Status.RUNNING
 NAN = float("nan")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Integer
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.factorization import MatrixFactorization, recommendation
 from automl_plugins.proposers.pipelines import PipelineProposer, matrix
@@ -18,7 +19,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
 FAST = MatrixFactorization(3, epochs=2)
 STREAMS = Streams(0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
@@ -29,7 +30,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
-from automl_plugins.surrogates.base import FloatArray
 
 WORKERS = 8
 STREAMS = Streams(5)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord, diverse
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.proposal import Proposal
@@ -17,7 +18,6 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import FloatArray
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"]})
 VECTORS = VectorSpace(SPACE)

@@ -55,12 +55,13 @@ from ConfigSpace.hyperparameters import (
 from hypothesis import assume, given, settings
 from scipy import stats
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.cells import Partition, partition, pieces
 from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.restriction import Range, narrow, restrict_space
 from automl_plugins.spaces.values import to_values
-from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 Value = dict[str, Any]
 

@@ -31,8 +31,9 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import IntegerHyperparameter
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.vector_space import FloatArray, VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 Value = dict[str, Any]
 

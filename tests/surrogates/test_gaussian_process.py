@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates import averaged_process, gaussian_process
 from automl_plugins.surrogates.averaged_process import (
     AveragedProcess,
@@ -19,7 +20,7 @@ from automl_plugins.surrogates.averaged_process import (
     fit_relevances,
     uninformed_kernels,
 )
-from automl_plugins.surrogates.base import FloatArray, complete_inputs, informative_rows
+from automl_plugins.surrogates.base import complete_inputs, informative_rows
 from automl_plugins.surrogates.gaussian_process import (
     KERNELS,
     GaussianProcess,

@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates import (
     AveragedProcess,
     Blended,
@@ -25,7 +26,7 @@ from automl_plugins.surrogates import (
     Surrogate,
     TwoStageTransfer,
 )
-from automl_plugins.surrogates.base import FloatArray, OutOfSample, as_training
+from automl_plugins.surrogates.base import OutOfSample, as_training
 
 Make = Callable[..., Any]
 

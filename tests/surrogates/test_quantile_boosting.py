@@ -8,7 +8,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, Form, QuantileBoosting, boost
 
 FORMS: tuple[Form, ...] = get_args(Form)

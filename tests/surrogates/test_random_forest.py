@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from automl_plugins.surrogates.base import FloatArray, standardise
+from automl_plugins.arrays import FloatArray
+from automl_plugins.surrogates.base import standardise
 from automl_plugins.surrogates.random_forest import (
     ExtraTrees,
     RandomForest,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from automl_plugins.surrogates.base import FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
 
 BoolArray = npt.NDArray[np.bool_]

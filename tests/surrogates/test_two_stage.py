@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.base import clone
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.surrogates.base import (
-    FloatArray,
-    informative_rows,
-    log_expected_improvement,
-)
+from automl_plugins.surrogates.base import informative_rows, log_expected_improvement
 from automl_plugins.surrogates.two_stage import (
     TwoStageTransfer,
     discordance,

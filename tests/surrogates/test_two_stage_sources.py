@@ -13,8 +13,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
-from automl_plugins.surrogates.base import FloatArray
 from automl_plugins.surrogates.gaussian_process import KERNELS, Kernel
 from automl_plugins.surrogates.two_stage_sources import Sources
 

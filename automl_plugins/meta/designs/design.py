@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.spaces.values import to_values
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, align_memory, make_design
 from automl_plugins.meta.designs.performance import (
@@ -25,7 +26,6 @@ from automl_plugins.surrogates.base import expected_improvement
 if TYPE_CHECKING:
     from automl_plugins.meta.meta_learner import MetaLearner
 
-FloatArray = npt.NDArray[np.float64]
 
 # Chosen on tables of 13 sources: benchmark_designs.py.
 _SHIFT = 0.7  # of what meta-features predict

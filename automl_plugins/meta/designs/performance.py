@@ -20,14 +20,12 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.tasks import distances
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ..dataset import MetaDataset
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 MAX_CANDIDATES = 500  # the portfolio's work grows with their number times the tasks'
 _MAX_ROWS = 1000  # runs of a task that its estimates look at

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import one_of
 from automl_plugins._versions import require
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (
     Conditioned,
-    FloatArray,
     Kernel,
     Parameters,
     ScalePrior,

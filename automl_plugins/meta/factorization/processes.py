@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
 
-FloatArray = npt.NDArray[np.float64]
+from automl_plugins.arrays import FloatArray, IntArray
+
 AnyFloats = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.int64]
 Kernel = Literal["se", "linear"]
 ScalingName = Literal["regret", "standardised"]
 Scaling = ScalingName | None

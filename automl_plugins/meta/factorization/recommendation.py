@@ -10,17 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.designs.methods import greedy
 from automl_plugins.meta.factorization.model import MatrixFactorization
-from automl_plugins.meta.factorization.processes import (
-    Conditioned,
-    FloatArray,
-    IntArray,
-    scales,
-)
+from automl_plugins.meta.factorization.processes import Conditioned, scales
 from automl_plugins.surrogates.base import log_expected_improvement
-
-BoolArray = npt.NDArray[np.bool_]
 
 _COMPARED = 2000  # pipelines over which data sets are compared with the posterior
 _PROMISING = 1000  # pipelines whose expected improvement is computed first

@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.factorization.processes import (
-    FloatArray,
-    IntArray,
     Kernel,
     Parameters,
     covariance,

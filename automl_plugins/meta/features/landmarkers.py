@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import cohen_kappa_score, r2_score
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.features import learners
 from automl_plugins.meta.features.learners import (
     Encoded,
@@ -34,7 +35,7 @@ from automl_plugins.meta.features.measures import (
     entropy,
     standardise,
 )
-from automl_plugins.meta.features.table import Column, FloatArray, IntArray, Target, Task
+from automl_plugins.meta.features.table import Column, Target, Task
 from automl_plugins.streams import Streams
 
 _FOLDS = 3

@@ -16,8 +16,9 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.neighbors import NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.features.measures import cut_evenly
-from automl_plugins.meta.features.table import BoolArray, Column, FloatArray, IntArray
+from automl_plugins.meta.features.table import Column
 
 _MOST_CATEGORIES = 32  # of one column
 _MOST_INDICATORS = 256  # of all columns together, roughly

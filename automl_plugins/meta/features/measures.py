@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from automl_plugins.meta.features.table import Column, FloatArray, IntArray, Target
+from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.meta.features.table import Column, Target
 
 Value = float | str
 """A meta-feature, or the sentence that says why there is none."""

@@ -12,9 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 

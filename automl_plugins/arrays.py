@@ -1,0 +1,11 @@
+"""Types of arrays: shapes are in the docstrings."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+IndexArray = npt.NDArray[np.intp]  # positions, as numpy gives them
