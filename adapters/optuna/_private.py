@@ -21,7 +21,6 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.values import index_of
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -401,5 +400,7 @@ def without_foreign(study: Study, name: str, distribution: BaseDistribution) -> 
 
 def _is_foreign(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
     if isinstance(distribution, CategoricalDistribution):
+        from automl_plugins.spaces.values import index_of  # ConfigSpace, which no pruner needs
+
         return index_of(distribution.choices, trial.params[name]) is None
     return isinstance(trial.distributions[name], CategoricalDistribution)
