@@ -283,17 +283,17 @@ def _names(known: Known) -> tuple[str, ...]:
 def _informative(known: Known, logger: logging.Logger) -> Known:
     """The tasks that something can be learnt from; a warning says why others are left out."""
     reasons, n = _uninformative(known), len(_names(known))
-    told = [f"{name}: {why}" for name, why in reasons.items()]
+    listed = [f"{name}: {why}" for name, why in reasons.items()]
     if len(reasons) == n:
         raise MemoryMismatch(
             "There are no sources to learn from."
-            f"{''.join(f' {text}.' for text in told[:5])} Pass finished searches of other tasks,"
+            f"{''.join(f' {text}.' for text in listed[:5])} Pass finished searches of other tasks,"
             " each with several trials that differ in their loss, or a memory of them."
         )
     if not reasons:
         return known
-    more = f"; and {len(told) - 10} more" if len(told) > 10 else ""
-    logger.warning(f"{len(told)} of {n} sources are left out. {'; '.join(told[:10])}{more}.")
+    more = f"; and {len(listed) - 10} more" if len(listed) > 10 else ""
+    logger.warning(f"{len(listed)} of {n} sources are left out. {'; '.join(listed[:10])}{more}.")
     if isinstance(known, MetaDataset):
         return known.without(*reasons)
     return [record for record in known if record.name not in reasons]
@@ -337,14 +337,14 @@ class RecognisedMemory:
     """The bundled memory of the learner whose hyperparameters the search space has, if any.
 
     A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
-    and without a prefix, if it can vary, and if it speaks alike: numbers where the memory has
-    numbers, categories of which the memory knows some. A learner is recognised if the space has at
-    least two of its hyperparameters, and they are at least half of all that can vary; of several
-    learners that of which the space has the most. A random forest and extra trees have the same
-    ones: it is the random forest. Where others have equally many, such as ``C`` and
-    ``class_weight`` of ``svm`` and ``logistic_regression``, it is none.
+    and without a prefix, if it can vary, and if its values are of the same kind: numbers where the
+    memory has numbers, categories of which the memory knows some. A learner is recognised if the
+    space has at least two of its hyperparameters, and they are at least half of all that can vary;
+    of several learners that of which the space has the most. A random forest and extra trees have
+    the same ones: it is the random forest. Where others have equally many, such as ``C`` and
+    ``class_weight`` of ``svm`` and ``logistic_regression``, none is recognised.
 
-    Names do not tell a regression from a classification: where the space has as many of a
+    Names are the same for regressions and classifications: where the space has as many of a
     learner's two memories, the tasks of both are used.
 
     An INFO line says what was recognised, and how to turn it off or choose another one. Where no
@@ -386,12 +386,12 @@ class RecognisedMemory:
         """
         last = self._last  # read once: threads share the memory
         if last is None or last[0] is not space:
-            learners, told = recognise(space)
-            self._say(told, about=learners)
-            self._last = last = (space, learners, told)
-        _, learners, told = last
+            learners, line = recognise(space)
+            self._say(line, about=learners)
+            self._last = last = (space, learners, line)
+        _, learners, line = last
         if not learners:
-            raise MemoryMismatch(told, expected=True)
+            raise MemoryMismatch(line, expected=True)
         if learners not in self._opened:
             known = TaskMemory(together(learners), growing=True, logger=self.logger)
             self._opened[learners] = known.without(self.exclude)
@@ -401,11 +401,11 @@ class RecognisedMemory:
             self._say(f"{mismatch} The search continues without a memory.")
             raise MemoryMismatch(str(mismatch), expected=True) from None
 
-    def _say(self, told: str, about: tuple[str, ...] = ()) -> None:
+    def _say(self, line: str, about: tuple[str, ...] = ()) -> None:
         """Log something new: of the same learner in a grown space there is nothing."""
-        if (news := about or told) != self._said:
+        if (news := about or line) != self._said:
             self._said = news
-            self.logger.info(told)
+            self.logger.info(line)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it ever changes but caches
