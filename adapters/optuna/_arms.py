@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from zlib import crc32
 
@@ -270,9 +271,18 @@ def _distribution_of(whole: BaseDistribution, domain: Domain) -> BaseDistributio
     assert isinstance(whole, FloatDistribution)
     low, high = float(domain.low), float(domain.high)
     if whole.step is not None:
-        # 0.1 + 2 * 0.1 is 0.30000000000000004, which Optuna does not take for a multiple.
-        low, high = (float(f"{number:.15g}") for number in (low, high))
+        low, high = (_in_decimals(whole, whole.step, number) for number in (low, high))
     return FloatDistribution(low, high, log=whole.log, step=whole.step)
+
+
+def _in_decimals(whole: FloatDistribution, step: float, value: float) -> float:
+    """A value of a grid as its decimal digits add up, by which Optuna tells multiples.
+
+    0.1 + 2 * 0.1 is 0.30000000000000004 in floats, which Optuna takes for none.
+    """
+    low, distance = Decimal(str(whole.low)), Decimal(str(step))
+    found = float(low + round((Decimal(str(value)) - low) / distance) * distance)
+    return min(max(found, whole.low), whole.high)
 
 
 def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:

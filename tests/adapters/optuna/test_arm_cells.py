@@ -124,6 +124,24 @@ def test_parts_by_hand(distribution: BaseDistribution, firsts: list[Any]) -> Non
     assert values == (whole if isinstance(firsts[0], str) else pytest.approx(whole))
 
 
+@pytest.mark.parametrize(
+    ("low", "step", "high"),
+    [
+        (0.1, 0.1, 0.9),
+        (-1e-05, 7000000000.000007, 6999999999.999997),  # rounded, its end lies outside
+        (1e-5, 1e10, 1e10 + 1e-5),
+        (0.3, 1e-7, 0.4),
+    ],
+)
+def test_ends_of_steps_are_values_as_optuna_tells_them(
+    low: float, step: float, high: float
+) -> None:
+    whole = FloatDistribution(low, high, step=step)
+    parts: Any = Split(2).cells({"a": whole}).parts["a"]  # Optuna warns of ends that are no steps
+    assert (parts[0].low, parts[-1].high) == (low, high)
+    assert all(_private.contains(whole, end) for p in parts for end in (p.low, p.high))
+
+
 def _values(d: Any) -> list[Any]:
     if isinstance(d, CategoricalDistribution):
         return list(d.choices)
