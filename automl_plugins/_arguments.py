@@ -38,6 +38,21 @@ def check_integer(name: str, value: Any, minimum: int) -> None:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
 
 
+def check_number(name: str, n: Any, *, least: int = 0) -> int:
+    """``n`` as an int; TypeError unless it is a whole number, ValueError below ``least``."""
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        raise TypeError(f"{name} must be a whole number, got {n!r}.")
+    if n < least:
+        raise ValueError(f"{name} must be at least {least}, got {n}.")
+    return int(n)
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise ValueError unless ``value`` lies in [0, 1]."""
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must lie in [0, 1], got {value!r}.")
+
+
 def check_finite(name: str, value: float, *, positive: bool = False) -> None:
     """Raise ValueError unless ``value`` is finite, and >= 0 or positive."""
     if not 0.0 <= value < inf or (positive and value == 0.0):

@@ -73,6 +73,11 @@ def join_names(names: Iterable[Hashable]) -> str:
     return ", ".join(map(str, names))
 
 
+def format_count(n: int, what: str) -> str:
+    """Such as "1 run" or "3 runs"."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def format_number(value: float) -> str:
     """A number without superfluous digits, but with all others."""
     return f"{value:.15g}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from hyperopt import Trials, rand
 
+from automl_plugins._arguments import check_number
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.tasks import TaskDescription
@@ -15,7 +16,6 @@ from automl_plugins.meta.warm_start import (
     WarmStart,
     advise,
     check_mode,
-    check_number,
     n_suggestions,
 )
 from automl_plugins.streams import Streams

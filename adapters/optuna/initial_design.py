@@ -14,6 +14,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study
 
+from automl_plugins._arguments import check_number
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.memories import Memory, read_memory, take_conditions
@@ -22,7 +23,6 @@ from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    check_number,
     n_suggestions,
 )
 from automl_plugins.proposers.design import space_filling

@@ -19,6 +19,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
@@ -311,7 +312,7 @@ def _drop_foreign_runs(
     }
     if left := len(record) - len(kept):
         warnings.warn(
-            f"{left} run{'s' if left > 1 else ''} of {record.name!r} left out: a value does not"
+            f"{format_count(left, 'run')} of {record.name!r} left out: a value does not"
             " lie in its distribution.",
             stacklevel=4,
         )

@@ -11,6 +11,7 @@ from smac import Scenario
 from smac.runhistory import StatusType, TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
+from automl_plugins._arguments import one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.models import TARGETS, Target, transform
 from automl_plugins.records.trial import Status
@@ -58,10 +59,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
                 f"{type(self).__name__} encodes one objective, the scenario has"
                 f" {scenario.count_objectives()}: {scenario.objectives}."
             )
-        if target not in TARGETS:
-            raise ValueError(
-                f"target must be one of {', '.join(map(repr, TARGETS))}, got {target!r}."
-            )
+        one_of("target", target, TARGETS)
         super().__init__(
             scenario,
             considered_states=considered_states,  # type: ignore[arg-type]  # SMAC's own default

@@ -10,6 +10,7 @@ from ConfigSpace import Configuration
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
+from automl_plugins._arguments import check_number
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.design import Design
@@ -20,7 +21,6 @@ from automl_plugins.meta.warm_start import (
     WarmStart,
     advise,
     check_mode,
-    check_number,
     n_remaining,
     n_suggestions,
     name_of,

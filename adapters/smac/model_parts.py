@@ -11,6 +11,7 @@ from smac.acquisition.function.abstract_acquisition_function import AbstractAcqu
 from smac.model.abstract_model import AbstractModel
 
 from automl_plugins import surrogates
+from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
 from automl_plugins.recipes import gbqr_surrogate
@@ -183,8 +184,7 @@ class QuantileBound(AbstractAcquisitionFunction):
 
     def __init__(self, beta: float = 1.0) -> None:
         super().__init__()
-        if not (np.isfinite(beta) and beta >= 0):
-            raise ValueError(f"beta must be finite and >= 0, got {beta!r}.")
+        check_finite("beta", beta)
         self.beta = float(beta)
         self._median: float | None = None
 
@@ -247,10 +247,8 @@ class EIPerSecond(AbstractAcquisitionFunction):
         self, xi: float = 0.0, *, cost_exponent: float = 1.0, cost_budget: int | None = None
     ) -> None:
         super().__init__()
-        if not (np.isfinite(xi) and xi >= 0):
-            raise ValueError(f"xi must be finite and >= 0, got {xi!r}.")
-        if not 0.0 <= cost_exponent <= 1.0:
-            raise ValueError(f"cost_exponent must lie in [0, 1], got {cost_exponent!r}.")
+        check_finite("xi", xi)
+        check_share("cost_exponent", cost_exponent)
         if cost_budget is not None and cost_budget < 1:
             raise ValueError(f"cost_budget must be None or >= 1, got {cost_budget!r}.")
         self.xi = float(xi)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import betaln, stdtr
 
+from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 from .policy import Policy, ScoredPolicy, Standing, best_of, mean_rewards
@@ -101,8 +102,7 @@ class UCB1(ScoredPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 <= self.c < np.inf:
-            raise ValueError(f"c must be finite and >= 0, got {self.c!r}.")
+        check_finite("c", self.c)
 
     def _scores(self, standing: Standing) -> FloatArray:
         pulls = standing.of.pulls
@@ -260,7 +260,7 @@ class TopTwoThompson(Thompson):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_outside_unit("gamma")
+        check_share("gamma", self.gamma)
 
     def _play(
         self, arms: IntArray, alpha: FloatArray, beta: FloatArray, rng: np.random.Generator

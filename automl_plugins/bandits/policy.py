@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import ShowsArguments
+from automl_plugins._arguments import ShowsArguments, check_share
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
@@ -85,7 +85,7 @@ class Policy(ShowsArguments, ABC):
     def __post_init__(self) -> None:
         if not self.min_pulls >= self._fewest:
             raise ValueError(f"min_pulls must be >= {self._fewest}, got {self.min_pulls!r}.")
-        self._refuse_outside_unit("min_share")
+        check_share("min_share", self.min_share)
 
     def choose(self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int) -> int:
         """The arm to pull next.
@@ -130,11 +130,6 @@ class Policy(ShowsArguments, ABC):
     def _scores(self, standing: Standing) -> FloatArray | None:
         """What the rule compares, larger is better (K,); None if it compares nothing."""
         return None
-
-    def _refuse_outside_unit(self, name: str) -> None:
-        value = getattr(self, name)
-        if not 0.0 <= value <= 1.0:
-            raise ValueError(f"{name} must lie in [0, 1], got {value!r}.")
 
 
 class ScoredPolicy(Policy):
@@ -187,7 +182,7 @@ class EpsilonGreedy(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_outside_unit("epsilon")
+        check_share("epsilon", self.epsilon)
 
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
         if rng.random() < self._epsilon(int(standing.of.pulls.sum())):
@@ -222,7 +217,7 @@ class DecreasingEpsilon(EpsilonGreedy):
     def __post_init__(self) -> None:
         self.epsilon = self.start
         super().__post_init__()
-        self._refuse_outside_unit("end")
+        check_share("end", self.end)
         if not self.horizon >= 1:
             raise ValueError(f"horizon must be >= 1 pulls, got {self.horizon!r}.")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from automl_plugins._versions import require
-from automl_plugins.formats import MARKDOWN, one_line
+from automl_plugins.formats import MARKDOWN, format_count, one_line
 from automl_plugins.records.trial import Status
 
 from .records import ArmRecords, ArmStatistics, Pulls
@@ -236,7 +236,7 @@ class ArmReport:
         totals = {"running": sum(r.running for r in rows), "failed": sum(r.failed for r in rows)}
         asides = ", ".join(f"{n} {what}" for what, n in totals.items() if n)
         counts = {"arm": len(rows), "pull": len(self.records)}
-        line = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items())
+        line = ", ".join(format_count(n, what) for what, n in counts.items())
         line += f" ({asides})" if asides else ""
         seconds = sum(row.seconds for row in rows if not math.isnan(row.seconds))
         line += f", {seconds:.1f} s" if seconds else ""

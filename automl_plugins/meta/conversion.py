@@ -17,6 +17,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant
 
+from automl_plugins.formats import format_count
 from automl_plugins.frameworks import load_adapter, reader_of
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status
@@ -148,7 +149,7 @@ def _align_odd(
         coverages.append(coverage)
     n = len(rows)
     warnings.warn(
-        f"{n} run{'s' if n > 1 else ''} of {record.name!r} had to be fitted to the search space."
+        f"{format_count(n, 'run')} of {record.name!r} had to be fitted to the search space."
         f" {'; '.join(map(str, coverages))}.",
         stacklevel=4,
     )
@@ -197,7 +198,7 @@ def calendar(
         found.append((began, ended))
     if n_odd:
         warnings.warn(
-            f"{n_odd} run{'s' if n_odd > 1 else ''} of {record.name!r} took or ended at a time"
+            f"{format_count(n_odd, 'run')} of {record.name!r} took or ended at a time"
             " that no date can have: they count as ended with the run before them. Times are Unix"
             " times in seconds.",
             stacklevel=4,

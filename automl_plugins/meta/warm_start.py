@@ -23,6 +23,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import check_number
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.spaces.values import to_values
@@ -86,15 +87,6 @@ def check_mode(mode: str) -> WarmStart:
             f" its first places) or 'replace' (suggestions only), got {mode!r}."
         )
     return mode
-
-
-def check_number(name: str, n: Any, *, least: int = 0) -> int:
-    """A whole number of at least ``least``; TypeError for anything else, ValueError below it."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {n!r}.")
-    if n < least:
-        raise ValueError(f"{name} must be at least {least}, got {n}.")
-    return int(n)
 
 
 # --- what is suggested ----------------------------------------------------------------------

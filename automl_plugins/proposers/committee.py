@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from automl_plugins._arguments import check_finite
+from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer, digest
 from automl_plugins.proposers.proposal import Proposal
@@ -72,8 +72,7 @@ class Committee:
             )
         for name, value in prior.items():
             check_finite(f"prior[{name!r}]", value, positive=True)
-        if not 0.0 <= tempering <= 1.0:
-            raise ValueError(f"tempering must lie in [0, 1], got {tempering!r}.")
+        check_share("tempering", tempering)
         self.members = dict(members)
         self.prior = np.array([prior.get(name, 1.0) for name in members])
         self.tempering = tempering

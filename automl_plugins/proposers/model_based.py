@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from automl_plugins._arguments import at_least, one_of
+from automl_plugins._arguments import at_least, check_share, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
@@ -133,8 +133,7 @@ class ProposerSettings(ModelSettings):
         one_of("refit", self.refit, get_args(Refit))
         for name, low in _LEAST.items():
             at_least(name, getattr(self, name), low)
-        if not 0.0 <= self.cost_exponent <= 1.0:
-            raise ValueError(f"cost_exponent must lie in [0, 1], got {self.cost_exponent!r}.")
+        check_share("cost_exponent", self.cost_exponent)
 
 
 def refit_point(n: int) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins.formats import format_count
 from automl_plugins.records.trial import Status, Trial, in_order
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Search:
             if trial.status != Status.RUNNING
         ]
         sentences = tuple(
-            f"{where}{n} {state} trial{'s' if n > 1 else ''} left out."
+            f"{where}{format_count(n, f'{state} trial')} left out."
             for state, n in (left_out or {}).items()
             if n
         )

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from automl_plugins._arguments import one_of
 from automl_plugins.arrays import FloatArray
-from automl_plugins.formats import format_number, join_names
+from automl_plugins.formats import format_count, format_number, join_names
 from automl_plugins.statistics.results import Comparison
 from automl_plugins.statistics.runs import UNITS, Unit, runs_of
 from automl_plugins.visualization._drawing import (
@@ -114,7 +114,7 @@ def _draw_curves(
     if ranked:
         scores = np.asarray(rankdata(scores, axis=1), dtype=np.float64)
     n = len(scores)
-    note = f"{n} table{'s' * (n > 1)}"
+    note = format_count(n, "table")
     if n < n_tables:
         note = f"{n} of {n_tables} tables, those with runs of every method"
     mean = scores.mean(axis=0)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.report import ArmReport
-from automl_plugins.formats import join_names
+from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import arm_report_of, member_trust_of, source_shares_of
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
@@ -92,7 +92,7 @@ def _title_shares(figure: go.Figure, title: str, note: str, x: str, y: str) -> N
 def _costs(report: ArmReport, unit: Unit) -> tuple[FloatArray, str]:
     """Cost of each pull (n,), and a note on what is shown."""
     n = len(report.records)
-    note = f"{n} pull{'s' * (n != 1)}, {len(report.names)} arm{'s' * (len(report.names) != 1)}"
+    note = f"{format_count(n, 'pull')}, {format_count(len(report.names), 'arm')}"
     if unit == "trials" or not n:
         return np.ones(n), note
     finished = report.records.status != Status.RUNNING
@@ -159,8 +159,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
         TypeError: If no adapter knows the source.
         ModuleNotFoundError: If plotly is not installed.
     """
-    if isinstance(n_sources, bool) or not isinstance(n_sources, int) or n_sources < 0:
-        raise ValueError(f"n_sources must be an integer >= 0, got {n_sources!r}.")
+    check_integer("n_sources", n_sources, 0)
     shares = source if isinstance(source, Mapping) else source_shares_of(source)
     if not shares:
         raise ValueError(
@@ -181,8 +180,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
         rows.append((rest, others, {"color": _LIGHT, "dash": "solid"}))
     for name, row, style in rows:
         draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
-    note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"
-    note += f", {n} source{'s' * (n != 1)} with a share"
+    note = f"{format_count(len(numbers), 'proposal')}, {format_count(n, 'source')} with a share"
     titles = ("Number of the evaluation", "Share in the proposal (%)")
     _title_shares(figure, "Weights of the sources", note, *titles)
     return figure
@@ -217,8 +215,9 @@ def plot_member_trust(source: Any) -> go.Figure:
     numbers, each = _columns(trust)
     for name, style in line_styles(each).items():
         draw_area(figure, str(name), numbers, 100.0 * each[str(name)], style, shape="hv")
-    note = f"{len(numbers)} proposal{'s' * (len(numbers) != 1)}"
-    note += f", {len(each)} member{'s' * (len(each) != 1)} with trust"
+    note = (
+        f"{format_count(len(numbers), 'proposal')}, {format_count(len(each), 'member')} with trust"
+    )
     titles = ("Number of the evaluation", "Trust (%)")
     _title_shares(figure, "Trust in the members of the committee", note, *titles)
     return figure

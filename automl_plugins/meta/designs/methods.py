@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 
+from automl_plugins._arguments import check_finite
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, align_memory, make_design
@@ -310,9 +311,7 @@ def delta(
     Raises:
         ValueError: As in ``top_k``, and for a negative or infinite delta.
     """
-    if not 0 <= delta < np.inf:
-        raise ValueError(f"delta must be finite and >= 0, got {delta}.")
-
+    check_finite("delta", delta)
     return _by_learner(
         "delta", space, memory, task, k, learner, lambda predicted: delta_scores(predicted, delta)
     )

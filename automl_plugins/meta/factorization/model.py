@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins._versions import require
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (
@@ -369,11 +369,8 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         """Raise ValueError for an illegal constructor argument."""
         integers = {"n_components": 1, "epochs": 0, "block": 2, "batch": 1, "patience": 1}
         for name, least in {**integers, "random_state": 0}.items():
-            value = getattr(self, name)
-            if name == "n_components" and value is None:
-                continue
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+            if name != "n_components" or self.n_components is not None:
+                check_integer(name, getattr(self, name), least)
         one_of("kernel", self.kernel, get_args(Kernel))
         one_of("optimizer", self.optimizer, get_args(Optimizer))
         one_of("noise", self.noise, ("own", "shared"))

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.meta.features.landmarkers import landmark_units, subsample
 from automl_plugins.meta.features.measures import (
     Check,
@@ -227,8 +228,7 @@ def meta_features(
         "max_statistics_columns": max_statistics_columns,
     }
     for name, cap in caps.items():
-        if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
-            raise ValueError(f"{name} must be an integer >= 1, got {cap!r}.")
+        check_integer(name, cap, 1)
     streams = Streams(seed)
     with _no_warnings():
         columns = read_table(X, nominal)
