@@ -310,7 +310,8 @@ class ModelBasedProposer:
         if running.any() and isinstance(models.surrogate, PendingAware):
             # Those no longer look promising by themselves: only copies must be kept away.
             known = unknown[running]
-            models = models.beside(known[~np.isnan(known).all(axis=1)])
+            known = known[~np.isnan(known).all(axis=1)]  # of another space nothing may be known
+            models = models.beside(known) if len(known) else models
             radius[running] = _SMALL_RADIUS
         flat, radii = self._plateaus(space, asked.history)
         exponent = 0.0

@@ -16,7 +16,7 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import QuantileBoosting, RandomForest
+from automl_plugins.surrogates import AveragedProcess, QuantileBoosting, RandomForest
 
 WIDE = VectorSpace(ConfigurationSpace({"x": (0.0, 2.0)}))
 
@@ -170,6 +170,18 @@ def test_running_evaluations_repel() -> None:
         points.append(propose(forest(), pending, 38).vector)
     gaps = np.abs(np.array(points)[:, None] - np.array(points)[None]).mean(axis=2)
     assert gaps[np.triu_indices(8, 1)].min() > 1e-3  # with one and the same k
+
+
+def test_running_evaluations_of_which_nothing_is_known_change_nothing() -> None:
+    history = observed(SQUARE, 30)
+    foreign = History.of(
+        np.vstack([history.vectors, np.full((2, 2), np.nan)]),
+        np.concatenate([history.losses, [np.nan, np.nan]]),
+        status=[Status.COMPLETE] * 30 + [Status.RUNNING] * 2,
+    )
+    process = forest(AveragedProcess())
+    alone, beside = propose(process, history, 32), propose(process, foreign, 32)
+    np.testing.assert_array_equal(beside.vector, alone.vector)
 
 
 def test_failures_are_avoided_unless_ignored() -> None:
