@@ -263,14 +263,17 @@ def is_reckonable(distribution: BaseDistribution) -> bool:
     """Whether Optuna's samplers can reckon with a range.
 
     They divide by parts of its width: where those are 0 or infinite as a float, TPE answers NaN,
-    and ``RandomSampler`` raises.
+    and ``RandomSampler`` raises. Where numbers do not change by half a step, as those of integers
+    beyond 2^51, all have the probability 0 to TPE.
     """
     if isinstance(distribution, CategoricalDistribution) or distribution.single():
         return True
     assert isinstance(distribution, FloatDistribution | IntDistribution)
-    low, high = float(distribution.low), float(distribution.high)
+    low, high, step = float(distribution.low), float(distribution.high), distribution.step or 0.0
     if distribution.log:
-        low, high = math.log(low), math.log(high)
+        low, high, step = math.log(low), math.log(high), step / high
+    if 0.0 < step < 4.0 * math.ulp(max(-low, high)):
+        return False
     return 0.0 < (high - low) * _PART < math.inf
 
 

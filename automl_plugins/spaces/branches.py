@@ -191,5 +191,8 @@ def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain
     if isinstance(low, int):
         return math.log(high - low + 1)
     if space[name].log:  # type: ignore[attr-defined]
-        return math.log(math.log(high / low))
-    return math.log(high - low)
+        ratio = high / low
+        return math.log(math.log(ratio) if ratio < math.inf else math.log(high) - math.log(low))
+    # Ratios and differences of floats may be larger than the largest of them.
+    width = high - low
+    return math.log(width) if width < math.inf else math.log(high / 2.0 - low / 2.0) + math.log(2)

@@ -36,6 +36,7 @@ from automl_plugins.bandits.model_weights import (
     weights_from_logs,
 )
 from automl_plugins.spaces.branches import hyperparameter_counts, log_volumes
+from automl_plugins.spaces.ranges import float_range
 from automl_plugins.spaces.vector_space import VectorSpace
 
 NAN = math.nan
@@ -150,6 +151,29 @@ def test_volume_of_independent_parents_is_a_product() -> None:
     space.add(*(EqualsCondition(n, f, True) for n, f in zip(inner, flags, strict=True)))
     # 2^24 combinations of flags, each one 1 + 7; summed one by one this would take hours
     assert log_volumes(space)["a"] == pytest.approx(24 * math.log(8))
+
+
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults
+def test_volumes_of_ranges_wider_than_floats_are_finite() -> None:
+    space = ConfigurationSpace()
+    space.add(choice := Categorical("m", ["a", "b", "c", "d"]))
+    ranges = {
+        "a": float_range("wide", -1e308, 1e308),
+        "b": float_range("ratio", 1e-300, 1e300, log=True),
+        "c": float_range("near", 1e16, 1e16 + 4, log=True),  # logarithms are equal, ratios not
+        "d": float_range("unit", 0.0, 2.0),
+    }
+    for option, found in ranges.items():
+        space.add(found, EqualsCondition(found, choice, option))
+    ends = {
+        "a": math.log(2.0) + 308 * math.log(10),
+        "b": math.log(600 * math.log(10)),
+        "c": math.log(2.0**-51),
+        "d": math.log(2.0),
+    }
+    assert log_volumes(space) == pytest.approx(ends, rel=1e-9)
+    weights = model_weights(space, rule="volume")
+    assert weights["a"] == pytest.approx(1.0) and weights["c"] == 0.0
 
 
 def finite(forbidden: bool) -> ConfigurationSpace:

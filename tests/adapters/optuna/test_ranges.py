@@ -398,6 +398,9 @@ BEYOND = [
     FloatDistribution(0.0, 5e-324),
     FloatDistribution(1e16, 1e16 + 4, log=True),
     IntDistribution(2**53 - 1, 2**53 + 1, log=True),
+    IntDistribution(1, 2**62),
+    IntDistribution(1, 2**62, log=True),
+    IntDistribution(-(2**53), -(2**53) + 8, step=2),
 ]
 
 
