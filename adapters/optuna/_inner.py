@@ -274,7 +274,8 @@ def is_reckonable(distribution: BaseDistribution) -> bool:
         low, high, step = math.log(low), math.log(high), step / high
     if 0.0 < step < 4.0 * math.ulp(max(-low, high)):
         return False
-    return 0.0 < (high - low) * _PART < math.inf
+    sums = (high - low + step, high + step, high + low)  # of half of them it makes its kernels
+    return (high - low) * _PART > 0.0 and all(map(math.isfinite, sums))
 
 
 def _draw(name: str, distribution: BaseDistribution, rng: np.random.Generator) -> Any:

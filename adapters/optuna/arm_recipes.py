@@ -33,7 +33,7 @@ from automl_plugins.bandits.successive_filtering import (
     lost_incumbent,
 )
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.branches import log_volumes
+from automl_plugins.spaces.branches import list_log_volumes
 
 from . import _inner, _private
 from ._arm_memory import Situation
@@ -161,7 +161,7 @@ class WeightedModelSampler(ArmSampler):
         """Probabilities of arms whose parameters are known."""
         if self.weights == "2^N":
             return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
-        volumes = list(log_volumes(situation.union().vectors.space, self.arm).values())
+        volumes = list_log_volumes(situation.union().vectors.space, self.arm)
         return weights_from_logs([volumes[a] for a in arms.tolist()])
 
 

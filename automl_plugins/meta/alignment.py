@@ -7,6 +7,7 @@ dropped, and ``Coverage`` says how much of that there was.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
+
+_LARGEST = sys.float_info.max
 
 
 class AlignOptions(TypedDict, total=False):
@@ -324,7 +327,9 @@ def _place(
     """The nearest entries (n,) of numbers, and whether they had to be moved."""
     if (choices := choices_of(hyperparameter)) is not None:
         sequence = numbers_of(choices)
-        nearest = np.abs(numbers[:, None] - sequence).argmin(axis=1)
+        # Infinities have no difference, nor have floats as large as they get; halves have.
+        halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (numbers, sequence)]
+        nearest = np.abs(halves[0][:, None] - halves[1]).argmin(axis=1)
         return nearest.astype(np.float64), ~np.isclose(numbers, sequence[nearest])
     assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
     if isinstance(hyperparameter, IntegerHyperparameter):

@@ -61,14 +61,19 @@ def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[An
             on parents outside the branch.
     """
     choice = choice_of(space, choice)
+    return dict(zip(options_of(space, choice), list_log_volumes(space, choice), strict=True))
+
+
+def list_log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
+    """``log_volumes`` in the order of the options, of which Python may call two equal."""
     below = _descendants(space, choice)
-    logs = {}
+    logs = []
     for option in options_of(space, choice):
         n = _count(space, choice, option) if space.forbidden_clauses else None
         if n is None:
-            logs[option] = _log_volume(space, {choice: (option,)}, below)
+            logs.append(_log_volume(space, {choice: (option,)}, below))
         else:
-            logs[option] = math.log(n) if n else -math.inf
+            logs.append(math.log(n) if n else -math.inf)
     return logs
 
 

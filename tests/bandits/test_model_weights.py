@@ -35,7 +35,8 @@ from automl_plugins.bandits.model_weights import (
     weights_from_counts,
     weights_from_logs,
 )
-from automl_plugins.spaces.branches import hyperparameter_counts, log_volumes
+from automl_plugins.spaces.branches import hyperparameter_counts, list_log_volumes, log_volumes
+from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.ranges import float_range
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -327,3 +328,11 @@ def test_theorem_1_fails_for_the_models_of_the_paper(
 def test_bad_input(weights: Any, theta: Any, n_draws: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         failure_probability(weights, theta, n_draws)
+
+
+def test_options_that_python_calls_equal_have_a_volume_each() -> None:
+    space = ConfigurationSpace()
+    space.add(choice := categorical("m", [True, 1, "a"]))
+    for i, option in enumerate([True, 1, "a"]):
+        space.add(found := float_range(f"x{i}", 0.0, 2.0**i), one_of(found, choice, [option]))
+    assert list_log_volumes(space, "m") == pytest.approx([0.0, math.log(2), math.log(4)])

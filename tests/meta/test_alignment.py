@@ -1,5 +1,6 @@
 """Runs of anywhere as vectors of a search space."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,9 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.alignment import align
+from automl_plugins.meta.alignment import _place, align
 from automl_plugins.meta.conversion import conform
 from automl_plugins.meta.units import DataSize
+from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -259,3 +261,10 @@ def test_converted_runs_go_to_other_frameworks() -> None:
             replace(record, configurations=[{"min_samples_leaf": 1}] * 2), leaves(0.0, 1.0)
         )
     assert [c["min_samples_leaf"] for c in found.configurations] == pytest.approx([0.001] * 2)
+
+
+def test_the_nearest_choice_of_the_largest_numbers() -> None:
+    choice = categorical("c", [math.inf, -math.inf, 0.0])
+    entries, moved = _place(choice, np.array([math.inf, -1e308, 5.0, -math.inf]))
+    assert entries.tolist() == [0.0, 1.0, 2.0, 1.0]
+    assert moved.tolist() == [False, True, True, False]

@@ -398,6 +398,7 @@ BEYOND = [
     FloatDistribution(0.0, 5e-324),
     FloatDistribution(1e16, 1e16 + 4, log=True),
     IntDistribution(2**53 - 1, 2**53 + 1, log=True),
+    FloatDistribution(0.0, 1.5e308, step=1.5e308),
     IntDistribution(1, 2**62),
     IntDistribution(1, 2**62, log=True),
     IntDistribution(-(2**53), -(2**53) + 8, step=2),
