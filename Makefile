@@ -17,7 +17,7 @@ ALONE = core $(EXTRAS)
 help:
 	@echo "make demo       searches with and without a memory beside Optuna's default sampler, in an environment of its own"
 	@echo "make test       lint, types, tests"
-	@echo "make audit      what is installed has the pinned versions and the recorded content"
+	@echo "make audit      what is installed has the pinned versions, the recorded content and no known vulnerability"
 	@echo "make engines    workers on PostgreSQL, MariaDB and Spark, which are installed and started: ARGS='-k mariadb'"
 	@echo "make faults     workers killed, a locked storage, a full disk, by real signals and limits: ARGS='kills --quick'"
 	@echo "make smoke      every example and benchmark, as small as it can be"

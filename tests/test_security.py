@@ -6,6 +6,7 @@ import ast
 import base64
 import contextlib
 import hashlib
+import json
 import lzma
 import os
 import pickle
@@ -13,13 +14,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import Distribution
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
-from audit import changed_files, pinned, wrong_versions
+from audit import changed_files, known_vulnerabilities, pinned, wrong_versions
 from automl_plugins.adapters.hyperopt._private import load
 from automl_plugins.adapters.optuna import curves as optuna_curves
 from automl_plugins.adapters.smac import curves as smac_curves
@@ -326,3 +329,32 @@ def test_a_changed_file_of_a_distribution_is_noticed(tmp_path: Path) -> None:
         patch.setattr("audit.distributions", lambda: [Distribution.at(folder)])
         assert wrong_versions({}) == wrong_versions({"thing": {"2.0"}}) == {"thing": "1.0"}
         assert wrong_versions({"thing": {"1.0"}}) == {}
+
+
+def test_the_list_of_vulnerabilities_is_asked_for_each_version() -> None:
+    asked: list[Any] = []
+
+    class Vulnerabilities(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.extend(
+                json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
+            )
+            known = {("thing", "1.0"): {"vulns": [{"id": "GHSA-1"}, {"id": "CVE-2"}]}}
+            results = [known.get((q["package"]["name"], q["version"]), {}) for q in asked]
+            body = json.dumps({"results": results}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Vulnerabilities) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        Thread(target=server.handle_request, daemon=True).start()
+        found = known_vulnerabilities({"thing": "1.0", "other": "2.0"}, url)
+    assert found == {"thing": ["GHSA-1", "CVE-2"]}
+    assert asked[0] == {"package": {"name": "other", "ecosystem": "PyPI"}, "version": "2.0"}
+    with pytest.raises(OSError):
+        known_vulnerabilities({"thing": "1.0"}, url)  # nobody answers there now
