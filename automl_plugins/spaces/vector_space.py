@@ -27,7 +27,6 @@ from automl_plugins.spaces.conditions import satisfied, sound
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
 _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a hash
-_MOST_CATEGORIES = 2_000  # of all columns, that are neighbours of one configuration
 _MAX_REJECTIONS = 100  # rounds of sampling before a forbidden region counts as the whole space
 
 
@@ -159,9 +158,7 @@ class VectorSpace:
 
         Every other value of one categorical, ``n_steps`` random steps of one number (their
         widths log-uniform from 0.01 to 0.3, at least one grid value); hyperparameters that become
-        active are drawn at random (SMAC's neighbourhood, GBQR thesis 2.5.2). Where the
-        categoricals have more than 2 000 other values together, so many of them, drawn anew each
-        time, each categorical its share: the cost of a step is bounded.
+        active are drawn at random (SMAC's neighbourhood, GBQR thesis 2.5.2).
 
         Args:
             vectors: Configurations (b, d).
@@ -235,19 +232,13 @@ class VectorSpace:
         self, vectors: FloatArray, column: int, n_steps: int, rng: np.random.Generator
     ) -> tuple[FloatArray, IndexArray]:
         """Neighbours (m, d) of ``vectors`` (b, d) in one column, and their rows in these (m,)."""
-        if self.categorical[column]:
-            k = int(self.n_values[column])
-            shifts = np.arange(1, k)
-            others = float(np.sum(self.n_values[self.categorical] - 1.0))
-            if others > _MOST_CATEGORIES:
-                share = max(1, int((k - 1) * _MOST_CATEGORIES / others))
-                shifts = rng.choice(shifts, share, replace=False)
-            repeats = np.repeat(np.arange(len(vectors)), len(shifts))
-            block = vectors[repeats]
-            block[:, column] = (block[:, column] + np.tile(shifts, len(vectors))) % k
-            return block, repeats
-        repeats = np.repeat(np.arange(len(vectors)), n_steps)
+        k = int(self.n_values[column]) if self.categorical[column] else 0
+        repeats = np.repeat(np.arange(len(vectors)), k - 1 if k else n_steps)
         block = vectors[repeats]
+        if k:
+            shift = np.tile(np.arange(1, k), len(vectors))
+            block[:, column] = (block[:, column] + shift) % k
+            return block, repeats
         old = block[:, column].copy()
         if len(block):
             block[:, column] = self._columns[column].stepped(old, rng)

@@ -324,20 +324,6 @@ def test_neighbours_hold_every_other_category_once() -> None:
     assert sorted(map(tuple, moved)) == sorted(map(tuple, expected))
 
 
-def test_neighbours_by_many_categories_are_bounded() -> None:
-    many = {f"c{i}": [f"v{j}" for j in range(101)] for i in range(30)}
-    space = VectorSpace(ConfigurationSpace(many | {"few": list("abcd")}))
-    start, steps = np.zeros((2, 31)), rng()
-    moved, owner = space.neighbours(start, steps)
-    assert np.bincount(owner).tolist() == [30 * 66 + 1] * 2  # 2000 / 3003 of 100 each, and of 3
-    assert (
-        np.all((moved != 0.0).sum(axis=1) == 1)
-        and len(np.unique(moved[owner == 0], axis=0)) == 1981
-    )
-    again, _ = space.neighbours(start, steps)
-    assert not np.array_equal(moved, again)  # the others have their turn
-
-
 def test_steps_have_the_stated_widths() -> None:
     space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
     steps = neighbours(space, np.full((20_000, 1), 0.5), rng(), n_steps=1)[:, 0] - 0.5
