@@ -31,6 +31,7 @@ _GROWTH = 2.0
 _DIFFERENCE = 1e-4  # of a range, between the points of a difference quotient
 _ASCENT = 20  # evaluations of a gradient
 _LOWEST = -1e9  # a score that may be -inf, where differences are taken
+_MOST_SCORED = 30_000  # configurations of a proposal: no step begins after so many
 _MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
 
 
@@ -199,7 +200,8 @@ def maximize(
     A local search sets out from each start: it moves to the best of its one-exchange neighbours,
     or to all that are better at once, until none of them is better. All searches step together,
     so that their neighbours are scored in one batch, but each is judged by its own last point:
-    one that is behind is not dropped.
+    one that is behind is not dropped. Where all steps have scored 30 000 configurations, the best
+    of them is taken.
 
     Args:
         space: The search space.
@@ -218,6 +220,8 @@ def maximize(
     points, levels = _starts(space, score, first, scores, incumbents, search)
     points = space.complete(points, rng, fixed)
     for _ in range(_MAX_STEPS):
+        if sum(len(vectors) for vectors, _, _ in batches) >= _MOST_SCORED:
+            break  # with hundreds of hyperparameters a step alone may score thousands
         moved, owner = space.neighbours(points, rng)
         moved = space.complete(moved, rng, fixed)
         fresh = ~repeats(moved)

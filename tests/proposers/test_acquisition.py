@@ -419,6 +419,23 @@ def recorded(score: Score, seen: list[FloatArray]) -> Score:
     return record
 
 
+def test_what_is_scored_is_bounded_and_the_best_of_it_is_taken() -> None:
+    space = VectorSpace(
+        ConfigurationSpace({f"c{i}": [f"v{j}" for j in range(6)] for i in range(120)})
+    )
+    seen = list[FloatArray]()
+
+    def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return -vectors.sum(axis=1), vectors.sum(axis=1)
+
+    first = space.sample(3, np.random.default_rng(0))
+    best = maximum(space, recorded(score, seen), first, search=LocalSearch(joins=False))
+    scored = np.concatenate(seen)
+    step = 3 * 120 * 5  # neighbours of three starts
+    assert 30_000 <= len(scored) < 30_000 + step
+    assert best.sum() == scored.sum(axis=1).min()
+
+
 def test_joined_gains_keep_to_forbidden_clauses() -> None:
     space, seen = letters(), list[FloatArray]()
     maximum(space, recorded(rugged(3), seen), space.sample(5, np.random.default_rng(0)))
