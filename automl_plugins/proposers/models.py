@@ -187,7 +187,7 @@ class FittedModels:
         Raises:
             SurrogateFailure: If the surrogate raises, or answers with the wrong shape or NaN.
         """
-        with as_failure(f"predict of {self.surrogate!r}"):
+        with as_failure("predict of {!r}", self.surrogate):
             answer = self.surrogate.predict(features)
             mean, std = answer if isinstance(answer, tuple) else (answer, np.zeros(len(features)))
             mean = np.asarray(mean, dtype=np.float64).reshape(len(features))
@@ -203,20 +203,20 @@ class FittedModels:
             SurrogateFailure: If the surrogate raises.
         """
         assert isinstance(self.surrogate, PendingAware)
-        with as_failure(f"beside of {self.surrogate!r}"):
+        with as_failure("beside of {!r}", self.surrogate):
             return replace(self, surrogate=self.surrogate.beside(pending))
 
     def promise(self, features: FloatArray) -> FloatArray:
         """What the earlier tasks promise (m,); SurrogateFailure if the surrogate raises."""
         assert isinstance(self.surrogate, Promising)
-        with as_failure(f"promise of {self.surrogate!r}"):
+        with as_failure("promise of {!r}", self.surrogate):
             return self.surrogate.promise(features)
 
     def success(self, features: FloatArray) -> FloatArray:
         """Probability of success (m,); 1 where nothing ever failed."""
         if self.feasibility is None:
             return np.ones(len(features))
-        with as_failure(f"predict of {self.feasibility!r}"):
+        with as_failure("predict of {!r}", self.feasibility):
             return self.feasibility.predict(features)
 
     def log_success(self, features: FloatArray) -> FloatArray:
@@ -226,7 +226,7 @@ class FittedModels:
     def log_seconds(self, features: FloatArray) -> FloatArray:
         """Log of the expected seconds (m,)."""
         assert self.running_time is not None
-        with as_failure(f"predict of {self.running_time!r}"):
+        with as_failure("predict of {!r}", self.running_time):
             return np.log(self.running_time.predict_seconds(features))
 
     def to_loss(self, target: float) -> float | None:
@@ -252,7 +252,7 @@ class FittedModels:
                 " for its rows that were made without them."
             )
         known = self.targets.values[self.learnt]
-        with as_failure(f"held_out of {self.surrogate!r}"):
+        with as_failure("held_out of {!r}", self.surrogate):
             predicted = np.atleast_2d(self.surrogate.held_out())
         known_rows = ~np.isnan(predicted).any(axis=0)
         distinct, group = np.unique(known[known_rows], return_inverse=True)
@@ -291,7 +291,7 @@ def fit_models(
     features = space.features(history.vectors)
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
     running_time = feasibility = None
-    with as_failure(f"fit of {settings.surrogate!r} on {n} rows"):
+    with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)

@@ -162,7 +162,7 @@ class PipelineProposer:
         evaluated, losses = _losses(history, rows)
         running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]
         pending = [int(r) for r in dict.fromkeys(running.tolist()) if r not in set(evaluated)]
-        with as_failure(f"{known.recommender.model!r}"):
+        with as_failure("{!r}", known.recommender.model):
             chosen = known.recommender.next(evaluated, losses, pending, allowed)
         shares = zip(known.names, chosen.shares.tolist(), strict=True)
         return Proposal(
@@ -184,7 +184,7 @@ class PipelineProposer:
         vectors, Y = matrix(dataset)
         model = self.model
         if not hasattr(model, "parameters_"):
-            with as_failure(f"fit of {model!r}"):
+            with as_failure("fit of {!r}", model):
                 model = clone(model).fit(Y)
         elif model.n_pipelines_ != len(Y):
             raise ValueError(

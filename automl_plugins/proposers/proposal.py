@@ -35,18 +35,22 @@ class SurrogateFailure(RuntimeError):
 
 
 @contextmanager
-def as_failure(what: str) -> Iterator[None]:
+def as_failure(what: str, *models: object) -> Iterator[None]:
     """``SurrogateFailure`` for whatever the models in the block raise.
 
     A foreign model may raise anything, and a search is worth more than one of its models. That
     the space can use nothing of a memory is no failure.
+
+    Args:
+        what: What is asked, with ``{!r}`` in the place of each model.
+        models: These; written out only where one fails, as it may take seconds for a fitted one.
     """
     try:
         yield
     except (SurrogateFailure, MemoryMismatch):
         raise
     except Exception as error:
-        raise SurrogateFailure(f"{what} failed: {error}") from error
+        raise SurrogateFailure(f"{what.format(*models)} failed: {error}") from error
 
 
 @dataclass(frozen=True)

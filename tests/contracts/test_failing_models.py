@@ -23,6 +23,7 @@ from automl_plugins.adapters.optuna import (
 from automl_plugins.adapters.smac import AutoFacade, GBQRFacade, ProposerConfigSelector
 from ConfigSpace import ConfigurationSpace, Float
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, hp
+from sklearn.base import BaseEstimator
 from smac import Scenario
 
 from automl_plugins import recipes
@@ -125,6 +126,26 @@ def test_an_optuna_study_goes_on(
     if part != "promise":  # is asked for only where the tasks promise much
         assert len(told) == 1 and "on purpose" in told[0].getMessage()
     assert len(told) <= 1
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_model_is_written_out_where_none_fails(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = list[str]()
+
+    def record(model: BaseEstimator) -> str:
+        written.append(type(model).__name__)  # scikit-learn takes seconds for a fitted transfer
+        return "model"
+
+    monkeypatch.setattr(BaseEstimator, "__repr__", record)
+    study = optuna.create_study(sampler=PARTS[part][2]())
+    study.optimize(
+        lambda t: loss(t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)),
+        n_trials=N,
+        catch=RuntimeError,
+    )
+    assert not written
 
 
 # --- Hyperopt ---------------------------------------------------------------------------------
