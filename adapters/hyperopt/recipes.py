@@ -117,8 +117,8 @@ def tst(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[TSTOpti
         memory: The earlier tasks: ``{name: its Trials}`` of the same search space, a
             ``MetaDataset``, a ``MetaStore``, its path or address, records of tasks, or the name of
             a bundled memory. The trials of this search itself are left out. ``"auto"`` is the
-            bundled memory of the learner whose hyperparameters the labels of the space are, by the
-            names of scikit-learn and LightGBM, if there is one; a line in the log says which.
+            bundled memory of the learner whose hyperparameters the labels of the space are, by
+            their names in the learner's library, if there is one; a line in the log says which.
 
     Example::
 

@@ -280,7 +280,7 @@ class AutoSampler(TransferSampler):
     Args:
         memory: What ``TSTSampler`` takes as ``sources``; None for a search by itself. ``"auto"``
             takes the bundled memory of a learner if the objective asks for at least two of its
-            hyperparameters, by the names of scikit-learn and LightGBM, and if they are at least
+            hyperparameters, by their names in the learner's library, and if they are at least
             half of all; a line in the log says which one. Without ``search_space`` the names are
             known from the second trial on.
         cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.

@@ -218,6 +218,8 @@ def of_family(
     parts = [f"## {family}"]
     for methods in [everywhere] + [present] * (len(present) > len(everywhere)):
         n, table = family_table(curves, times, [control, *methods], family, budgets=budgets)
+        if not n:  # no search that all of these made
+            continue
         what = "log10 regret" if family in FUNCTIONS else "regret in percent (geometric mean)"
         parts.append(
             f"{n} blocks, mean {what} by trials, milliseconds of a proposal.\n\n"
