@@ -28,6 +28,7 @@ from .space import UnionSpace, hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
+Budget = tuple[float, str]  # of a search by successive filtering, and its unit
 _MOST = 2000  # configurations beyond which an arm counts as endless
 
 
@@ -54,6 +55,7 @@ class ArmMemory(StudyReader):
         reward_range: Values of the objective that are worth 0 and 1, if known.
         split: How cells are made, if they are the arms: of the first complete trial's parameters.
         declared: The cells, if they are known up front.
+        budget: Budget whose rounds count; None for that of the last round opened.
     """
 
     def __init__(
@@ -64,11 +66,12 @@ class ArmMemory(StudyReader):
         reward_range: tuple[float, float] | None,
         split: Split | None = None,
         declared: Arms | None = None,
+        budget: Budget | None = None,
     ) -> None:
         super().__init__(study, cost, {}, {})
         self.arms: Arms | None = declared if split is not None else None  # once they are known
         self.maximize = self._maximize  # whether larger objective values are better
-        self._key, self._split = key, split
+        self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
         self._unions: dict[int, tuple[Any, UnionSpace]] = {}
         self._grids: dict[int, tuple[Any, Grid | None]] = {}
@@ -83,7 +86,8 @@ class ArmMemory(StudyReader):
         # trials asked for, and that can vary.
         self.parameters: dict[int, dict[str, BaseDistribution]] = {}
         self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
-        self.rounds: dict[tuple[int, int], Round] = {}  # by index and trial that opened them
+        # By index and trial that opened them, with the budget that they are shares of.
+        self.rounds: dict[tuple[int, int], tuple[Budget | None, Round]] = {}
         self.categories: set[str] = set()  # names of all categorical parameters asked for
         self._first: dict[str, BaseDistribution] = {}  # of each name, as it was first asked for
         self._changed: set[str] = set()  # names that were asked for as other choices later
@@ -118,8 +122,9 @@ class ArmMemory(StudyReader):
         if index is not None:
             row.values.setdefault(self._key, float(index))
         for data in _private.read_rounds(trial, self._key):
-            opened = Round.from_dict(data)
-            self.rounds[opened.index, trial.number] = opened
+            opened, budget = Round.from_dict(data), data.get("budget")
+            of = None if budget is None else (float(budget[0]), str(budget[1]))
+            self.rounds[opened.index, trial.number] = of, opened
         return row
 
     def _owner(self, trial: FrozenTrial) -> int | None:
@@ -171,19 +176,27 @@ class ArmMemory(StudyReader):
         """What is known before trial ``k``."""
         grids = [self.grid(view, arms, index) for index in range(len(arms))]
         left = [i for i, grid in enumerate(grids) if grid is None or len(grid.untried)]
-        # Of two workers that opened the same round, the one with the earlier trial counts.
-        rounds: dict[int, Round] = {}
-        for (index, _), opened in sorted(self.rounds.copy().items(), key=lambda item: item[0]):
-            rounds.setdefault(index, opened)
         return Situation(
             k=k,
             arms=arms,
             left=left or list(range(len(arms))),
             pulls=self._pulls(view),
             parameters=self.parameters,
-            rounds=tuple(rounds.values()),
+            rounds=self._rounds(),
             union=partial(self.space, view, {}),
         )
+
+    def _rounds(self) -> tuple[Round, ...]:
+        """The rounds of the search with this budget, or of the last one that opened any."""
+        found = sorted(self.rounds.copy().items(), key=lambda item: item[0])
+        noted = {trial: of for (_, trial), (of, _) in found if of is not None}
+        budget = self._budget or (noted[max(noted)] if noted else None)
+        # Of two workers that opened the same round, the one with the earlier trial counts.
+        rounds: dict[int, Round] = {}
+        for (index, _), (of, opened) in found:
+            if of in (None, budget):  # without a note they are of an earlier version
+                rounds.setdefault(index, opened)
+        return tuple(rounds.values())
 
     def _pulls(self, view: View) -> Pulls:
         index = view.values(self._key)

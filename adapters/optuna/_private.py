@@ -96,6 +96,15 @@ def read_overhead(trial: FrozenTrial) -> float:
     return 0.0 if math.isnan(seconds) else seconds
 
 
+def ended_elsewhere(trial: FrozenTrial) -> bool:
+    """Whether a trial that was served here has ended without its sampler.
+
+    Optuna fails a stale trial when somebody notices it, which may be hours after its worker died.
+    """
+    served = any(key.startswith(f"{_PREFIX}:") for key in trial.system_attrs)
+    return served and _OVERHEAD not in trial.system_attrs
+
+
 def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
     """Store why a configuration was proposed, as the user attribute ``automl_plugins``.
 
@@ -189,8 +198,7 @@ class SimulatedStorage(InMemoryStorage):
 
     def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
         """As in the base class; simulated durations hold no overhead that could be taken off."""
-        if key != _OVERHEAD:
-            super().set_trial_system_attr(trial_id, key, value)
+        super().set_trial_system_attr(trial_id, key, 0.0 if key == _OVERHEAD else value)
 
     def set_trial_state_values(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None = None

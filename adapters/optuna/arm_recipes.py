@@ -36,7 +36,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.branches import list_log_volumes
 
 from . import _inner, _private
-from ._arm_memory import Situation
+from ._arm_memory import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
@@ -376,11 +376,17 @@ class BOASFSampler(ArmSampler):
             )
         opened = self._next(situation).opened
         if opened:
-            _private.write_rounds(study, trial, self.arm, [r.to_dict() for r in opened])
+            # Continued with another budget, the study has other rounds.
+            noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
+            _private.write_rounds(study, trial, self.arm, noted)
         for outcome in opened:
             lost = lost_incumbent(outcome, situation.pulls.records, situation.left)
             if lost is not None:
                 _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
+
+    @property
+    def _budget(self) -> Budget:
+        return float(self.filtering.budget), self.filtering.unit
 
     def _next(self, situation: Situation) -> Turn:
         left, records = situation.left, situation.pulls.records

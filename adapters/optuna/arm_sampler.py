@@ -20,7 +20,7 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.proposal import MOST_ASKING
 
 from . import _private
-from ._arm_memory import ArmMemory, Situation
+from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
@@ -341,9 +341,16 @@ class ArmSampler(SeededSampler):
 
     # --- parts ----------------------------------------------------------------------------
 
+    @property
+    def _budget(self) -> Budget | None:
+        """What rounds are shares of, where a sampler has any."""
+        return None
+
     def _known(self, whole: Study) -> ArmMemory:
         key, scale = _private.study_key(whole), self.reward_range
         return self._studies.of(
             key,
-            lambda: ArmMemory(whole, self.arm, self.cost, scale, self.split, self.declared),
+            lambda: ArmMemory(
+                whole, self.arm, self.cost, scale, self.split, self.declared, self._budget
+            ),
         )

@@ -162,6 +162,7 @@ class ProposerSampler(SeededSampler):
         self._warned: set[str] = set()
         self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
         self._views: Cache[_private.TrialKey, tuple[int, View]] = Cache()
+        self._announced: Cache[_private.TrialKey, frozenset[str]] = Cache()  # known parameters
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # since a model failed
         self._turn = RLock()
@@ -196,6 +197,7 @@ class ProposerSampler(SeededSampler):
         """Store the sampler's own time, which is no cost of the objective."""
         key = _private.trial_key(study, trial)
         self._views.pop(key, None)
+        self._announced.pop(key, None)
         self._foretold.pop(key, None)
         self._unproposed.pop(key, None)
         self._store_overhead(study, trial)
@@ -225,11 +227,18 @@ class ProposerSampler(SeededSampler):
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
         self._refuse_multi_objective(study)
+        key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
+            # Views hold all trials: those of trials that are told elsewhere would pile up.
+            turns, view = self._views.pop(key, (-1, None))
+            if view is not None:
+                self._announced[key] = frozenset(view.columns.distributions)
             found = None
             if search_space or self._foresight is not None:
                 with self._turn:
-                    found = self._published(study, trial, search_space)
+                    if turns != self._turns:  # another thread has published since
+                        view = None
+                    found = self._published(study, trial, search_space, view)
             if found is None:  # all parameters are sampled independently
                 _private.write_explanation(study, trial, {"origin": "independent"})
                 return {}
@@ -241,7 +250,6 @@ class ProposerSampler(SeededSampler):
             if self._foresight is not None:
                 # Optuna fails a trial whose objective asks for another kind of distribution than
                 # was announced, so what the trials do not confirm yet is kept until asked for.
-                key = _private.trial_key(study, trial)
                 self._foretold[key] = {n: v for n, v in values.items() if n not in search_space}
             return {name: values[name] for name in search_space}
 
@@ -262,9 +270,9 @@ class ProposerSampler(SeededSampler):
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
-            _, asked = self._views.get(key, (-1, view))
             # What others have shown since this trial was proposed could not be in its proposal.
-            expected = param_name in asked.columns.distributions and key not in self._unproposed
+            announced = self._announced.get(key, view.columns.distributions)
+            expected = param_name in announced and key not in self._unproposed
             if self._warn_independent_sampling and expected:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
@@ -280,12 +288,15 @@ class ProposerSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _published(
-        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: Mapping[str, BaseDistribution],
+        view: View | None,
     ) -> tuple[UnionSpace, Proposal] | None:
         """The joint proposal, which other workers can read from now on; None if there is none."""
         reader = self._reader(study)
-        turns, view = self._views.get(_private.trial_key(study, trial), (-1, None))
-        if view is None or turns != self._turns:  # another thread has published since
+        if view is None:
             view = reader.view(study, trial)
         union = reader.space(view, search_space)
         if not union.vectors.d:
@@ -346,6 +357,7 @@ class ProposerSampler(SeededSampler):
             if not row.values
             and k - MOST_ASKING <= row.number < k
             and (*own, row.number) not in self._views
+            and (*own, row.number) not in self._announced
         ]
 
     def _proposer_of(self, study: Study) -> Proposer:

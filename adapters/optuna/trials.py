@@ -73,9 +73,9 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
 
     * ``"duration"`` or None: the user attribute ``SECONDS`` where that holds a duration; else the
       time from start to end less that of the sampler, where one of this package measured it. A
-      trial that was added, not run, has none.
-    * the name of another user attribute, or a callable. What that gives must be a number of
-      seconds, or None where it is unknown.
+      trial that was added, not run, has none, nor has one that Optuna failed as stale.
+    * the name of another user attribute, or a callable, which is asked for finished trials only.
+      What that gives must be a number of seconds, or None where it is unknown.
 
     Raises:
         ValueError: If an attribute or callable gives a negative or infinite number, NaN, or what
@@ -107,12 +107,15 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
 def _seconds(trial: FrozenTrial) -> float:
     begin, end = trial.datetime_start, trial.datetime_complete
     passed = math.nan
-    if begin is not None and end is not None:
+    stale = trial.state == TrialState.FAIL and _private.ended_elsewhere(trial)
+    if begin is not None and end is not None and not stale:
         passed = (end - begin).total_seconds() - _private.read_overhead(trial)
     return as_seconds(trial.user_attrs.get(SECONDS), passed)
 
 
 def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None]) -> float:
+    if callable(cost) and not trial.state.is_finished():
+        return math.nan
     value = cost(trial) if callable(cost) else trial.user_attrs.get(cost)
     if value is None:
         return math.nan

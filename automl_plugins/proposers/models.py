@@ -16,7 +16,8 @@ from scipy.stats import rankdata
 
 from automl_plugins import surrogates
 from automl_plugins._arguments import at_least, one_of
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import tame
@@ -42,6 +43,7 @@ Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 _INCUMBENTS = 64  # best rows of which the best prediction is taken
+_N_NEAREST = 3  # rows around a failed one that say whether failures are to be expected there
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
@@ -91,14 +93,14 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
 
 
-def effective_losses(history: History, *, penalise_failures: bool = False) -> FloatArray:
+def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:
     """Losses (n,) with those of pruned rows made comparable; NaN where a row has none.
 
     A pruned loss belongs to a smaller budget, where others would have looked the same, so it
     cannot stand beside complete losses. What the pruner said can: worse than the typical
     evaluation. The pruned rows, later steps first and better losses first within a step, are
-    spread evenly over the worse half of the complete losses. With ``penalise_failures`` a failed
-    row has the worst complete loss: the model then knows the region, and expects nothing of it.
+    spread evenly over the worse half of the complete losses. The rows ``penalised`` (n,) have the
+    worst complete loss: the model then knows the region, and expects nothing of it.
     Far outliers are tamed first (``records.scores.tame``).
     """
     losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
@@ -110,9 +112,31 @@ def effective_losses(history: History, *, penalise_failures: bool = False) -> Fl
         order = np.lexsort((history.number[pruned], loss, -budget))
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
         losses[pruned[order]] = np.quantile(complete, share)
-    if penalise_failures and len(complete):
-        losses[history.status == Status.FAILED] = complete.max()
+    if penalised is not None and len(complete):
+        losses[penalised] = complete.max()
     return losses
+
+
+def in_failing_regions(features: FloatArray, failed: BoolArray) -> BoolArray:
+    """Mask (n,) of the ``failed`` rows (n,) most of whose three nearest rows have failed, too.
+
+    Where nothing else fails, chance, a machine or a border near by may be the reason. The worst
+    loss there would be a cliff that no smooth model fits, beside rows that may be the best ones.
+
+    Args:
+        features: Configurations (n, f), NaN = inactive.
+        failed: Whether each has failed (n,).
+    """
+    rows = np.flatnonzero(failed)
+    found = np.zeros(len(failed), dtype=bool)
+    n_near = min(_N_NEAREST, len(failed) - 1)
+    if not len(rows) or not n_near:
+        return found
+    gaps = distances(features[rows], features)
+    gaps[np.arange(len(rows)), rows] = np.inf  # a row is none of its neighbours
+    nearest = np.argpartition(gaps, n_near - 1, axis=1)[:, :n_near]
+    found[rows] = failed[nearest].mean(axis=1) > 0.5
+    return found
 
 
 FailedTrials = Literal["avoid", "ignore"]
@@ -283,12 +307,20 @@ def fit_models(
     """
     n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
     avoid = settings.failed_trials == "avoid"
-    success = (history.status != Status.FAILED) & history.feasible
-    losses = effective_losses(history, penalise_failures=avoid)
+    features = space.features(history.vectors)
+    failed = history.status == Status.FAILED
+    success = ~failed & history.feasible
+    # What failed and, tried again, did not says nothing of its configuration.
+    keys = space.keys(history.vectors)
+    retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
+    asked = np.flatnonzero(~retried)[newest]
+    penalised = np.zeros(n, dtype=bool)
+    if avoid:
+        penalised[asked] = in_failing_regions(features[asked], failed[asked])
+    losses = effective_losses(history, penalised)
     known = np.flatnonzero(~np.isnan(losses))
     targets = transform(losses[known], settings.target if len(known) else "raw")
     order = np.lexsort((known, targets.values, ~success[known]))
-    features = space.features(history.vectors)
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
     running_time = feasibility = None
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
@@ -303,9 +335,9 @@ def fit_models(
             bound = history.status[timed] == Status.PRUNED
             running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
             running_time.fit(features[timed], history.seconds[timed], bound)
-        if avoid and not success.all():
+        if avoid and not success[asked].all():
             feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
-            feasibility.fit(features[newest], success[newest])
+            feasibility.fit(features[asked], success[asked])
     models = FittedModels(
         surrogate=surrogate,
         targets=targets,

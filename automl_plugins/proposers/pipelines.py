@@ -272,7 +272,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
 
 def _losses(history: History, rows: IntArray) -> tuple[list[int], FloatArray]:
     """Evaluated rows of the memory, in order, none twice, and their mean losses."""
-    losses = effective_losses(history, penalise_failures=True)
+    losses = effective_losses(history, history.status == Status.FAILED)
     use = (rows >= 0) & (history.status != Status.RUNNING)
     found: dict[int, list[float]] = {}
     for row, loss in zip(rows[use].tolist(), losses[use].tolist(), strict=True):

@@ -19,6 +19,7 @@ from automl_plugins.proposers.models import (
     Targets,
     effective_losses,
     fit_models,
+    in_failing_regions,
     thin_out,
     transform,
 )
@@ -147,8 +148,8 @@ def test_effective_losses_by_hand(
     rows: list[tuple[Status, float, float]], expected: list[float]
 ) -> None:
     np.testing.assert_allclose(effective_losses(history(rows)), expected)
-    penalised = effective_losses(history(rows), penalise_failures=True)
     failed = np.array([row[0] == F for row in rows])
+    penalised = effective_losses(history(rows), failed)
     complete = [loss for status, loss, _ in rows if status == C]
     np.testing.assert_allclose(penalised[~failed], np.array(expected)[~failed])
     np.testing.assert_allclose(penalised[failed], max(complete, default=NAN))
@@ -386,3 +387,55 @@ def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
     )
     with pytest.raises(TypeError, match=r"RandomForest.*cannot be judged: it has no held_out\(\)"):
         _ = fitted.merits
+
+
+# Failures
+
+
+def test_failing_regions_by_hand() -> None:
+    places = np.array([0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.95])[:, None]
+    failed = np.array([0, 0, 1, 0, 0, 1, 1, 1], dtype=bool)
+    # That at 0.2 is among successes; of the nearest three of 0.7 (0.8, 0.6 and 0.95) two failed.
+    found = in_failing_regions(places, failed)
+    np.testing.assert_array_equal(np.flatnonzero(found), [5, 6, 7])
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [([1], [0]), ([1, 1], [1, 1]), ([1, 0], [0, 0]), ([1, 1, 0], [0, 0, 0])],
+)
+def test_failing_regions_of_few_rows(failed: list[int], expected: list[int]) -> None:
+    places = np.linspace(0.0, 1.0, len(failed))[:, None]
+    found = in_failing_regions(places, np.array(failed, dtype=bool))
+    np.testing.assert_array_equal(found, np.array(expected, dtype=bool))
+
+
+def test_inactive_hyperparameters_are_far_from_active_ones() -> None:
+    places = np.array([[0.5, NAN], [0.5, NAN], [0.5, NAN], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]])
+    failed = np.array([1, 1, 1, 1, 0, 0], dtype=bool)
+    found = in_failing_regions(places, failed)
+    np.testing.assert_array_equal(found, np.array([1, 1, 1, 0, 0, 0], dtype=bool))
+
+
+def fitted_to(vectors: list[float], losses: list[float], failed: list[int]) -> FittedModels:
+    status = np.where(np.array(failed) == 1, F, C)
+    observed = History.of(np.array(vectors)[:, None], losses, status=status)
+    settings = ModelSettings(AveragedProcess(), target="standardize")
+    return fit_models(settings, LINE, observed, Streams(0))
+
+
+def test_a_failure_that_was_retried_with_success_says_nothing() -> None:
+    vectors, losses = [0.1, 0.3, 0.6, 0.9, 0.3], [1.0, 0.0, 2.0, 3.0, NAN]
+    models = fitted_to(vectors, losses, [0, 0, 0, 0, 1])
+    assert models.feasibility is None
+    assert sorted(models.best_rows) == [0, 1, 2, 3]
+
+
+def test_a_failure_by_chance_has_no_loss_and_lowers_the_probability_of_success() -> None:
+    vectors = [0.1, 0.3, 0.6, 0.9, 0.35, 0.62, 0.65, 0.68]
+    losses = [1.0, 0.0, 2.0, 3.0, NAN, NAN, NAN, NAN]
+    models = fitted_to(vectors, losses, [0, 0, 0, 0, 1, 1, 1, 1])
+    # Of the nearest three of 0.35 only one has failed, of those of the others most.
+    assert sorted(models.best_rows) == [0, 1, 2, 3, 5, 6, 7]
+    there, elsewhere = models.log_success(np.array([[0.35], [0.05]]))
+    assert there < elsewhere

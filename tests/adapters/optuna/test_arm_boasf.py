@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,13 @@ def test_report_needs_an_arm_a_single_objective_and_trials() -> None:
     several = optuna.create_study(directions=["minimize", "minimize"])
     with pytest.raises(ValueError, match="one objective"):
         arm_report(several, "algorithm")
+
+
+def test_a_study_that_continues_with_another_budget_has_other_rounds() -> None:
+    study = run(boasf(n_trials=30), 30)
+    assert max(r.limit for r in arm_report(study).rounds) <= 30.0
+    study.sampler = boasf(n_trials=120)
+    study.optimize(alike, n_trials=90)
+    assert max(r.limit for r in arm_report(study).rounds) > 30.0
+    later = Counter(trial.params["algorithm"] for trial in study.trials[30:])
+    assert len(later) > 1  # the last arm of the first search does not get all of them

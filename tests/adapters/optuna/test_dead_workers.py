@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from automl_plugins.adapters.optuna import (
     GBQRSampler,
     WeightedModelSampler,
 )
+from automl_plugins.adapters.optuna.trials import read_trial
 from objectives import bowl, params
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.samplers import BaseSampler
@@ -137,3 +139,32 @@ def test_told_in_any_order() -> None:
         assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 17
         found.append(params(study))
     assert found[0][:12] == found[1][:12] == found[2][:12]
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_hours_until_a_stale_trial_was_noticed_are_none_of_its_seconds(served: bool) -> None:
+    study = optuna.create_study(sampler=SAMPLERS["gbqr"]())
+    study.optimize(bowl, n_trials=2)
+    if not served:
+        study.sampler = optuna.samplers.RandomSampler(seed=0)
+    trial = study.ask()
+    bowl(trial)
+    study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)  # by heartbeat
+    seconds = read_trial(study.trials[2], maximize=False, cost=None).seconds
+    assert math.isnan(seconds) == served
+    failed = study.ask()
+    bowl(failed)
+    study.tell(failed, state=TrialState.FAIL)
+    assert read_trial(study.trials[3], maximize=False, cost=None).seconds >= 0.0
+
+
+def test_a_function_for_the_cost_is_asked_for_finished_trials_only() -> None:
+    def cost(trial: FrozenTrial) -> float:
+        assert trial.duration is not None
+        return trial.duration.total_seconds()
+
+    study = optuna.create_study(sampler=AutoSampler(seed=1, memory=None, cost=cost))
+    study.optimize(bowl, n_trials=3)
+    study.ask()  # runs elsewhere
+    study.optimize(bowl, n_trials=3)
+    assert [t.state for t in study.trials].count(TrialState.COMPLETE) == 6

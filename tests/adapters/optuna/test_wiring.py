@@ -106,5 +106,15 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     sampler = TSTSampler(earlier(), seed=0)
     study = search(sampler, objective, 3, catch=ZeroDivisionError)
     assert len(study.trials) == 3
-    kept = (sampler._foretold, sampler._views, sampler._overheads, sampler._unproposed)
+    of_trials = (sampler._foretold, sampler._announced, sampler._overheads, sampler._unproposed)
+    kept = (sampler._views, *of_trials)
     assert not any(kept), kept
+
+
+def test_no_view_of_all_trials_is_kept_for_one_that_is_told_elsewhere() -> None:
+    sampler = TSTSampler(earlier(), seed=0)
+    study = search(sampler, branches, 3)
+    asked = study.ask()
+    branches(asked)
+    optuna.create_study(sampler=sampler)  # a sampler may serve others meanwhile
+    assert not sampler._views
