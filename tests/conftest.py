@@ -27,6 +27,9 @@ collect_ignore = (
 @pytest.fixture(autouse=True)
 def heard() -> None:
     """All loggers of the package are on: benchmarks and facades of SMAC turn them off."""
+    for framework in ("optuna", "hyperopt"):
+        if logging.getLogger(framework).level > logging.INFO:
+            logging.getLogger(framework).setLevel(logging.INFO)
     for name, logger in logging.root.manager.loggerDict.items():
         if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
             logger.setLevel(logging.NOTSET)
