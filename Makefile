@@ -10,7 +10,7 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
-.PHONY: help demo test audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence families \
+.PHONY: help demo test audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence \
 	public memory clean
 .NOTPARALLEL:
 
@@ -27,8 +27,7 @@ help:
 	@echo "make release    both archives in dist/, what they hold, and each extra alone in an environment of its own"
 	@echo "make docs       the docs site in build/docs, read in a browser where there is one"
 	@echo "make examples   every example, in full"
-	@echo "make evidence   the evidence page, resumed where it stopped: ARGS='--n-jobs 2'"
-	@echo "make families   the page of the families, from the kept searches; ARGS are those of page"
+	@echo "make evidence   the evidence page, from the kept searches"
 	@echo "make public     the pages of the public benchmarks and of searches by the clock, from the kept searches"
 	@echo "make memory     the bundled memory, trained for hours, resumed where it stopped: ARGS='--jobs 2'"
 	@echo "make clean      remove environments, builds and caches"
@@ -94,12 +93,8 @@ examples: $(VENV)/.dev
 		echo "== $$file"; $(VENV)/bin/python $$file; \
 	done
 
-evidence: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(VENV)/bin/python examples/benchmarks/compare_samplers.py \
-		--out docs/evidence $(ARGS)
-
 # What is missing is searched by: benchmark_families.py run --half judged --out docs/evidence/families
-families: $(VENV)/.dev
+evidence: $(VENV)/.dev
 	$(VENV)/bin/python examples/benchmarks/benchmark_families.py page $(ARGS)
 
 # What is missing is searched by `run` of the two, see their docstrings.
@@ -114,7 +109,7 @@ memory: $(VENV)/.dev
 	$(VENV)/bin/python examples/benchmarks/build_memory.py run $(ARGS)
 	$(VENV)/bin/python examples/benchmarks/build_memory.py pack
 
-# Keeps the runs of the evidence page and of the memory: hours of work.
+# Keeps the runs of the memory: hours of work.
 clean:
 	rm -rf .venv .venv-oldest .venv-engines $(ALONE:%=.venv-%) build/lib build/bdist.* dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -81,8 +81,6 @@ BENCHMARKS = (
     "benchmark_workers.py --smoke",
     "build_memory.py status --journal journal",
     "idea_pictures.py --out pictures",
-    "compare_samplers.py --methods GBQR,random --sources svm_grid,oboe --n-trials 12 --quick"
-    " --seeds 1",
 )
 
 

@@ -180,7 +180,7 @@ COMMANDS = sorted(
         " ".join(command.split())
         for command in re.findall(
             r"`(?:OMP_NUM_THREADS=1 )?(?:python )?(?:examples/benchmarks/)?"
-            r"((?:benchmark_\w+|compare_samplers|build_memory)\.py [^`]*)`",
+            r"((?:benchmark_\w+|build_memory)\.py [^`]*)`",
             "\n".join(map(read, WRITTEN)),
         )
     }

@@ -1,4 +1,4 @@
-"""Two examples, the evidence page and the classifiers run; smoke.py runs all."""
+"""Two examples and the classifiers run; smoke.py runs all."""
 
 from __future__ import annotations
 
@@ -63,27 +63,6 @@ def test_everything_is_in_the_smoke_test() -> None:
 
 
 # --- benchmarks -----------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("recorded_runs")
-def test_evidence_page(tmp_path: Path) -> None:
-    arguments = [
-        "--methods",
-        "GBQR thesis,random",
-        "--sources",
-        "svm_grid,oboe",
-        "--n-trials",
-        "12",
-    ]
-    script = "benchmarks/compare_samplers.py"
-    arguments += ["--seeds", "2", "--slow-seeds", "1"]
-    run(tmp_path, script, *arguments, "--quick", "--out", "evidence")
-    page = (tmp_path / "evidence" / "README.md").read_text(encoding="utf-8")
-    assert "random 2x" in page and "#### 3 methods on 4 tasks at 10 trials" in page
-    assert "Repetitions: 2, but 1 of GBQR thesis." in page
-    for line in page.splitlines():
-        if line.startswith("!["):
-            assert (tmp_path / "evidence" / line.partition("(")[2].rstrip(")")).is_file()
 
 
 @pytest.fixture

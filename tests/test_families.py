@@ -192,12 +192,17 @@ def test_comparison_by_hand(results: Path) -> None:
     assert math.isnan(report.against(curves, "mine", "nobody", "svm_grid", 50))
 
 
-def test_the_page_shows_every_family(results: Path) -> None:
+def test_the_page_shows_every_family(results: Path, tmp_path: Path) -> None:
     curves, times = module("family_report").read_curves(results, "judged")
-    text = module("family_page").page(curves, times, "mine", ["peer"])
+    page = module("family_page")
+    text = page.page(curves, times, "mine", ["peer"], "ranks.svg")
+    assert "![Average rank by trials](ranks.svg)" in text and "Seeds: mine 1 to 2, peer" in text
     assert "## svm_grid\n\n2 blocks" in text and "0.82 [0.82] peer" in text
     assert text.count("\n## ") == 8
     # On seed 1, trials 20 to 50: alone 50 % until 29, then 20 %; lied to 50 % until 39, then 10 %.
     cells = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
     assert ["svm_grid", "peer", "36 (1 of 2)", "3 (0 of 1)", "51 (1 of 1)"] in cells
+    page.save_picture(curves, ["mine", "peer"], tmp_path / "ranks.svg")
+    drawn = (tmp_path / "ranks.svg").read_text(encoding="utf-8")
+    assert all(text in drawn for text in ("Average rank", "4 tables", ">mine<", ">peer<"))
     assert ["svm_grid, negated", f"{920 / 31:.2f}", f"{1110 / 31:.2f}", "+21%"] in cells

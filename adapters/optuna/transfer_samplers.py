@@ -273,7 +273,7 @@ class AutoSampler(TransferSampler):
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
     suggests the first trials. How well a model predicts the order of trials that it was not shown
     says how often it proposes. What memories that mislead have cost is in
-    ``docs/evidence/families.md``.
+    ``docs/evidence/README.md``.
     ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
     much each was trusted.
 

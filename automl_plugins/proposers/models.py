@@ -310,9 +310,10 @@ def fit_models(
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = ~failed & history.feasible
-    # What failed and, tried again, did not says nothing of its configuration.
-    keys = space.keys(history.vectors)
-    retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
+    retried = failed
+    if failed.any():  # what failed and, tried again, did not says nothing of its configuration
+        keys = space.keys(history.vectors)
+        retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
     asked = np.flatnonzero(~retried)[newest]
     penalised = np.zeros(n, dtype=bool)
     if avoid:

@@ -1,4 +1,4 @@
-"""Every method on nine families of problems, half of each to tune on, half to judge on.
+"""The evidence page: samplers on nine families of problems, half to tune on, half to judge on.
 
     benchmark_families.py scale  # once for a folder
     benchmark_families.py run --half tuned --families svm_grid --methods GBQR mine --extra mine.py
@@ -27,7 +27,7 @@ from common import run_command
 from families import FAMILIES, family
 from families import half as half_of
 from family_page import page as write_page
-from family_page import publish
+from family_page import publish, save_picture
 from family_report import FLOOR, families_of, family_table, read_curves
 from family_searches import OURS, PEERS, SLOW, write_scales
 from family_searches import pack as pack_results
@@ -92,10 +92,14 @@ def page(
     half: str = "judged",
     control: str = "AutoSampler",
     out: Path = KEPT,
-    path: Path = Path("docs/evidence/families.md"),
+    path: Path = Path("docs/evidence/README.md"),
 ) -> None:
-    """Write the page of the judged half, and print it."""
-    text = write_page(*read_curves(out, half), control, [*PEERS, *SLOW])
+    """Write the page of the judged half with its picture, and print it."""
+    curves, times = read_curves(out, half)
+    peers = [*PEERS, *SLOW]
+    picture = path.with_name("families.svg")
+    save_picture(curves, [control, *PEERS], picture)
+    text = write_page(curves, times, control, peers, picture.name)
     publish(text, out, path)
 
 

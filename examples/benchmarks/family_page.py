@@ -1,4 +1,4 @@
-"""The page of the families: as measured, also where a sampler falls short."""
+"""The evidence page and its picture: as measured, also where a sampler falls short."""
 
 from __future__ import annotations
 
@@ -20,35 +20,46 @@ from family_report import (
     hardest,
     trials_to,
 )
-from family_searches import NUMBERS_ONLY, SLOW
+from family_searches import NUMBERS_ONLY, OTHERS, OURS, SLOW
+from static_figures import save_svg
 
 from automl_plugins.statistics import compare
+from automl_plugins.visualization import plot_ranks
 
 _INTRODUCTION = """\
-# Families
+# Evidence
 
 How `{control}` compares with the samplers one would use instead, on {n_families} families of
 problems. Its defaults were chosen on every second table of a family; the figures are those of the
-others, at most 20 of each, spread evenly. Written from the kept searches by
+others, at most 20 of each, spread evenly. Losses are shown like wins. Written from the kept
+searches by
 
     python examples/benchmarks/benchmark_families.py page
 
-50 trials (60 on smooth functions), up to {n_seeds} seeds, a seed of its own for every search.
+![Average rank by trials]({picture})
+
+50 trials (60 on smooth functions). Seeds: {seeds}. Every search has a seed of its own.
 *Regret* is the gap between the best loss so far and the best known one, in percent of the distance
 between the best and the worst of a recorded table. `lcbench` and `rbv2_xgboost` are the surrogates
 of YAHPO Gym, smooth networks fitted to recorded runs: there it is the gap to the best of all
 searches and 20 000 random configurations, in percent of the distance from it to their median. On
 smooth functions it is the decimal logarithm of the gap itself, at least -8. A *block* is a table,
 with the mean of its seeds; where a family has ten tables or fewer, it is a table with a seed.
-`random 2x` is random search with two evaluations for a trial. SMAC, Optuna's GP and CMA-ES were
-run with two seeds, SMAC on a third of the tables or more, and are compared on these searches only;
-CMA-ES only where all parameters are numbers. All methods run with their defaults unless the name
-says more.
+`random 2x` is random search with two evaluations for a trial. What has not searched every table
+(SMAC, the slowest; CMA-ES, for numbers only) is compared on its own searches. All methods run with
+their defaults unless the name says more; Optuna's TPE is multivariate with constant liar by
+default since version 5.
 """
 
 
-def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Sequence[str]) -> str:
-    """The whole page as markdown."""
+def page(
+    curves: pd.DataFrame,
+    times: pd.Series[float],
+    control: str,
+    peers: Sequence[str],
+    picture: str,
+) -> str:
+    """The whole page as markdown, with a picture beside it."""
     made = set(curves.index.get_level_values("method"))
     if control not in made:
         raise ValueError(f"No searches of {control!r}; there are those of {sorted(made)}.")
@@ -60,7 +71,8 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Seq
         _INTRODUCTION.format(
             control=control,
             n_families=len(families),
-            n_seeds=curves.index.get_level_values("seed").nunique(),
+            picture=picture,
+            seeds=count_seeds(curves, [control, *peers]),
         ).strip(),
         against_best(curves, control, peers, families, (*BUDGETS, LAST)),
         _trials(curves, control, peers, families),
@@ -74,6 +86,8 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, peers: Seq
         significance(curves, control, everywhere, BUDGETS),
         significance(curves, control, widely, BUDGETS),
     ]
+    if others := [m for m in (*OURS, *OTHERS) if m in made and m != control]:
+        parts.append(_others(curves, control, others))
     if memory := _memories(curves, control, peers, families):
         parts.append(memory)
     for family in families:
@@ -85,6 +99,16 @@ def markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
     """A table, from the cells of each row."""
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=[str(c) for c in columns])
     return str(frame.to_markdown(disable_numparse=True))
+
+
+def count_seeds(curves: pd.DataFrame, methods: Sequence[str]) -> str:
+    """How many seeds each method has, where they differ by family the fewest and the most."""
+    n = curves.reset_index().groupby(["method", "family"])["seed"].nunique()
+    found = []
+    for method in methods:
+        low, high = n.loc[[method]].min(), n.loc[[method]].max()
+        found.append(f"{method} {low}" + (f" to {high}" if high > low else ""))
+    return ", ".join(found)
 
 
 def against_best(
@@ -163,6 +187,17 @@ def significance(
     return markdown(rows, budgets)
 
 
+def _others(curves: pd.DataFrame, control: str, others: Sequence[str]) -> str:
+    """The other samplers of this package: ranks, then wins and losses."""
+    return (
+        "## The other samplers of this package\n\nForest EI is `SurrogateSampler` with a random"
+        f" forest, GBQR thesis is `GBQRSampler.thesis()`. Average ranks, then the blocks that"
+        f" {control} wins, ties and loses, as above.\n\n"
+        f"{ranks(curves, [control, *others], BUDGETS)}\n\n"
+        f"{significance(curves, control, others, BUDGETS)}"
+    )
+
+
 def _memories(
     curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
 ) -> str:
@@ -226,6 +261,14 @@ def of_family(
             + str(table.to_markdown(disable_numparse=True))
         )
     return "\n\n".join(parts)
+
+
+def save_picture(curves: pd.DataFrame, methods: Sequence[str], path: Path) -> None:
+    """Write the average rank of the methods by trial over all blocks, as SVG."""
+    regrets = blocks(curves, methods)[range(1, BUDGETS[-1] + 1)].rename_axis(columns="trial")
+    runs = regrets.stack().rename("best").reset_index()
+    runs["table"] = runs.pop("family") + "/" + runs.pop("block")
+    save_svg(plot_ranks(runs.assign(seed=0), methods=methods), path)
 
 
 def publish(text: str, folder: Path, path: Path) -> None:

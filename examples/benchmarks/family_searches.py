@@ -59,7 +59,18 @@ COST_AWARE: dict[str, MakeMethod] = {
     "AutoSampler, cost": of_framework("optuna", "AutoSampler", cost="seconds"),
     "EIPerSecondSampler": of_framework("optuna", "EIPerSecondSampler", cost="seconds"),
 }
-METHODS = OURS | PEERS | SLOW | COST_AWARE | {"random": of_framework("optuna", "RandomSampler")}
+#: What else this package has for one search without a memory, and what each part of GBQR is worth.
+OTHERS: dict[str, MakeMethod] = {
+    "Forest EI": of_framework("optuna", "SurrogateSampler", surrogate="random_forest"),
+    "GBQR thesis": of_framework("optuna", "GBQRSampler.thesis"),
+}
+ABLATIONS: dict[str, MakeMethod] = {
+    "GBQR without doubt": of_framework("optuna", "GBQRSampler", doubt=0.0),
+    "GBQR without balance": of_framework("optuna", "GBQRSampler", balance=None),
+    "GBQR one model": of_framework("optuna", "GBQRSampler", n_models=1),
+}
+RANDOM = {"random": of_framework("optuna", "RandomSampler")}
+METHODS = OURS | PEERS | SLOW | COST_AWARE | OTHERS | ABLATIONS | RANDOM
 FAILURE_AS = 100.0  # what an objective returns that must return something
 PENALISED = ("Optuna TPE", "Optuna CMA-ES")  # also told that loss where an evaluation fails
 NUMBERS_ONLY = {"Optuna CMA-ES"}  # draws categories at random

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-from family_page import against_best, markdown, of_family, ranks, significance
+from family_page import against_best, count_seeds, markdown, of_family, ranks, significance
 from family_report import (
     FLOOR,
     FUNCTIONS,
@@ -86,7 +86,7 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
             control=control,
             picture=picture,
             n_trials=N_TRIALS,
-            seeds=_seeds(curves, [control, *peers]),
+            seeds=count_seeds(curves, [control, *peers]),
         ).strip(),
         _trials(curves, control, families, tables),
         _first(curves, control, peers, families),
@@ -127,16 +127,6 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
 def _inside(title: str, section: str) -> str:
     """The table of a section below a title of its own."""
     return f"### {title}\n\n{section.rpartition(chr(10) * 2)[2]}"
-
-
-def _seeds(curves: pd.DataFrame, methods: Sequence[str]) -> str:
-    """How many seeds each method has, where they differ by family the fewest and the most."""
-    n = curves.reset_index().groupby(["method", "family"])["seed"].nunique()
-    found = []
-    for method in methods:
-        low, high = n.loc[[method]].min(), n.loc[[method]].max()
-        found.append(f"{method} {low}" + (f" to {high}" if high > low else ""))
-    return ", ".join(found)
 
 
 def _trials(
