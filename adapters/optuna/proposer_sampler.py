@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -110,6 +110,20 @@ class SeededSampler(ShowsArguments, BaseSampler):
             )
 
 
+class _Asked(NamedTuple):
+    """A trial that has asked which parameters there are.
+
+    Attributes:
+        names: All parameters known then.
+        turns: Proposals published by then.
+        view: What was read; None once the trial has its proposal.
+    """
+
+    names: frozenset[str]
+    turns: int
+    view: View | None
+
+
 class ProposerSampler(SeededSampler):
     """A proposer of the core on any define-by-run objective.
 
@@ -161,8 +175,7 @@ class ProposerSampler(SeededSampler):
         self._foresight = foresight
         self._warned: set[str] = set()
         self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
-        self._views: Cache[_private.TrialKey, tuple[int, View]] = Cache()
-        self._announced: Cache[_private.TrialKey, frozenset[str]] = Cache()  # known parameters
+        self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # since a model failed
         self._turn = RLock()
@@ -196,8 +209,7 @@ class ProposerSampler(SeededSampler):
     ) -> None:
         """Store the sampler's own time, which is no cost of the objective."""
         key = _private.trial_key(study, trial)
-        self._views.pop(key, None)
-        self._announced.pop(key, None)
+        self._asked.pop(key, None)
         self._foretold.pop(key, None)
         self._unproposed.pop(key, None)
         self._store_overhead(study, trial)
@@ -213,7 +225,8 @@ class ProposerSampler(SeededSampler):
         with self._clocked(study, trial):
             turns = self._turns
             view = self._reader(study).view(study, trial)
-            self._views[_private.trial_key(study, trial)] = turns, view
+            names = frozenset(view.columns.distributions)
+            self._asked[_private.trial_key(study, trial)] = _Asked(names, turns, view)
             return {n: d for n, d in sorted(view.asked.items()) if not d.single()}
 
     def sample_relative(
@@ -229,14 +242,15 @@ class ProposerSampler(SeededSampler):
         self._refuse_multi_objective(study)
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
-            # Views hold all trials: those of trials that are told elsewhere would pile up.
-            turns, view = self._views.pop(key, (-1, None))
-            if view is not None:
-                self._announced[key] = frozenset(view.columns.distributions)
+            asked = self._asked.get(key)
+            view = None if asked is None else asked.view
+            if asked is not None:
+                # A view holds all trials: those of trials that are told elsewhere would pile up.
+                self._asked[key] = asked._replace(view=None)
             found = None
             if search_space or self._foresight is not None:
                 with self._turn:
-                    if turns != self._turns:  # another thread has published since
+                    if asked is None or asked.turns != self._turns:  # a thread has published
                         view = None
                     found = self._published(study, trial, search_space, view)
             if found is None:  # all parameters are sampled independently
@@ -271,8 +285,9 @@ class ProposerSampler(SeededSampler):
                     return found
             view = self._reader(study).view(study, trial)
             # What others have shown since this trial was proposed could not be in its proposal.
-            announced = self._announced.get(key, view.columns.distributions)
-            expected = param_name in announced and key not in self._unproposed
+            asked = self._asked.get(key)
+            known = view.columns.distributions if asked is None else asked.names
+            expected = param_name in known and key not in self._unproposed
             if self._warn_independent_sampling and expected:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
@@ -356,8 +371,7 @@ class ProposerSampler(SeededSampler):
             for row in view.running
             if not row.values
             and k - MOST_ASKING <= row.number < k
-            and (*own, row.number) not in self._views
-            and (*own, row.number) not in self._announced
+            and (*own, row.number) not in self._asked
         ]
 
     def _proposer_of(self, study: Study) -> Proposer:

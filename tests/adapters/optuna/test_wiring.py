@@ -106,8 +106,7 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     sampler = TSTSampler(earlier(), seed=0)
     study = search(sampler, objective, 3, catch=ZeroDivisionError)
     assert len(study.trials) == 3
-    of_trials = (sampler._foretold, sampler._announced, sampler._overheads, sampler._unproposed)
-    kept = (sampler._views, *of_trials)
+    kept = (sampler._asked, sampler._foretold, sampler._overheads, sampler._unproposed)
     assert not any(kept), kept
 
 
@@ -117,4 +116,4 @@ def test_no_view_of_all_trials_is_kept_for_one_that_is_told_elsewhere() -> None:
     asked = study.ask()
     branches(asked)
     optuna.create_study(sampler=sampler)  # a sampler may serve others meanwhile
-    assert not sampler._views
+    assert [asked.view for asked in sampler._asked.values()] == [None]
