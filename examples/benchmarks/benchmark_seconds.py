@@ -21,6 +21,7 @@ from family_searches import read_results, write_scales
 from family_searches import run as run_searches
 from public.llm_trainings import N_TRIALS as N_TRAININGS
 from public.seconds_page import page as write_page
+from public.seconds_page import write_validation
 from public.timed import FAMILIES, LLM, N_TRIALS, timed
 
 KEPT = Path("docs/evidence/seconds")
@@ -57,9 +58,11 @@ def run(
 def scale(
     families: Sequence[str] = tuple(FAMILIES), draws: int = 20_000, out: Path = KEPT
 ) -> None:
-    """Write the best and the worst loss of each task of the tables."""
+    """Write the best and the worst loss of each task, and how well the trainings are modelled."""
     tables = [family for family in families if family != LLM]
     write_scales(tables, timed, lambda _: draws, out)
+    if LLM in families:
+        write_validation(out)
 
 
 def page(out: Path = KEPT, path: Path = Path("docs/evidence/seconds.md")) -> None:

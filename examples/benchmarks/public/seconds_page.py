@@ -23,6 +23,7 @@ from public.timed import LLM, MEAN_TRIALS, N_TRIALS
 
 Search = dict[str, Any]  # a line of the kept searches
 PEER = "Optuna TPE"
+VALIDATION = "validation.csv"  # of the models of trainings, beside the searches
 #: Ferreira et al. 2026: share of failed trainings, best bits per byte after 24 h, 3 seeds.
 PUBLISHED = {
     "TPE": ("11 %", "0.9768"),
@@ -67,7 +68,7 @@ _SECONDS = """\
 A search has the seconds of {mean} random configurations in the mean, and at most {n} trials;
 `AutoSampler, cost` is `AutoSampler(cost="seconds")`, which divides the gain it expects by the
 seconds it expects. Tables on which no default was chosen: 20 of oboe, 15 tasks of the surrogate
-rbv2_xgboost, the three of NAS-Bench-201. Regret in percent as on the page of the families, in the
+rbv2_xgboost, the three of NAS-Bench-201. Regret in percent as on the evidence page, in the
 mean over the searches that all have made, after a share of the seconds.
 """
 
@@ -78,7 +79,7 @@ def page(searches: Sequence[Search], folder: Path) -> str:
     others = [s for s in searches if not s["task"].startswith(f"{LLM}/")]
     parts = [_TITLE.strip()]
     if trainings:
-        parts += _out_of_memory(trainings)
+        parts += _out_of_memory(trainings, folder)
     if others:
         parts += _by_seconds(others, folder)
     return "\n\n".join(parts) + "\n"
@@ -87,8 +88,14 @@ def page(searches: Sequence[Search], folder: Path) -> str:
 # --- out of memory ---------------------------------------------------------------------------
 
 
-def _out_of_memory(searches: Sequence[Search]) -> list[str]:
-    told = "; ".join(f"{what} {value:.3f}" for what, value in validate().items())
+def write_validation(folder: Path) -> None:
+    """Write how well the models of the trainings predict; the recorded runs are needed for it."""
+    pd.Series(validate(), name="value").rename_axis("figure").to_csv(folder / VALIDATION)
+
+
+def _out_of_memory(searches: Sequence[Search], folder: Path) -> list[str]:
+    found = pd.read_csv(folder / VALIDATION, index_col="figure")["value"]
+    told = "; ".join(f"{what} {value:.3f}" for what, value in found.items())
     text = _MEMORY.format(
         hours=HOURS,
         failure=SECONDS_OF_FAILURE,
