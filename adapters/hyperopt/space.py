@@ -10,8 +10,8 @@ Hyperopt                         ConfigSpace
 ``normal``                       normal float between two quantiles, 0.0001 and 0.9999
 ``lognormal``                    float on a log scale between the same quantiles
 ``quniform``, ``qnormal``,       ``q`` = 1: integer; else an ordinal of all multiples of ``q``, or
-``qloguniform``,                 a float where these are more than 1000
-``qlognormal``, ``uniformint``
+``qloguniform``,                 a float, rounded, where these are more than 1000; on a log scale,
+``qlognormal``, ``uniformint``   which an ordinal does not have, more than 16
 ===============================  ===============================================================
 
 Values are those of the labels, as ``fmin`` returns them: what an expression makes of them
@@ -73,6 +73,7 @@ TAIL = 1e-4
 _LEAST = 5e-324  # float above 0
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
 _GRID = 1000  # multiples of q beyond which they count as continuous
+_LOG_GRID = 16  # the same on a log scale
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
 
@@ -336,7 +337,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
             if normal and not log and max(-first, last) <= MOST_EXACT:
                 return NormalIntegerHyperparameter(label, mu, sigma, first, last)
             return _integers(label, first, last, log=log)
-        if last - first < _GRID:
+        if last - first < (_LOG_GRID if log else _GRID):
             return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
     low, high = float(low), float(high)
     if log:

@@ -150,6 +150,8 @@ def read_trial(document: Document) -> Trial:
     )
 
 
+_ROUNDED = 1e-9  # of a range: ends that differ by less are the same
+
 #: What a trial was read from (``_source``), the trial and its vector.
 _Read = tuple[tuple[Any, ...], Trial, FloatArray]
 
@@ -157,9 +159,9 @@ _Read = tuple[tuple[Any, ...], Trial, FloatArray]
 class TrialReader:
     """Reads trials of one search space as the history that proposers read, each only once.
 
-    Cancelled trials are left out. Values beyond a range are clipped to it, an active
-    hyperparameter that a document lacks is missing, and labels that are not of the space are not
-    read, as with TPE: an arm of a bandit sees documents of the whole space.
+    Cancelled trials are left out. Integers beyond a range are clipped to it, floats stay where
+    they are; an active hyperparameter that a document lacks is missing, and labels that are not of
+    the space are not read, as with TPE: an arm of a bandit sees documents of the whole space.
 
     Args:
         known: The search space.
@@ -239,10 +241,15 @@ class TrialReader:
             sequence = hyperparameter.sequence
             legal = np.array([value - sequence[0] for value in sequence], dtype=np.float64)
             return np.asarray(np.abs(drawn[:, None] - legal).argmin(axis=1), dtype=np.float64)
-        values = np.clip(drawn, hyperparameter.lower, hyperparameter.upper)
+        legal = np.clip(drawn, hyperparameter.lower, hyperparameter.upper)
         if isinstance(hyperparameter, IntegerHyperparameter) and not scale_of(hyperparameter):
-            return np.asarray(hyperparameter.to_vector(np.rint(values).astype(np.int64)))
-        return np.asarray(hyperparameter.to_vector(values))
+            return np.asarray(hyperparameter.to_vector(np.rint(legal).astype(np.int64)))
+        # Normal distributions have no ends: what lies beyond the range was not tried at its end.
+        is_log = getattr(hyperparameter, "log", False)
+        values = np.where(drawn > 0.0, drawn, legal) if is_log else drawn
+        entries = np.asarray(hyperparameter.to_vector(values))
+        ends = np.asarray(hyperparameter.to_vector(legal))
+        return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
 
     def _missing(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         """Mask (n, d) of active hyperparameters without a value."""

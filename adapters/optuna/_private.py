@@ -273,13 +273,14 @@ def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:
     """Store what ``SuccessiveFilteringPruner`` decided on a trial at a rung."""
-    _write(study, trial, f"{_PREFIX}:rung:{rung}", dict(outcome))
+    # Optuna's retries copy attributes: the number says whose outcome it is.
+    _write(study, trial, f"{_PREFIX}:rung:{rung}", {**outcome, "number": trial.number})
 
 
 def read_rung(trial: FrozenTrial, rung: int) -> dict[str, Any] | None:
-    """What ``write_rung`` stored, None if the trial has not come to the rung."""
-    outcome = trial.system_attrs.get(f"{_PREFIX}:rung:{rung}")
-    return None if outcome is None else dict(outcome)
+    """What ``write_rung`` stored, None if the trial itself has not come to the rung."""
+    outcome = dict(trial.system_attrs.get(f"{_PREFIX}:rung:{rung}") or {})
+    return outcome if outcome and outcome.pop("number", trial.number) == trial.number else None
 
 
 class ArmStorage:

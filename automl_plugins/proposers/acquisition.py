@@ -25,7 +25,8 @@ Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
 Mask = Callable[[FloatArray], npt.NDArray[np.bool_]]
 
-_TIED = 1e-9  # relative difference of losses that are the same but for rounding
+_TIED = 1e-12  # difference of losses that are the same, in half the distance of best and median
+_ROUNDED = 8.0  # the same but for rounding, in distances between neighbouring floats
 _NEAR = 0.02  # of every range: how far a pair on a plateau speaks for its surroundings, at least
 _GROWTH = 2.0
 _DIFFERENCE = 1e-4  # of a range, between the points of a difference quotient
@@ -119,9 +120,12 @@ def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> Flo
     radii = np.zeros(len(losses))
     least = np.sort(losses)
     with np.errstate(over="ignore"):  # losses as large as floats get are infinitely far apart
-        if not (np.diff(least) <= _TIED * np.abs(least[1:])).any():
+        # Of the losses' own distances, so that it does not matter where their zero is.
+        typical = 0.5 * least[len(least) // 2] - 0.5 * least[0] if len(least) else 0.0
+        alike = np.maximum(_TIED * typical, _ROUNDED * np.spacing(np.abs(losses)))
+        if not (np.diff(least) <= alike.max(initial=0.0)).any():
             return radii
-        tied = np.isclose(losses[:, None], losses[None, :], rtol=_TIED, atol=0.0)
+        tied = np.abs(losses[:, None] - losses[None, :]) <= np.maximum.outer(alike, alike)
     gaps = largest_differences(features, features)
     other = np.where(tied, np.inf, gaps).min(axis=1)
     near = tied & (gaps < np.minimum(other, reach)[:, None])

@@ -20,6 +20,7 @@ import numpy as np
 from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer, digest
+from automl_plugins.proposers.models import SharedFits
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -123,7 +124,8 @@ class Committee:
         merits = [np.zeros(1)] * len(self.members)
         spent: list[float] = []
         if np.any(judged.status == Status.COMPLETE):
-            fitted = [member.models(space, judged, streams) for member in self.members.values()]
+            shared = SharedFits()
+            fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
             spent = [seconds for _, seconds in fitted if seconds is not None]
         shares = trust_in(merits, len(judged), self.prior, self.tempering)

@@ -31,7 +31,7 @@ from automl_plugins.proposers.acquisition import (
     positive_part,
     weighted,
 )
-from automl_plugins.proposers.models import FittedModels, ModelSettings, fit_models
+from automl_plugins.proposers.models import FittedModels, ModelSettings, SharedFits, fit_models
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -243,7 +243,11 @@ class ModelBasedProposer:
     # --- the model phase ------------------------------------------------------------------
 
     def models(
-        self, space: VectorSpace, history: History, streams: Streams
+        self,
+        space: VectorSpace,
+        history: History,
+        streams: Streams,
+        shared: SharedFits | None = None,
     ) -> tuple[FittedModels, float | None]:
         """The models that a proposal goes by, and the seconds of a fit if one was needed."""
         n = history.n_finished
@@ -255,7 +259,7 @@ class ModelBasedProposer:
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2], None
         started = time.perf_counter()
-        models = fit_models(self.settings, space, training, streams)
+        models = fit_models(self.settings, space, training, streams, shared)
         self._cache = (space, key, models)
         return models, time.perf_counter() - started
 

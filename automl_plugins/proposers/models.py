@@ -5,9 +5,10 @@ Notation: y losses (n,), z targets (n,); every transform is increasing, so the b
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +40,13 @@ from automl_plugins.surrogates.base import (
 if TYPE_CHECKING:
     from automl_plugins.surrogates import Feasibility, RunningTime
 
+M = TypeVar("M", "Feasibility", "RunningTime")
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 _INCUMBENTS = 64  # best rows of which the best prediction is taken
 _N_NEAREST = 3  # rows around a failed one that say whether failures are to be expected there
+_VISIBLE = 1e-6  # relative difference of losses that rounding does not touch
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
@@ -99,9 +102,11 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     A pruned loss belongs to a smaller budget, where others would have looked the same, so it
     cannot stand beside complete losses. What the pruner said can: worse than the typical
     evaluation. The pruned rows, later steps first and better losses first within a step, are
-    spread evenly over the worse half of the complete losses. The rows ``penalised`` (n,) have the
-    worst complete loss: the model then knows the region, and expects nothing of it.
-    Far outliers are tamed first (``records.scores.tame``).
+    spread evenly over the worse half of the complete losses. Where these are all alike, as of a
+    single complete evaluation, they follow behind it, as far as their own losses are apart: else
+    all would be alike, and nothing could be learnt. The rows ``penalised`` (n,) have the worst
+    loss: the model then knows the region, and expects nothing of it. Far outliers are tamed first
+    (``records.scores.tame``).
     """
     losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
     pruned = np.flatnonzero(history.status == Status.PRUNED)
@@ -111,9 +116,15 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
         loss = np.nan_to_num(history.losses[pruned], nan=np.inf)
         order = np.lexsort((history.number[pruned], loss, -budget))
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
+        worst = complete.max()
         losses[pruned[order]] = np.quantile(complete, share)
+        if np.median(complete) == worst:
+            reports = tame(history.losses[pruned])
+            apart = np.ptp(reports[~np.isnan(reports)]) if not np.isnan(reports).all() else 0.0
+            width = max(apart, _VISIBLE * abs(worst)) or 1.0
+            losses[pruned[order]] = worst + width * (2.0 * share - 1.0)
     if penalised is not None and len(complete):
-        losses[penalised] = complete.max()
+        losses[penalised] = np.nanmax(losses)
     return losses
 
 
@@ -294,12 +305,39 @@ class FittedModels:
         return self.surrogate.shares_ if isinstance(self.surrogate, Voting) else None
 
 
+class SharedFits:
+    """The newest model of each kind, for members of a committee that learn from the same rows.
+
+    There is no lock: threads that fit the same model fit equal ones.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[bytes, Any]] = {}
+
+    def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
+        """``model`` fitted to ``data``, or the equal one that was fitted before."""
+        shapes = [array.shape for array in data]
+        digest = hashlib.blake2b(f"{model.random_state} {shapes}".encode(), digest_size=16)
+        for array in data:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        kind, key = type(model).__name__, digest.digest()
+        known = self._newest.get(kind)
+        if known is None or known[0] != key:
+            known = self._newest[kind] = key, model.fit(*data)
+        return cast(M, known[1])
+
+
 def fit_models(
-    settings: ModelSettings, space: VectorSpace, history: History, streams: Streams
+    settings: ModelSettings,
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    shared: SharedFits | None = None,
 ) -> FittedModels:
     """Fit all models on ``history`` (finished rows only).
 
     The random streams are indexed by the number of rows: the same history, the same models.
+    Models of seconds and of success that ``shared`` holds for the same rows are not fitted again.
 
     Raises:
         SurrogateFailure: If a fit raises.
@@ -324,6 +362,7 @@ def fit_models(
     order = np.lexsort((known, targets.values, ~success[known]))
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
     running_time = feasibility = None
+    shared = SharedFits() if shared is None else shared
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
@@ -335,10 +374,10 @@ def fit_models(
             # Failed evaluations took that long. Pruned ones would have taken longer.
             bound = history.status[timed] == Status.PRUNED
             running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
-            running_time.fit(features[timed], history.seconds[timed], bound)
+            running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
         if avoid and not success[asked].all():
             feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
-            feasibility.fit(features[asked], success[asked])
+            feasibility = shared.fit(feasibility, features[asked], success[asked])
     models = FittedModels(
         surrogate=surrogate,
         targets=targets,

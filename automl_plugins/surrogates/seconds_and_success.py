@@ -9,7 +9,7 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.tree import ExtraTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
@@ -46,27 +46,33 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         check_finite("prior", self.prior, positive=True)
         X, y = as_training(X, success)
         self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
-        self.trees_: ExtraTreesClassifier | None = None
+        self.trees_: list[ExtraTreeClassifier] = []
         if 0.0 < y.mean() < 1.0:
             seed = self.random_state
             if seed is None:  # scikit-learn would take numpy's global generator
                 seed = int(np.random.default_rng().integers(2**31 - 1))
-            self.trees_ = ExtraTreesClassifier(
-                self.n_trees, max_features=None, random_state=seed
-            ).fit(X, y > 0.5)
+            # One by one, as ExtraTreesClassifier fits them: its own work for each tree, copies and
+            # checks, takes as long as the tree.
+            X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
+            seeds = np.random.RandomState(seed)
+            self.trees_ = [
+                ExtraTreeClassifier(
+                    max_features=None, random_state=seeds.randint(np.iinfo(np.int32).max)
+                ).fit(X32, y, check_input=False)
+                for _ in range(self.n_trees)
+            ]
         return self
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Probability of success (m,), strictly between 0 and 1."""
         check_is_fitted(self)
         X = as_features(X)
-        if self.trees_ is None:
+        if not self.trees_:
             return np.full(len(X), self.rate_)
         X32 = np.ascontiguousarray(X, dtype=np.float32)
         votes = np.zeros(len(X))
-        for tree in self.trees_.estimators_:
-            # value holds class shares; column 1 is success. Skips the per-tree validation of
-            # predict_proba, which costs more than the trees.
+        for tree in self.trees_:
+            # Class shares, column 1 is success; predict_proba would check the input for each tree.
             votes += tree.tree_.value[tree.tree_.apply(X32), 0, 1]
         share = votes / self.n_trees
         return (share + self.prior * self.rate_) / (1.0 + self.prior)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sklearn.ensemble import ExtraTreesClassifier
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
@@ -61,8 +62,9 @@ def test_the_prior_draws_the_share_of_the_trees_towards_the_rate(prior: float) -
     model = Feasibility(n_trees=20, prior=prior, random_state=0).fit(X, y)
     fresh, _ = circle(100, seed=1)
     fresh[::5, 0] = np.nan
-    assert model.trees_ is not None and model.rate_ == (y.sum() + 1.0) / 62.0
-    share = model.trees_.predict_proba(fresh)[:, 1]
+    assert len(model.trees_) == 20 and model.rate_ == (y.sum() + 1.0) / 62.0
+    forest = ExtraTreesClassifier(20, max_features=None, random_state=0).fit(X, y)
+    share = forest.predict_proba(fresh)[:, 1]  # the same trees, made by scikit-learn's forest
     expected = (share + prior * model.rate_) / (1.0 + prior)
     np.testing.assert_allclose(model.predict(fresh), expected, atol=1e-11)
     assert prior < 0.1 or (expected.min() > 0.0 and expected.max() < 1.0)

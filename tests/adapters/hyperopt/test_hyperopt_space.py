@@ -77,6 +77,25 @@ def test_distributions(node: Any, kind: Any, values: Any, log: bool) -> None:
         assert seen == set(range(found.lower, found.upper + 1))
 
 
+@pytest.mark.parametrize("q", [1, 2, 8])
+@pytest.mark.parametrize("name", ["qloguniform", "qlognormal", "quniform", "qnormal"])
+def test_draws_of_a_grid_lie_where_those_of_hyperopt_do(name: str, q: int) -> None:
+    """Of a distribution over the logarithms half of the draws are below the geometric mean."""
+    given = {
+        "qloguniform": (math.log(8), math.log(4096)),
+        "qlognormal": (5, 1),
+        "quniform": (0, 400),
+        "qnormal": (100, 30),
+    }[name]
+    node = {"x": getattr(hp, name)("x", *given, q)}
+    known = translate(node)
+    known.space.seed(0)
+    own = [known.labels(dict(c))["x"] for c in known.space.sample_configuration(2000)]
+    median = float(np.median([drawn["x"] for drawn in draws(node, 2000)]))
+    assert float(np.median(own)) == pytest.approx(median, rel=0.2, abs=q)
+    assert all(value % q == 0 for value in own)
+
+
 def test_zero_of_a_long_logarithmic_grid_is_an_octave() -> None:
     """A lognormal with q = 1 has 0, 1, 2, ... 1700: too many for an ordinal, most below 10."""
     known = translate({"j": hp.qlognormal("j", 0, 2, 1)})

@@ -169,11 +169,12 @@ BRANCHES = hp.choice("m", [{"a": hp.uniform("a", 0, 1)}, {"b": hp.quniform("b", 
     [
         ({"m": 1, "b": 99.0}, {"m": 1, "b": 5}, []),  # clipped
         ({"m": 1}, {"m": 1}, ["b"]),
-        ({"m": 0, "a": -3.0, "b": 4.0}, {"m": 0, "a": 0}, []),  # b is not active
+        ({"m": 0, "a": -3.0, "b": 4.0}, {"m": 0, "a": -3}, []),  # stays; b is not active
+        ({"m": 0, "a": 1.0 + 1e-12}, {"m": 0, "a": 1}, []),  # but for rounding
     ],
 )
 @pytest.mark.parametrize("lacks", [False, True])
-def test_missing_inactive_and_clipped_values(
+def test_missing_inactive_and_illegal_values(
     values: dict[str, Any], expected: dict[str, float], missing: list[str], lacks: bool
 ) -> None:
     """Documents of ``points_to_evaluate`` lack the inactive labels."""
@@ -188,6 +189,19 @@ def test_missing_inactive_and_clipped_values(
     assert {name: entry for name, entry in row.items() if not math.isnan(entry)} == expected
     absent = zip(reader.vectors.names, history.missing[0], strict=True)
     assert [name for name, is_missing in absent if is_missing] == missing
+
+
+def test_a_normal_value_beyond_the_range_is_not_taken_for_its_end() -> None:
+    expr = {"n": hp.normal("n", 0, 1), "l": hp.lognormal("l", 0, 1)}
+    reader, trials = TrialReader(translate(expr)), Trials()
+    domain = Domain(None, expr, pass_expr_memo_ctrl=False)
+    values = ({"n": 5.5, "l": math.exp(5.5)}, {"n": -5.5, "l": 0.0})  # 0: rounded, as by q
+    documents = [new_document(trials, domain, i, v) for i, v in enumerate(values)]
+    history = reader.read(trials, documents, timed=False)
+    place = 0.5 + 0.5 * 5.5 / 3.7190165
+    named = dict(zip(reader.vectors.names, history.vectors.T, strict=True))
+    np.testing.assert_allclose(named["n"], [place, 1.0 - place], atol=1e-6)
+    np.testing.assert_allclose(named["l"], [place, 0.0], atol=1e-6)
 
 
 def test_trials_of_another_space_are_refused() -> None:
