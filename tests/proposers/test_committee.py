@@ -19,7 +19,12 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import AveragedProcess, QuantileBoosting, RandomForest
+from automl_plugins.surrogates import (
+    AveragedProcess,
+    Feasibility,
+    QuantileBoosting,
+    RandomForest,
+)
 
 
 class Funnel:
@@ -148,6 +153,27 @@ def test_judging_points_by_hand() -> None:
     every = np.array([judging_point(n) for n in range(1, 3000)])
     assert (np.diff(every) >= 0).all() and (np.arange(1, 3000) - every <= every / 8).all()
     assert all(judging_point(int(n)) == n for n in every)
+
+
+def test_members_share_what_says_where_trials_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[Feasibility] = []
+    fit = Feasibility.fit
+
+    def counted(self: Feasibility, *data: Any) -> Feasibility:
+        fits.append(self)
+        return fit(self, *data)
+
+    monkeypatch.setattr(Feasibility, "fit", counted)
+    status = np.where(np.arange(12) % 4 == 0, Status.FAILED, Status.COMPLETE)
+    complete = observed(SQUARE, 12)
+    failing = History.of(complete.vectors, complete.losses, status=status)
+    one, alone = committee(), committee().members["trees"]
+    proposal = propose(one, failing, 12)
+    assert len(fits) == 1
+    models, _ = alone.models(SQUARE, failing, Streams(0))
+    assert len(fits) == 2 and models.feasibility is not None
+    features = SQUARE.features(proposal.vector[None])
+    assert float(models.success(features)[0]) == proposal.success
 
 
 # Who proposes

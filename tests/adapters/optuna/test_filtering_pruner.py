@@ -120,6 +120,25 @@ def test_the_outcome_is_drawn_once_and_stored() -> None:
         assert trial.should_prune()
 
 
+def test_a_retried_trial_is_judged_by_its_own_report_and_counts_once() -> None:
+    study = optuna.create_study(pruner=everybody)
+    ask(study, {1: 1.0})
+    dead = study.ask()
+    dead.report(0.0, 1)
+    assert not dead.should_prune()
+    study.tell(dead, state=TrialState.FAIL)
+    attributes = study.trials[1].system_attrs  # Optuna's callbacks for retries copy them
+    waiting = optuna.trial.create_trial(state=TrialState.WAITING, system_attrs=attributes)
+    study.add_trial(waiting)
+    again = study.ask()
+    assert again.number == 2 and "automl_plugins:rung:0" in study.trials[2].system_attrs
+    assert _private.read_rung(study.trials[2], 0) is None
+    again.report(2.0, 1)
+    assert again.should_prune()
+    decided = _private.read_rung(study.trials[2], 0)
+    assert decided == {"value": 2.0, "probability": 0.0, "advances": False}
+
+
 def test_nan_and_the_bad_infinity_are_pruned() -> None:
     study = optuna.create_study(pruner=everybody)
     assert ask(study, {1: math.nan}) == [True]

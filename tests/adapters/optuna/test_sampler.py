@@ -321,3 +321,22 @@ def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
     assert len(study.trials) == 2
     with pytest.raises(ValueError, match="needs a study with one objective, got 2"):
         NoImprovement(1)(study, study.trials[0])
+
+
+def test_a_search_whose_trials_are_all_pruned_but_the_first_one_learns_from_them() -> None:
+    """As by successive halving after a good default: one complete loss has no worse half."""
+    place = {"a": 0.63, "b": 0.27, "c": 0.81}
+
+    def objective(trial: optuna.Trial) -> float:
+        values = {name: trial.suggest_float(name, 0.0, 1.0) for name in place}
+        loss = sum((values[name] - at) ** 2 for name, at in place.items())
+        trial.report(loss, 1)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+        return loss
+
+    pruner = optuna.pruners.ThresholdPruner(upper=0.02)
+    study = optuna.create_study(sampler=AutoSampler(seed=0), pruner=pruner)
+    study.enqueue_trial({name: at + 0.08 for name, at in place.items()})  # loss 0.0192
+    study.optimize(objective, n_trials=25)
+    assert study.best_value < 0.002
