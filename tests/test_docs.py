@@ -21,6 +21,8 @@ from architecture import ROOT, modules
 from snippets import blocks, branches, recorded, run_snippet, snippets
 
 from automl_plugins.__main__ import main
+from automl_plugins.meta import bundled
+from automl_plugins.meta.bundled import LEARNERS
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md"))
@@ -171,6 +173,16 @@ def test_shell_commands_name_what_there_is() -> None:
     assert len(targets) >= 3
     for target in targets:
         assert re.search(rf"^{target}:", rules, re.M), target
+
+
+def test_the_table_of_memories_is_that_of_the_package() -> None:
+    rows = [
+        f"| `{name}` | {len(memory.tasks)} | {len(next(iter(memory.records())).losses)} |"
+        f" {', '.join(f'`{parameter}`' for parameter in sorted(memory.space))} |"
+        for name in LEARNERS
+        for memory in [bundled(name)]
+    ]
+    assert "\n".join(rows) in read("docs/memory.md")
 
 
 # --- commands of figures ----------------------------------------------------------------------
