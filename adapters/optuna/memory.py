@@ -23,6 +23,7 @@ from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.plain import digest
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
@@ -205,13 +206,19 @@ def read_study(
 ) -> TaskRecord:
     """All finished trials of a study as a task, in the space that they show unless one is given.
 
-    Of given ``trials`` the space is not inferred: None says that it is not known.
+    Of given ``trials`` the space is not inferred: None says that it is not known. A task has no
+    constraints: what violates one has failed, so that nobody is told to evaluate it.
 
     Raises:
         ValueError: For a study of several objectives.
     """
     done = finished_trials(study) if trials is None else trials
-    read = _read_all(study, done)
+    read = [
+        replace(trial, status=Status.FAILED, loss=math.nan)
+        if trial.status == Status.COMPLETE and any(c > 0 for c in trial.constraints.values())
+        else trial
+        for trial in _read_all(study, done)
+    ]
     if space is None and trials is None:
         space = space_of_trials(done)
     name = task_name(study) if name is None else name
@@ -368,7 +375,7 @@ class StudyRecorder(SearchRecorder):
         with self.recorder.survive():
             space = self._space_of(study, trial)
             runs = read_study(study, self.recorder.task, space, trials=[trial])
-            self.recorder.add(runs, search=study.study_name, keys=[_key(trial)])
+            self.recorder.add(runs, search=study.study_name, keys=[key_of(trial)])
 
     def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
         """Write all finished trials of the source's studies that are new; returns how many.
@@ -382,7 +389,7 @@ class StudyRecorder(SearchRecorder):
             if done := finished_trials(study):
                 space = space_of_trials(done)
                 runs = read_study(study, self.recorder.task, space, trials=done)
-                keys = [_key(trial) for trial in done]
+                keys = [key_of(trial) for trial in done]
                 new += self.recorder.add(runs, search=study.study_name, keys=keys)
         return new
 
@@ -419,7 +426,12 @@ class _KnownSpace:
         return active == trial.params.keys()
 
 
-def _key(trial: FrozenTrial) -> str:
-    """Names of studies are not unique: studies of one name differ by when their trials began."""
+def key_of(trial: FrozenTrial) -> str:
+    """Names of studies are not unique: studies of one name differ by when their trials began.
+
+    Where that is not known, by what they evaluated.
+    """
     began = trial.datetime_start
-    return f"{trial.number}" if began is None else f"{trial.number}@{began.isoformat()}"
+    if began is None or began == _NO_TIME:
+        return f"{trial.number}@{digest(sorted(trial.params.items()), trial.values)}"
+    return f"{trial.number}@{began.isoformat()}"

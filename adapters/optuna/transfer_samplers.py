@@ -32,7 +32,7 @@ from automl_plugins.spaces.values import to_values
 
 from . import _private
 from ._study import Foresight
-from .memory import Studies, named_studies, read_study, task_name
+from .memory import Studies, key_of, named_studies, read_study, task_name
 from .proposer_sampler import Cache, ProposerSampler
 from .samplers import CostOptions, SamplerOptions, split, takes
 from .space import UnionSpace, distributions_of
@@ -157,7 +157,7 @@ def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict
 def _mark(study: Study) -> str:
     """Identifies a study wherever it is stored; empty as long as it has no trial."""
     trials = study.get_trials(deepcopy=False)
-    return f"{study.study_name} {trials[0].datetime_start} {trials[0].number}" if trials else ""
+    return f"{study.study_name} {key_of(trials[0])}" if trials else ""
 
 
 def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:

@@ -333,6 +333,10 @@ def _search(run: Run) -> str:
 
 
 def _key(config: Configuration, key: TrialKey, value: TrialValue) -> str:
-    """Ids of configurations differ between run histories; their values do not."""
+    """Ids of configurations differ between run histories; their values do not.
+
+    What was told without a time has none: its cost tells one run from another.
+    """
     values = encode(plain_configuration(values_of(config), where="A trial"))
-    return digest(values, key.instance, key.seed, key.budget, value.endtime)
+    when = value.endtime or (value.cost, value.time)
+    return digest(values, key.instance, key.seed, key.budget, when)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
@@ -25,6 +25,7 @@ from ConfigSpace.hyperparameters import (
 from automl_plugins._arguments import one_of
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.scales import Steps
 from automl_plugins.spaces.values import (
@@ -145,6 +146,7 @@ def align(
     missing: Missing = "impute",
     defaults: Mapping[str, Any] | None = None,
     size: DataSize | None = None,
+    nones: Collection[str] = (),
 ) -> tuple[FloatArray, BoolArray, Coverage]:
     """Configurations of anywhere as vectors of ``space``.
 
@@ -162,6 +164,7 @@ def align(
             the default of the space.
         size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
             and counts become the fractions that the space has, or the reverse.
+        nones: Hyperparameters of which None is a choice, not the lack of one, see ``nones_of``.
 
     Returns:
         Vectors (n, d), mask (n,) of the runs that are used, and the coverage. Rows that are not
@@ -178,8 +181,9 @@ def align(
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
     for i, name in enumerate(space.names):
         if name in named:
-            column = _Column(vectors[:, i], moved[:, i], foreign[:, i], converted[:, i])
             values = [configuration.get(name, ABSENT) for configuration in configurations]
+            absent = _absent(values, ("missing",) if name in nones else ("none", "missing"))
+            column = _Column(vectors[:, i], moved[:, i], foreign[:, i], converted[:, i], absent)
             _fill(column, space.space[name], values, size or DataSize())
     lost = foreign | moved if out_of_range == "drop" else foreign
     keep = ~lost.any(axis=1)
@@ -235,13 +239,25 @@ class _Column(NamedTuple):
     """Entries (n,) of a hyperparameter, NaN where absent, and masks (n,), to be filled.
 
     ``moved`` were outside the range, ``foreign`` are no values of the space, ``converted`` were
-    counts for fractions, or the reverse.
+    counts for fractions, or the reverse. Known before: where no value was recorded, ``absent``.
     """
 
     entries: FloatArray
     moved: BoolArray
     foreign: BoolArray
     converted: BoolArray
+    absent: BoolArray
+
+
+def nones_of(records: Iterable[TaskRecord]) -> set[str]:
+    """Hyperparameters of which a record's own space says that None is a choice."""
+    return {
+        name
+        for record in records
+        if record.space is not None
+        for name, hyperparameter in record.space.items()
+        if None in (choices_of(hyperparameter) or ())
+    }
 
 
 def _fill(
@@ -249,7 +265,7 @@ def _fill(
 ) -> None:
     choices = _categories(hyperparameter)
     if isinstance(hyperparameter, Constant):
-        known = ~_missing(values)
+        known = ~column.absent
         column.entries[known] = 1.0
         is_text = math.isnan(to_number(hyperparameter.value))
         other = column.foreign if is_text else column.moved
@@ -259,7 +275,7 @@ def _fill(
         place = finder(choices)
         found = [None if value is ABSENT else place(value) for value in values]
         column.entries[:] = [math.nan if i is None else i for i in found]
-        others = np.isnan(column.entries) & ~_missing(values)
+        others = np.isnan(column.entries) & ~column.absent
         # Only numbers, 0.01 for "scale" or "auto", and no choice: nothing is known of it.
         kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
         if kinds != {"number"} or not np.isnan(column.entries).all():
@@ -289,8 +305,7 @@ def speak_alike(known: Hyperparameter[Any, Any], asked: Hyperparameter[Any, Any]
     return any(find(mine, value) is not None for value in theirs)
 
 
-def _missing(values: Sequence[Any]) -> BoolArray:
-    kinds = ("none", "missing")
+def _absent(values: Sequence[Any], kinds: Collection[str]) -> BoolArray:
     return np.array([v is ABSENT or kind_of(v) in kinds for v in values], dtype=bool)
 
 
@@ -310,7 +325,7 @@ def _to_numbers(
         for i in np.flatnonzero(np.isnan(numbers)):
             if values[i] is not ABSENT:
                 numbers[i] = meaning(name, values[i], size)
-        column.foreign[:] = np.isnan(numbers) & ~_missing(values)
+        column.foreign[:] = np.isnan(numbers) & ~column.absent
     if unit is None:
         return numbers
     numbers, other = in_unit(name, values, numbers, unit, size)

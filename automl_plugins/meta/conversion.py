@@ -25,7 +25,7 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align
+from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align, nones_of
 from .dataset import MetaDataset
 from .tasks import MetaTask
 from .units import in_other_units
@@ -137,7 +137,9 @@ def _align_odd(
         if not part:
             continue
         given = [record.configurations[i] for i in part]
-        vectors, keep, coverage = align(space, given, task=record.name, missing=missing, size=size)
+        vectors, keep, coverage = align(
+            space, given, task=record.name, missing=missing, size=size, nones=nones_of([record])
+        )
         if not coverage.shared and any(given):
             raise MemoryMismatch(
                 f"The runs of {record.name!r} and the search space share no hyperparameter: the"

@@ -31,7 +31,13 @@ from automl_plugins.proposers.acquisition import (
     positive_part,
     weighted,
 )
-from automl_plugins.proposers.models import FittedModels, ModelSettings, SharedFits, fit_models
+from automl_plugins.proposers.models import (
+    FittedModels,
+    ModelSettings,
+    SharedFits,
+    fit_models,
+    says_something,
+)
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -230,7 +236,7 @@ class ModelBasedProposer:
 
     def starts(self, space: VectorSpace, history: History, k: int) -> bool:
         """Whether number ``k`` belongs to the start, when no model is asked."""
-        known = self.settings.informed or np.any(history.status == Status.COMPLETE)
+        known = self.settings.informed or says_something(history)
         return len(history.before(k)) < self.n_startup(space) or not known
 
     def n_startup(self, space: VectorSpace) -> int:
@@ -252,7 +258,7 @@ class ModelBasedProposer:
         """The models that a proposal goes by, and the seconds of a fit if one was needed."""
         n = history.n_finished
         training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
-        if not np.any(training.status == Status.COMPLETE):  # the first one is newer
+        if not says_something(training):  # the first row that does is newer
             training = history.first(n)
         key = digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler

@@ -21,7 +21,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import tame
+from automl_plugins.records.scores import HUGE, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -112,20 +112,55 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     pruned = np.flatnonzero(history.status == Status.PRUNED)
     complete = losses[~np.isnan(losses)]
     if len(pruned) and len(complete):
-        budget = np.nan_to_num(history.budget[pruned], nan=-np.inf)
-        loss = np.nan_to_num(history.losses[pruned], nan=np.inf)
-        order = np.lexsort((history.number[pruned], loss, -budget))
+        rows, worst = _by_progress(history, pruned), complete.max()
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
-        worst = complete.max()
-        losses[pruned[order]] = np.quantile(complete, share)
+        losses[rows] = np.quantile(complete, share)
         if np.median(complete) == worst:
             reports = tame(history.losses[pruned])
             apart = np.ptp(reports[~np.isnan(reports)]) if not np.isnan(reports).all() else 0.0
             width = max(apart, _VISIBLE * abs(worst)) or 1.0
-            losses[pruned[order]] = worst + width * (2.0 * share - 1.0)
+            losses[rows] = worst + width * (2.0 * share - 1.0)
     if penalised is not None and len(complete):
         losses[penalised] = np.nanmax(losses)
     return losses
+
+
+def says_something(history: History) -> bool:
+    """Whether a model can learn from the rows: one is complete, or pruned with a loss."""
+    reported = (history.status == Status.PRUNED) & ~np.isnan(history.losses)
+    return bool(reported.any() or np.any(history.status == Status.COMPLETE))
+
+
+def with_stand_ins(history: History) -> History:
+    """What stands for losses as long as none counts; the history itself once one does.
+
+    Without a feasible row the constraints: how far each is violated, in its own mean violation, an
+    unknown one as much as that. Without a complete row the order of the pruned ones, later steps
+    first and better losses first within a step.
+    """
+    complete = history.status == Status.COMPLETE
+    if not complete.any():
+        pruned = np.flatnonzero(history.status == Status.PRUNED)
+        status, losses = history.status.copy(), np.full(len(history), np.nan)
+        status[pruned] = Status.COMPLETE
+        losses[_by_progress(history, pruned)] = np.arange(len(pruned))
+        return replace(history, losses=losses, status=status)
+    if (complete & history.feasible).any():
+        return history
+    excess = np.clip(history.constraints[complete], 0.0, HUGE)
+    known = ~np.isnan(excess)
+    scale = np.where(known, excess, 0.0).sum(axis=0) / np.maximum((excess > 0.0).sum(axis=0), 1)
+    shares = np.where(known, excess, scale) / np.where(scale > 0.0, scale, 1.0)
+    losses = history.losses.copy()
+    losses[complete] = shares.sum(axis=1)
+    return replace(history, losses=losses)
+
+
+def _by_progress(history: History, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Pruned rows, later steps first and better losses first within a step."""
+    budget = np.nan_to_num(history.budget[rows], nan=-np.inf)
+    loss = np.nan_to_num(history.losses[rows], nan=np.inf)
+    return np.asarray(rows[np.lexsort((history.number[rows], loss, -budget))])
 
 
 def in_failing_regions(features: FloatArray, failed: BoolArray) -> BoolArray:
@@ -205,6 +240,7 @@ class FittedModels:
         feasibility: Model of the probability of success; None where nothing ever failed.
         n_rows: Finished rows that were known.
         learnt: Positions, among the targets, of the rows that the surrogate was fitted on.
+        of_losses: Whether the targets are of losses, not of what stands for them.
     """
 
     surrogate: Surrogate
@@ -215,6 +251,7 @@ class FittedModels:
     feasibility: Feasibility | None
     n_rows: int
     learnt: npt.NDArray[np.int64]
+    of_losses: bool = True
 
     def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the target; a bare bound has deviation 0.
@@ -265,8 +302,9 @@ class FittedModels:
             return np.log(self.running_time.predict_seconds(features))
 
     def to_loss(self, target: float) -> float | None:
-        """The loss that ``target`` stands for; None without any row."""
-        return self.targets.to_loss(target) if len(self.targets.losses) else None
+        """The loss that ``target`` stands for; None if it stands for none."""
+        has_losses = self.of_losses and len(self.targets.losses)
+        return self.targets.to_loss(target) if has_losses else None
 
     @property
     def merits(self) -> FloatArray:
@@ -356,7 +394,8 @@ def fit_models(
     penalised = np.zeros(n, dtype=bool)
     if avoid:
         penalised[asked] = in_failing_regions(features[asked], failed[asked])
-    losses = effective_losses(history, penalised)
+    counted = with_stand_ins(history)
+    losses = effective_losses(counted, penalised)
     known = np.flatnonzero(~np.isnan(losses))
     targets = transform(losses[known], settings.target if len(known) else "raw")
     order = np.lexsort((known, targets.values, ~success[known]))
@@ -387,6 +426,7 @@ def fit_models(
         feasibility=feasibility,
         n_rows=n,
         learnt=rows,
+        of_losses=counted is history,
     )
     if settings.incumbent == "observed" or not len(order):
         return models

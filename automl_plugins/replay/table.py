@@ -154,6 +154,7 @@ class Table:
             raise ValueError("curve_seconds must name the same steps as curves.")
         measured = [loss, *([seconds] if seconds else [])]
         measured += [*curves.values(), *curve_seconds.values()]
+        measured = list(dict.fromkeys(measured))  # the last step of a curve is the loss
         names = parameter_columns(frame, parameters, measured)
         if frame[names].duplicated().any() and repeats == "mean":
             groups = frame.groupby(names, dropna=False, sort=False, observed=True)

@@ -114,6 +114,22 @@ def test_a_foreign_category_drops_the_run() -> None:
     assert np.isnan(vectors[0]).all()
 
 
+def test_a_choice_none_that_the_space_does_not_have_drops_the_run() -> None:
+    rows: list[dict[str, Any]] = [{"w": None, "n": None}, {"w": "b", "n": 3}, {"n": 3}]
+    asked = space_of(Categorical("w", ["a", "b"]), Integer("n", (1, 9)))
+    losses = np.array([0.0, 1.0, 2.0])
+    said = space_of(categorical("w", [None, "a", "b"]), categorical("n", [None, 3]))
+    found = MetaDataset.from_records([TaskRecord("t", rows, losses, space=said)], asked)
+    assert found.losses.tolist() == [1.0, 2.0]
+    assert found.coverage[0].dropped == {"w": 1, "n": 1} and found.coverage[0].imputed == {"w": 1}
+    # Without a space None may be a gap of a data frame.
+    found = MetaDataset.from_records([TaskRecord("t", rows, losses)], asked)
+    assert found.losses.tolist() == losses.tolist() and found.coverage[0].imputed == {
+        "w": 2,
+        "n": 1,
+    }
+
+
 @pytest.mark.parametrize("spelled", ["None", None, "none"])
 def test_text_stands_for_the_value_it_spells(spelled: Any) -> None:
     space = space_of(Categorical("w", ["None", "balanced"]), Categorical("b", [True, False]))

@@ -22,6 +22,7 @@ from automl_plugins.proposers.models import (
     in_failing_regions,
     thin_out,
     transform,
+    with_stand_ins,
 )
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -188,6 +189,38 @@ def test_pruned_rows_fill_the_worse_half_and_budgets_are_never_compared(seed: in
         )
         np.testing.assert_array_equal(other[~rows], values[~rows])
         np.testing.assert_array_equal(np.sort(other[rows]), np.sort(values[rows]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "constraints", "expected"),
+    [
+        # Sums of excess over the mean excess, 2 and 10; unknown ones count as that; pruned stay
+        (
+            [(C, 9, NAN), (C, -9, NAN), (F, NAN, NAN), (C, 0, NAN), (P, 7, 1)],
+            [[1, 10], [3, -5], [9, 9], [NAN, 10], [0, 0]],
+            [0.5 + 1.0, 1.5, NAN, 1.0 + 1.0, 7.0],
+        ),
+        # One is feasible: losses count
+        ([(C, 9, NAN), (C, -9, NAN)], [[1], [0]], [9.0, -9.0]),
+        # Nobody has said anything of constraints
+        ([(C, 9, NAN), (C, -9, NAN)], np.empty((2, 0)), [9.0, -9.0]),
+        # None is complete: later steps first, then losses, then what reported none
+        (
+            [(P, 5, 2), (F, NAN, NAN), (P, -9, 1), (P, 4, 2), (P, NAN, NAN)],
+            np.empty((5, 0)),
+            [1.0, NAN, 2.0, 0.0, 3.0],
+        ),
+    ],
+)
+def test_what_stands_for_losses_by_hand(
+    rows: list[tuple[Status, float, float]], constraints: Any, expected: list[float]
+) -> None:
+    observed = history(rows, constraints=constraints)
+    found = with_stand_ins(observed)
+    np.testing.assert_allclose(found.losses, expected)
+    assert (found is observed) == (expected == [9.0, -9.0])
+    fitted = fit_models(ModelSettings(RandomForest()), LINE, observed, Streams(0))
+    assert (fitted.to_loss(0.0) is None) == (found is not observed)
 
 
 # What the models are given

@@ -192,6 +192,8 @@ def test_repeats_are_refused_or_averaged() -> None:
     assert table.seconds is not None and table.curves is not None
     assert table.seconds.tolist() == [4.0, 1.0, 1.0]
     assert table.curves[:, 0].tolist() == [20.0, 0.0, 0.0]
+    last = Table.from_frame(frame, name="t", loss="loss", curves={2: "loss"}, repeats="mean")
+    assert last.curves is not None and (last.curves[:, 0] == last.losses).all()
     with pytest.raises(ValueError, match="repeats must be None or 'mean', got 'median'"):
         Table.from_frame(frame, repeats="median", **arguments)
 

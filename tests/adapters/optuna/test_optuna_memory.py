@@ -13,7 +13,9 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import ADAPTER, curves, meta_dataset_from_studies, record
+from ConfigSpace import ConfigurationSpace
 from known_runs import FakeStore
+from objectives import needs_constraints
 from objectives import search as search_with
 from optuna.distributions import FloatDistribution
 from optuna.samplers import RandomSampler
@@ -21,6 +23,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from storages import storage_in
 
+from automl_plugins.meta import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import search_frame
 
@@ -230,6 +233,33 @@ def test_two_studies_of_one_name_are_two_and_threads_share_a_recorder() -> None:
             callbacks=[record(store, "t")],
         )
     assert len(store.runs) == 40
+
+
+def test_studies_without_times_are_told_apart_by_what_they_evaluated() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    runs = [
+        TaskRecord("churn", [{"x": 0.5}], np.array([loss]), space=space) for loss in (1.0, 2.0)
+    ]
+    store = FakeStore()
+    added = [record(store, task="t").add(ADAPTER.write_history(run)) for run in (*runs, runs[0])]
+    assert added == [1, 1, 0]
+
+
+@needs_constraints
+def test_what_violates_a_constraint_has_failed_in_a_task() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_constraint("c", 0.5 - x)
+        return x
+
+    study = search_with(RandomSampler(seed=0), objective, 20)
+    task = ADAPTER.read_task(study)
+    feasible = [t.params["x"] >= 0.5 for t in study.trials]
+    assert 0 < sum(feasible) < 20
+    assert (task.status == np.where(feasible, Status.COMPLETE, Status.FAILED)).all()
+    assert np.isnan(task.losses[~np.array(feasible)]).all()
+    (found,) = curves(study, table="t", method="m")
+    assert all(trial.status == Status.COMPLETE for trial in found.trials)
 
 
 def test_the_space_follows_the_trials() -> None:

@@ -340,3 +340,33 @@ def test_a_search_whose_trials_are_all_pruned_but_the_first_one_learns_from_them
     study.enqueue_trial({name: at + 0.08 for name, at in place.items()})  # loss 0.0192
     study.optimize(objective, n_trials=25)
     assert study.best_value < 0.002
+
+
+def test_a_search_whose_trials_are_all_pruned_learns_how_far_they_came() -> None:
+    place = {"a": 0.63, "b": 0.27, "c": 0.81}
+
+    def objective(trial: optuna.Trial) -> float:
+        loss = sum((trial.suggest_float(name, 0.0, 1.0) - at) ** 2 for name, at in place.items())
+        trial.report(loss, 1)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+        return loss
+
+    pruner = optuna.pruners.ThresholdPruner(upper=0.003)
+    study = optuna.create_study(sampler=AutoSampler(seed=0), pruner=pruner)
+    study.optimize(objective, n_trials=25)
+    first = next(t.number for t in study.trials if t.state == TrialState.COMPLETE)
+    assert first > 6 and study.best_value < 0.003
+    assert explain(study.trials[first - 1]).bound is None  # no loss was there to predict
+
+
+@needs_constraints
+def test_a_search_without_a_feasible_trial_looks_for_one() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        values = [trial.suggest_float(name, 0.0, 1.0) for name in "abcd"]
+        trial.set_constraint("c", math.dist(values, [0.25] * 4) - 0.22)
+        return -sum(values)
+
+    study = search(AutoSampler(seed=0), objective, 30)
+    feasible = [t for t in study.trials if t.constraints["c"] <= 0.0]
+    assert len(feasible) >= 3 and min(t.value or 0.0 for t in feasible) < -1.2

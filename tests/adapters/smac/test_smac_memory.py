@@ -254,6 +254,15 @@ def test_one_configuration_at_two_budgets_is_two_trials() -> None:
     assert len({key for _, _, key in store.runs}) == 2
 
 
+def test_what_was_told_without_a_time_again_is_another_run() -> None:
+    config = Configuration(space(), values={"x": 0.5, "m": "a"})
+    store = FakeStore()
+    for cost, new in ((1.0, 1), (6.0, 1), (6.0, 0)):
+        history = RunHistory()
+        history.add(config, cost=cost, seed=0)
+        assert RecordCallback(store, task="t").add(history) == new
+
+
 def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
     store = FakeStore()
     for seed in (0, 1):
