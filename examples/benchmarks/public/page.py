@@ -58,8 +58,8 @@ surrogates and real training, of the distance from the best known loss to the me
 configurations; on BBOB it is the decimal logarithm of the gap itself, at least -8. `random 2x` has
 two evaluations for a trial. CMA-ES was run where all parameters are numbers. Optuna's TPE
 (version 5) with groups proposes the same as without where no parameter has a condition, so it was
-run elsewhere only. Optuna's GP and SMAC, the slow ones, searched few of the tables and are
-compared on these. All methods run with their defaults. The machine was busy with other work:
+run elsewhere only. Optuna's GP and SMAC, the slow ones, did not search all tables and are compared
+on those they did. All methods run with their defaults. The machine was busy with other work:
 milliseconds of a proposal compare methods roughly.
 """
 
