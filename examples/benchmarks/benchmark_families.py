@@ -98,7 +98,8 @@ def page(
     curves, times = read_curves(out, half)
     peers = [*PEERS, *SLOW]
     picture = path.with_name("families.svg")
-    save_picture(curves, [control, *PEERS], picture)
+    made = set(curves.index.get_level_values("method"))
+    save_picture(curves, [control, *(p for p in PEERS if p in made)], picture)
     text = write_page(curves, times, control, peers, picture.name)
     publish(text, out, path)
 

@@ -266,7 +266,7 @@ def of_family(
 def save_picture(curves: pd.DataFrame, methods: Sequence[str], path: Path) -> None:
     """Write the average rank of the methods by trial over all blocks, as SVG."""
     regrets = blocks(curves, methods)[range(1, BUDGETS[-1] + 1)].rename_axis(columns="trial")
-    runs = pd.Series(regrets.stack(), name="best").reset_index()
+    runs = pd.Series(regrets.stack(), name="best").dropna().reset_index()
     runs["table"] = runs.pop("family") + "/" + runs.pop("block")
     save_svg(plot_ranks(runs.assign(seed=0), methods=methods), path)
 
