@@ -48,17 +48,13 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
         self.trees_: list[ExtraTreeClassifier] = []
         if 0.0 < y.mean() < 1.0:
-            seed = self.random_state
-            if seed is None:  # scikit-learn would take numpy's global generator
-                seed = int(np.random.default_rng().integers(2**31 - 1))
-            # One by one, as ExtraTreesClassifier fits them: its own work for each tree, copies and
-            # checks, takes as long as the tree.
+            # The trees of ExtraTreesClassifier, without its own work for each of them.
             X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
-            seeds = np.random.RandomState(seed)
+            seeds = np.random.RandomState(self.random_state)
             self.trees_ = [
                 ExtraTreeClassifier(
                     max_features=None, random_state=seeds.randint(np.iinfo(np.int32).max)
-                ).fit(X32, y, check_input=False)
+                ).fit(X32, y)
                 for _ in range(self.n_trees)
             ]
         return self
