@@ -323,38 +323,33 @@ def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
         NoImprovement(1)(study, study.trials[0])
 
 
+PLACE = {"a": 0.63, "b": 0.27, "c": 0.81}
+
+
+def pruned_bowl(trial: optuna.Trial) -> float:
+    loss = sum((trial.suggest_float(name, 0.0, 1.0) - at) ** 2 for name, at in PLACE.items())
+    trial.report(loss, 1)
+    if trial.should_prune():
+        raise optuna.TrialPruned
+    return loss
+
+
+def pruned_above(loss: float) -> optuna.Study:
+    pruner = optuna.pruners.ThresholdPruner(upper=loss)
+    return optuna.create_study(sampler=AutoSampler(seed=0), pruner=pruner)
+
+
 def test_a_search_whose_trials_are_all_pruned_but_the_first_one_learns_from_them() -> None:
     """As by successive halving after a good default: one complete loss has no worse half."""
-    place = {"a": 0.63, "b": 0.27, "c": 0.81}
-
-    def objective(trial: optuna.Trial) -> float:
-        values = {name: trial.suggest_float(name, 0.0, 1.0) for name in place}
-        loss = sum((values[name] - at) ** 2 for name, at in place.items())
-        trial.report(loss, 1)
-        if trial.should_prune():
-            raise optuna.TrialPruned
-        return loss
-
-    pruner = optuna.pruners.ThresholdPruner(upper=0.02)
-    study = optuna.create_study(sampler=AutoSampler(seed=0), pruner=pruner)
-    study.enqueue_trial({name: at + 0.08 for name, at in place.items()})  # loss 0.0192
-    study.optimize(objective, n_trials=25)
+    study = pruned_above(0.02)
+    study.enqueue_trial({name: at + 0.08 for name, at in PLACE.items()})  # loss 0.0192
+    study.optimize(pruned_bowl, n_trials=25)
     assert study.best_value < 0.002
 
 
 def test_a_search_whose_trials_are_all_pruned_learns_how_far_they_came() -> None:
-    place = {"a": 0.63, "b": 0.27, "c": 0.81}
-
-    def objective(trial: optuna.Trial) -> float:
-        loss = sum((trial.suggest_float(name, 0.0, 1.0) - at) ** 2 for name, at in place.items())
-        trial.report(loss, 1)
-        if trial.should_prune():
-            raise optuna.TrialPruned
-        return loss
-
-    pruner = optuna.pruners.ThresholdPruner(upper=0.003)
-    study = optuna.create_study(sampler=AutoSampler(seed=0), pruner=pruner)
-    study.optimize(objective, n_trials=25)
+    study = pruned_above(0.003)
+    study.optimize(pruned_bowl, n_trials=25)
     first = next(t.number for t in study.trials if t.state == TrialState.COMPLETE)
     assert first > 6 and study.best_value < 0.003
     assert explain(study.trials[first - 1]).bound is None  # no loss was there to predict
