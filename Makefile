@@ -10,13 +10,14 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
-.PHONY: help demo test audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence \
+.PHONY: help demo test slow audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence \
 	public memory clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo       searches with and without a memory beside Optuna's default sampler, in an environment of its own"
 	@echo "make test       lint, types, tests"
+	@echo "make slow       the tests that start many processes or train for seconds"
 	@echo "make audit      what is installed has the pinned versions, the recorded content and no known vulnerability"
 	@echo "make engines    workers on PostgreSQL, MariaDB and Spark, which are installed and started: ARGS='-k mariadb'"
 	@echo "make faults     workers killed, a locked storage, a full disk, by real signals and limits: ARGS='kills --quick'"
@@ -40,7 +41,10 @@ test: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS) -m "not slow"
+
+slow: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS) -m slow
 
 # Nothing is skipped: what does not start is an error.
 engines: .venv-engines/.engines
@@ -64,7 +68,7 @@ breaks: $(VENV)/.dev
 	$(VENV)/bin/python tests/breaks/breaks.py $(ARGS)
 
 oldest: $(OLDEST)/.dev
-	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -n $(WORKERS) -m "not slow"
 
 release: archives extras
 

@@ -170,6 +170,7 @@ def test_configurations_fill_the_space_and_construct(learner: str) -> None:
         assert expected.items() <= parameters.items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learners_beat_guessing(mixed: tuple[pd.DataFrame, Any], learner: str) -> None:
     require(learner)
@@ -354,6 +355,7 @@ print("ended", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_fit_that_listens_to_nothing_is_killed() -> None:
     environment = os.environ | {"PYTHONPATH": str(BENCHMARKS)}
     done = subprocess.run(
@@ -510,6 +512,7 @@ def train(folder: Path, **options: Any) -> int:
     return build_memory.run(folder=folder, **{**defaults, **options})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two")
 def test_what_is_finished_is_not_trained_again(tmp_path: Path) -> None:
     assert train(tmp_path) == 2
@@ -526,6 +529,7 @@ def test_what_is_finished_is_not_trained_again(tmp_path: Path) -> None:
     assert train(tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two")
 def test_a_timeout_is_a_status_and_the_others_go_on(tmp_path: Path) -> None:
     # A fold of these takes 0.4 s and more: on no machine does it end within the limit.
@@ -552,6 +556,7 @@ def test_what_a_worker_dies_of_is_recorded() -> None:
         assert record["seconds"] is None
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_it_goes_on(tmp_path: Path) -> None:
     script = str(BENCHMARKS / "build_memory.py")
     journal = ["--journal", str(tmp_path)]

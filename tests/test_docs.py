@@ -119,6 +119,10 @@ def test_what_it_withstands_names_commands_and_tests_that_are_there() -> None:
         for file, function in named:
             code = (ROOT / file).read_text(encoding="utf-8")
             assert not function or re.search(rf"^\s*(?:def|class) {function}\b", code, re.M), row
+            if function:
+                marked = rf"^@pytest\.mark\.slow\n(?:[@ )].*\n)*def {function}\b"
+                ruled_out = "test" if re.search(marked, code, re.M) else "slow"
+                assert ruled_out not in targets, row
 
 
 # --- commands -----------------------------------------------------------------------------------

@@ -31,11 +31,13 @@ def run(folder: Path, script: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_quickstart(tmp_path: Path) -> None:
     output = run(tmp_path, "quickstart.py", "--n-trials", "4", "--seeds", "1")
     assert re.fullmatch(r"(\w+Sampler: mean log loss 0\.\d+ \(less is better\)\n){2}", output)
 
 
+@pytest.mark.slow
 def test_choosing_an_algorithm(tmp_path: Path) -> None:
     output = run(tmp_path, "boasf_optuna.py", "--seconds", "1")
     assert "4 arms, " in output and "Round 1 (0.3 s)" in output and "Best accuracy 0." in output

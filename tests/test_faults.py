@@ -26,6 +26,7 @@ TOLD = (
 )
 
 
+@pytest.mark.slow
 def test_nothing_is_lost() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--quick"],

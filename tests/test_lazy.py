@@ -85,6 +85,7 @@ LATER = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("framework", "statement", "unneeded"),
     [

@@ -189,6 +189,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_public_names_can_be_imported_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     imported = run_python(IMPORT_NAMES, str(installed), json.dumps(PUBLIC_NAMES), cwd=tmp_path)
     assert imported.returncode == 0, imported.stderr

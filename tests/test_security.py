@@ -280,6 +280,7 @@ print(seen)
 """
 
 
+@pytest.mark.slow
 def test_searches_write_only_where_they_are_told_and_send_nothing(tmp_path: Path) -> None:
     given, places = tmp_path / "given", {}
     for name in ("cwd", "HOME", "TMPDIR", "XDG_CACHE_HOME"):

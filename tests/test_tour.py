@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 TOUR = Path(__file__).resolve().parents[1] / "examples" / "tour.ipynb"
 
 
@@ -17,6 +19,7 @@ def cells_of(path: Path) -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
+@pytest.mark.slow
 def test_the_tour_runs_and_shows_its_pictures(tmp_path: Path) -> None:
     execute = "from nbclient.cli import main; main()"  # the command jupyter-execute
     output = str(tmp_path / "done.ipynb")

@@ -160,6 +160,7 @@ def propose(folder: Path, place: Path, **settings: str) -> tuple[dict[str, objec
     return found, shown
 
 
+@pytest.mark.slow
 def test_hash_seed_time_zone_and_locale_change_no_proposal(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

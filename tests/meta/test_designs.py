@@ -92,6 +92,7 @@ def test_every_design_returns_distinct_legal_configurations(design: InitialDesig
     assert made.method in str(made) and made[0].reason in str(made)
 
 
+@pytest.mark.slow
 def test_designs_that_know_the_task_beat_those_that_do_not() -> None:
     data = memory()
     for k in (1, 3):

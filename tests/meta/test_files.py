@@ -367,6 +367,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kB on Linux")
 def test_bombs_are_refused_in_bounded_memory(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.json.xz" for name in BOMBS]

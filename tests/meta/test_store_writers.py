@@ -38,6 +38,7 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_writers_of_sqlite(tmp_path: Path) -> None:
     told = run("kills", "writers", "reading", "--folder", str(tmp_path))
     assert "MetaDataset(100 tasks, 10000 runs, 5 parameters)" in told
@@ -53,6 +54,7 @@ def test_writers_of_sqlite(tmp_path: Path) -> None:
             assert [c["i"] for c in record.configurations] == list(range(100))
 
 
+@pytest.mark.slow
 def test_writers_of_postgresql() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     run("kills", "writers", "--postgres")

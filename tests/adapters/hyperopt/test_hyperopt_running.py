@@ -559,6 +559,7 @@ def test_a_search_whose_processes_die_ends_with_what_it_has_and_continues(tmp_pa
     assert len(ended) == 12 and {JOB_STATE_DONE, JOB_STATE_ERROR} == {s for _, s, _ in ended}
 
 
+@pytest.mark.slow
 def test_a_trial_that_kills_its_worker_of_dask_has_failed_and_the_search_goes_on() -> None:
     distributed, dask = pytest.importorskip("dask.distributed"), pytest.importorskip("dask")
 

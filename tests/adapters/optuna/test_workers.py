@@ -374,6 +374,7 @@ assert not any(child.exitcode for child in children)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )

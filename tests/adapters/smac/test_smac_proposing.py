@@ -534,6 +534,7 @@ if __name__ == "__main__":  # the workers need none of this
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GBQRFacade, AutoFacade])
 def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None:
     """A target that raises or kills its worker has failed; nothing is lost, and the end is one."""
