@@ -19,7 +19,7 @@ help:
 	@echo "make test       lint, types, tests"
 	@echo "make slow       the tests that start many processes or train for seconds"
 	@echo "make audit      what is installed has the pinned versions, the recorded content and no known vulnerability"
-	@echo "make engines    workers on PostgreSQL, MariaDB and Spark, which are installed and started: ARGS='-k mariadb'"
+	@echo "make engines    workers on PostgreSQL, MariaDB and Spark, which are installed and started: ARGS='--quick -k mariadb'"
 	@echo "make faults     workers killed, a locked storage, a full disk, by real signals and limits: ARGS='kills --quick'"
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"

@@ -160,7 +160,7 @@ def verdict(one: Break, root: Path) -> str:
         return f"its tests cannot be run:\n{done.stdout}{done.stderr}"
     failed = {name.split("[")[0] for _, name in _OUTCOME.findall(done.stdout)}
     passed = [test for test in one.tests if test not in failed]
-    return f"NOT NOTICED by {', '.join(passed)}" if passed else ""
+    return f"NOT NOTICED by {', '.join(passed)}\n{done.stdout}" if passed else ""
 
 
 def main() -> int:

@@ -10,6 +10,10 @@ import pytest
 import servers
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="120 trials of a study instead of 400")
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """Address of a database of PostgreSQL."""

@@ -24,10 +24,7 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.orm import Mapper
 
 WORKERS = 8
-TRIALS = 50  # of each worker
 PATIENCE = 600  # seconds; who takes longer waits for ever
-# Half of the trials by design: a model is fitted for each trial while all eight ask at once.
-STARTUP = WORKERS * TRIALS // 2
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -49,12 +46,14 @@ def earlier() -> list[optuna.Study]:
     return studies
 
 
-SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
-    "AutoSampler": lambda: AutoSampler(seed=1, n_startup_trials=STARTUP),
-    "GBQRSampler": lambda: GBQRSampler(seed=1, n_startup_trials=STARTUP),
-    "TSTSampler": lambda: TSTSampler(earlier(), seed=1),
-    "BanditSampler": lambda: BanditSampler(seed=1),
-    "BOASFSampler": lambda: BOASFSampler(seed=1, n_trials=WORKERS * TRIALS),
+# By the number of all trials. Half of them by design: a model is fitted for each trial while all
+# eight ask at once.
+SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
+    "AutoSampler": lambda n: AutoSampler(seed=1, n_startup_trials=n // 2),
+    "GBQRSampler": lambda n: GBQRSampler(seed=1, n_startup_trials=n // 2),
+    "TSTSampler": lambda _: TSTSampler(earlier(), seed=1),
+    "BanditSampler": lambda _: BanditSampler(seed=1),
+    "BOASFSampler": lambda n: BOASFSampler(seed=1, n_trials=n),
 }
 
 
@@ -126,7 +125,8 @@ def work(
         meter.asked = meter.answered = 0
 
     name = log.parent.name
-    study = optuna.load_study(study_name=name, storage=storage, sampler=SAMPLERS[sampler]())
+    made = SAMPLERS[sampler](WORKERS * n_trials)
+    study = optuna.load_study(study_name=name, storage=storage, sampler=made)
     everyone.wait(PATIENCE)
 
     def evaluate(trial: optuna.Trial) -> float:
@@ -140,7 +140,7 @@ def work(
 
 
 def run_workers(
-    address: str, sampler: str, folder: Path, n_trials: int = TRIALS, *, together: bool = False
+    address: str, sampler: str, folder: Path, n_trials: int, *, together: bool = False
 ) -> list[tuple[int, int, int]]:
     """Run all workers on a new study, named like the folder.
 
