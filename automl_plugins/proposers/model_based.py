@@ -35,6 +35,7 @@ from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
     SharedFits,
+    all_alike,
     fit_models,
     says_something,
 )
@@ -47,6 +48,7 @@ from automl_plugins.surrogates.base import (
     PendingAware,
     Promising,
     RecordedTemplate,
+    SurrogateTemplate,
     log_expected_improvement,
 )
 
@@ -235,9 +237,19 @@ class ModelBasedProposer:
         return self._best(asked, models, fit_seconds)
 
     def starts(self, space: VectorSpace, history: History, k: int) -> bool:
-        """Whether number ``k`` belongs to the start, when no model is asked."""
-        known = self.settings.informed or says_something(history)
-        return len(history.before(k)) < self.n_startup(space) or not known
+        """Whether number ``k`` belongs to the start, when no model is asked.
+
+        It lasts as long as all losses are alike. A process would go from corner to corner of the
+        space, which is where it doubts most; what is better may lie anywhere. One that learns
+        from earlier tasks knows more.
+        """
+        settings = self.settings
+        if len(history.before(k)) < self.n_startup(space):
+            return True
+        if settings.informed:
+            return False
+        from_others = isinstance(settings.surrogate, SurrogateTemplate)
+        return not says_something(history) or (all_alike(history) and not from_others)
 
     def n_startup(self, space: VectorSpace) -> int:
         """Rows of the start design, by the size of the space unless set."""

@@ -47,6 +47,7 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 _INCUMBENTS = 64  # best rows of which the best prediction is taken
 _N_NEAREST = 3  # rows around a failed one that say whether failures are to be expected there
 _VISIBLE = 1e-6  # relative difference of losses that rounding does not touch
+_SAME = 8.0  # losses that are the same but for rounding, in distances between floats
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
@@ -129,6 +130,18 @@ def says_something(history: History) -> bool:
     """Whether a model can learn from the rows: one is complete, or pruned with a loss."""
     reported = (history.status == Status.PRUNED) & ~np.isnan(history.losses)
     return bool(reported.any() or np.any(history.status == Status.COMPLETE))
+
+
+def all_alike(history: History) -> bool:
+    """Whether there are several finished rows, all of them successes of the same loss.
+
+    No model of this search can tell then where to go. Rounding makes no difference.
+    """
+    done = history.first(history.n_finished)
+    if len(done) < 2 or (done.status != Status.COMPLETE).any() or not done.feasible.all():
+        return False
+    high = done.losses.max()
+    return bool(high - _SAME * np.spacing(abs(high)) <= done.losses.min())
 
 
 def with_stand_ins(history: History) -> History:

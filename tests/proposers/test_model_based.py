@@ -10,6 +10,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause
 from proposing import LINE, SQUARE, Told, branches, observed, search
 
+from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.records.history import History
@@ -226,6 +227,29 @@ def test_how_a_search_begins() -> None:
     proposer, history = forest(interleave=4), observed(SQUARE, 20)
     origins = [propose(proposer, history, k).origin for k in range(20, 28)]
     assert origins == ["design", "model", "model", "model"] * 2
+
+
+def test_the_start_lasts_as_long_as_all_losses_are_alike() -> None:
+    third = 0.1 + 0.2  # not 0.3, but for rounding
+    flat = observed(SQUARE, 20, losses=[0.3, third] * 10)
+    process = forest(AveragedProcess(), search=LocalSearch(climbs=True))
+    assert propose(process, flat).origin == "design"
+    for loss in (0.29, 0.31):
+        other = observed(SQUARE, 20, losses=[0.3] * 19 + [loss])
+        assert propose(process, other).origin == "model"
+    # What is to be avoided can be learnt, and earlier tasks know more.
+    status = [Status.COMPLETE] * 19 + [Status.FAILED]
+    failing = observed(SQUARE, 20, losses=[0.3] * 19 + [np.nan], status=status)
+    assert propose(process, failing).origin == "model"
+    violated = observed(SQUARE, 20, losses=[0.3] * 20, constraints=[[0.0]] * 19 + [[1.0]])
+    assert propose(process, violated).origin == "model"
+
+    class Template:
+        def for_space(self, space: VectorSpace) -> RandomForest:
+            return RandomForest()
+
+    assert propose(forest(Template()), flat).origin == "model"
+    assert propose(forest(informed=True), flat).origin == "model"
 
 
 @pytest.mark.parametrize(
