@@ -386,6 +386,12 @@ class ArmStudy(Study):
         trials = self._base.get_trials(deepcopy=False, states=states)
         return cast("ArmStorage", self._storage).of_arm(trials, deepcopy)
 
+    @property
+    def _study(self) -> ArmStudy:
+        """The arm's trials of all brackets, see ``whole_study``."""
+        base = whole_study(self._base)
+        return self if base is self._base else ArmStudy(base, self._storage)
+
     def stop(self) -> None:
         """Nothing: a sampler that has nothing left to try ends its arm, not the study."""
 

@@ -80,7 +80,7 @@ class Reading:
 
 
 class StudyReader:
-    """Reads one study (or bracket): its trials each once, its conditions, its search space.
+    """Reads one study: its trials each once, its conditions, its search space.
 
     Args:
         study: The study, as shown to the sampler.
@@ -109,14 +109,17 @@ class StudyReader:
         self._space: tuple[Any, UnionSpace] | None = None
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
-        """Read what is new.
+        """Read what is new, in all brackets of ``HyperbandPruner``.
+
+        A trial that one of them has evaluated tells the others as much, and each alone would
+        learn from a few. Optuna's TPE reads them all, too.
 
         Raises:
             ValueError: If the cost of a trial is not a number of seconds, or ``cost`` names a
                 user attribute that no complete trial has.
         """
         reading = self._reading  # read once: threads share the sampler
-        trials = study.get_trials(deepcopy=False)
+        trials = _private.whole_study(study).get_trials(deepcopy=False)
         if not reading.is_continued_by(trials):  # the storage lost or reordered trials
             reading = Reading()
         columns = reading.columns

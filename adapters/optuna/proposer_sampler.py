@@ -39,7 +39,7 @@ V = TypeVar("V")
 
 _logger = get_logger("optuna.automl_plugins")
 
-_MAX_STUDIES = 16  # studies (or brackets) remembered by one sampler
+_MAX_STUDIES = 16  # studies remembered by one sampler
 _PACE = 0.02  # seconds until others can read even the quickest proposal
 _TRIES = 4  # proposals made for one trial, because other workers published the same one
 
@@ -410,9 +410,8 @@ class ProposerSampler(SeededSampler):
 
     def _reader(self, study: Study) -> StudyReader:
         known = self._search_space, self._ordinal, self._foresight
-        return self._readers.of(
-            _private.study_key(study), lambda: StudyReader(study, self._cost, *known)
-        )
+        key = _private.study_key(_private.whole_study(study))
+        return self._readers.of(key, lambda: StudyReader(study, self._cost, *known))
 
     def _note(
         self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal

@@ -79,6 +79,19 @@ def test_brackets_and_studies_are_told_apart() -> None:
     assert _private.trial_key(study, frozen) == _private.trial_key(bracket, frozen)
 
 
+def test_the_whole_of_an_arm_has_the_trials_of_all_brackets() -> None:
+    study = search(RandomSampler(seed=0), lambda t: t.suggest_float("x", 0, 1), 9)
+    pruner: Any = optuna.pruners.HyperbandPruner(max_resource=9)
+    pruner._initialize = lambda *_: None
+    pruner._get_bracket_id = lambda _, trial: trial.number % 3
+    storage = ArmStorage(study._storage, "model:0", lambda t: t.number % 2 == 0, same)
+    own = ArmStudy(pruner._create_bracket_study(study, 1), storage)
+    assert [t.number for t in own.get_trials()] == [4]
+    whole = _private.whole_study(own)
+    assert [t.number for t in whole.get_trials()] == [0, 2, 4, 6, 8]
+    assert _private.whole_study(whole) is whole
+
+
 def test_distributions_are_asked_for_and_tell_what_they_contain() -> None:
     stepped = FloatDistribution(0, 1, step=0.25)
     assert _private.contains(stepped, 0.75) and not _private.contains(stepped, 0.7)
