@@ -228,7 +228,7 @@ def maximize(
             break  # with hundreds of hyperparameters a step alone may score thousands
         moved, owner = space.neighbours(points, rng)
         moved = space.complete(moved, rng, fixed)
-        fresh = ~repeats(moved)
+        fresh = space.allowed(moved) & ~repeats(moved)  # beside what is fixed it may be forbidden
         moved, owner = moved[fresh], owner[fresh]
         if not len(moved):
             break

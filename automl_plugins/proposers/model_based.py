@@ -176,7 +176,8 @@ class _Question:
     def unseen(self, n: int) -> tuple[FloatArray, bool]:
         """Candidates (m, d) that repeat nothing, and whether they are all that is left.
 
-        Copies, then observed ones, only if nothing else is left.
+        Copies, then observed ones, only if nothing else is left; forbidden ones only if the
+        ``fixed`` values make all draws so.
         """
         space, fixed = self.space, self.fixed
         everything = space.enumerate(n) if fixed is None else None
@@ -184,11 +185,14 @@ class _Question:
             if everything is not None:
                 break
             drawn = space.complete(space.sample(n, self.rng), self.rng, fixed)
-            fresh = drawn[~self.repeats.among(drawn)]
+            legal = drawn[space.allowed(drawn)]
+            fresh = legal[~self.repeats.among(legal)]
             if len(fresh):
                 return fresh, False
             everything = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
-        pool = drawn if everything is None else everything
+        pool = everything
+        if pool is None:
+            pool = legal if len(legal) else drawn
         for mask in (self.repeats.among(pool), self.repeats.seen(pool)):
             if not mask.all():
                 pool = pool[~mask]

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+)
 from proposing import LINE, SQUARE, Told, branches, observed, search
 
 from automl_plugins.proposers.acquisition import LocalSearch
@@ -158,6 +165,39 @@ def test_the_branch_that_was_served_least_has_its_turn() -> None:
         proposer = forest(Told(lambda X: X[:, 0]), target="raw", n_startup=1, balance=balance)
         kinds[balance] = proposer.propose(space, history, Streams(0), 3).vector[column]
     assert kinds == {3: 1.0, None: 0.0}
+
+
+@pytest.fixture
+def pairs() -> VectorSpace:
+    """A branch, of which one option is forbidden together with one of another choice."""
+    space = ConfigurationSpace()
+    penalty = Categorical("penalty", ["l2", "l1"])
+    solver = Categorical("solver", ["saga", "lbfgs"])
+    C, ratio = Float("C", (0.0, 1.0)), Float("ratio", (0.0, 1.0))
+    space.add([penalty, solver, C, ratio])
+    space.add(EqualsCondition(ratio, penalty, "l1"))
+    parts = [ForbiddenEqualsClause(penalty, "l1"), ForbiddenEqualsClause(solver, "lbfgs")]
+    space.add(ForbiddenAndConjunction(*parts))
+    return VectorSpace(space)
+
+
+def test_a_branch_has_its_turn_without_what_is_forbidden_in_it(pairs: VectorSpace) -> None:
+    penalty, solver = (pairs.names.index(name) for name in ("penalty", "solver"))
+    vectors = pairs.sample(40, np.random.default_rng(0))
+    vectors = vectors[vectors[:, penalty] == 0.0][:6]
+    history = History.of(vectors, np.linspace(0.0, 1.0, 6))
+    tempting = Told(lambda X: -X[:, solver])  # what is forbidden in the other branch
+    proposer = forest(tempting, target="raw", n_startup=1, balance=6)
+    vector = proposer.propose(pairs, history, Streams(0), 6).vector
+    assert vector[penalty] == 1.0 and pairs.allowed(vector[None]).all()
+
+
+def test_values_that_are_forbidden_themselves_are_kept_all_the_same(pairs: VectorSpace) -> None:
+    fixed = np.full(pairs.d, np.nan)
+    fixed[[pairs.names.index("penalty"), pairs.names.index("solver")]] = 1.0
+    history = observed(pairs, 6)
+    vector = forest(n_startup=2).propose(pairs, history, Streams(0), 6, fixed).vector
+    assert pairs.agrees(vector[None], fixed).all()
 
 
 def test_running_evaluations_repel() -> None:
