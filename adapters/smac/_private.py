@@ -70,6 +70,19 @@ def space_of(model: AbstractModel) -> ConfigurationSpace:
     return model._configspace
 
 
+class Model(AbstractModel):
+    """A model that needs no types of SMAC, which has none for a normal or beta child."""
+
+    def __init__(self, configspace: ConfigurationSpace, *args: Any, **options: Any) -> None:
+        try:
+            super().__init__(configspace, *args, **options)
+        except ValueError:
+            unconditional = ConfigurationSpace()
+            unconditional.add(configspace.values())
+            super().__init__(unconditional, *args, **options)
+            self._configspace = configspace
+
+
 class Selector(ConfigSelector):
     """A config selector that is given the run and needs neither model nor acquisition.
 

@@ -24,7 +24,7 @@ from automl_plugins.surrogates.base import (
     reseed,
 )
 
-from ._private import space_of
+from ._private import Model, space_of
 from .description import describe
 
 _logger = logging.getLogger("smac.automl_plugins")
@@ -35,7 +35,7 @@ _BATCH = 1000  # random configurations of which the median bound is taken
 # --- models ---------------------------------------------------------------------------------
 
 
-class SurrogateModel(AbstractModel):
+class SurrogateModel(Model):
     """A surrogate with ``fit(X, y)`` and ``predict(X)``, for ``model=`` of a facade.
 
     ``BlackBoxFacade`` alone refuses it: it takes Gaussian processes only.

@@ -68,7 +68,6 @@ ERRORS: list[Known] = [
     Known((OverflowError,), "[Rr]ange exceeds valid bounds", "a range beyond numpy's draws"),
     Known((StopIteration,), "^$", "SMAC: the space is exhausted"),
     Known((ConfigurationSpaceExhaustedException,), "", "SMAC: the space is exhausted"),
-    Known(V, "Inactive parameters not supported for Beta and Normal", "SMAC: conditional normals"),
 ]
 WARNINGS: list[Heard] = [
     Heard(UserWarning, "the range is not divisible by `step`", "Optuna, of the user's range"),

@@ -15,12 +15,14 @@ from automl_plugins.adapters.smac import (
     CostAndSecondsEncoder,
     CostEncoder,
     EIPerSecond,
+    GBQRFacade,
     QuantileBound,
     SurrogateModel,
 )
 from automl_plugins.adapters.smac.description import describe
 from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalFloatHyperparameter
 from scipy.stats import norm
 from sklearn.neighbors import KNeighborsRegressor
 from smac import (
@@ -409,6 +411,29 @@ def test_parts_go_together(tmp_path: Path, function: Any, encoder: Any, given: A
     smac = search(tmp_path, HyperparameterOptimizationFacade, **given)
     assert len(smac.runhistory) == given.get("n_trials", 12)
     assert smac.runhistory.get_cost(smac.intensifier.get_incumbent()) < 0.2
+
+
+@pytest.mark.parametrize("kind", [GBQRFacade, HyperparameterOptimizationFacade])
+@pytest.mark.parametrize(
+    "child",
+    [NormalFloatHyperparameter("n", 0, 2, -6, 6), BetaFloatHyperparameter("n", 2, 5, 1, 9)],
+)
+def test_normal_and_beta_children_are_searched(tmp_path: Path, kind: Any, child: Any) -> None:
+    conditional = ConfigurationSpace(seed=0)
+    parent = Categorical("a", ["with", "without"])
+    conditional.add([parent, child, EqualsCondition(child, parent, "with")])
+    parts: dict[str, Any] = {} if kind is GBQRFacade else {"model": partial(model)}
+    smac = facade(
+        tmp_path,
+        kind=kind,
+        space=conditional,
+        function=lambda config, seed=0: float(config.get("n", 7) ** 2),
+        **parts,
+    )
+    run_search(smac)
+    assert len(smac.runhistory) == 12
+    best = smac.intensifier.get_incumbent()
+    assert best is not None and abs(best["n"]) < 3
 
 
 def test_several_fidelities(tmp_path: Path) -> None:
