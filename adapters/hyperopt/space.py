@@ -312,7 +312,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
 
     Raises:
         ValueError: For a distribution that is none of Hyperopt's, or whose range depends on other
-            hyperparameters or is too narrow for ConfigSpace.
+            hyperparameters or is too narrow for ConfigSpace; for a ``q`` that is no step.
     """
     given = _constants(label, node)
     name, q = node.name, given.get("q")
@@ -325,6 +325,8 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
             f"{label!r} is drawn from {describe(node)}, which ConfigSpace cannot express: use one"
             " of Hyperopt's own distributions (hp.uniform, hp.choice, ...)."
         )
+    if q is not None and not 0 < q < math.inf:
+        raise ValueError(f"q of {label!r} must be a finite number above 0, got {q!r}.")
     if normal:
         mu, sigma = float(given["mu"]), float(given["sigma"])
         given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma

@@ -43,6 +43,7 @@ ERRORS: list[Known] = [
     Known(V, "no complete trial has a user attribute of that name", "seconds that nobody wrote"),
     Known(V, "A search of another space needs trials of its own", "trials of another space"),
     # spaces
+    Known(V, "q of .* must be a finite number above 0", "Hyperopt: a step that is none"),
     Known(V, "has no two integers that 64-bit floats can tell apart", "integers beyond floats"),
     Known(V, "search_space has no parameter 'algorithm': arm= must name", "no such arm"),
     Known(V, "arm='algorithm' names a parameter with .*; arms are the choices of", "not an arm"),

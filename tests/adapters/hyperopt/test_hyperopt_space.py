@@ -247,6 +247,9 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
             lambda: [hp.uniform("x", 0, 1), hp.uniform("x", 0, 1)],
             "Two hyperparameters have the label 'x'",
         ),
+        (lambda: hp.quniform("x", 0, 1, 0), "q of 'x' must be a finite number above 0, got 0"),
+        (lambda: hp.qnormal("x", 0, 1, -0.5), "q of 'x' .* got -0.5"),
+        (lambda: hp.qloguniform("x", 0, 1, math.inf), "q of 'x' .* got inf"),
     ],
 )
 def test_what_configspace_cannot_express_is_named(space: Callable[[], Any], message: str) -> None:
