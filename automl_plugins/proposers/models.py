@@ -47,7 +47,7 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 _INCUMBENTS = 64  # best rows of which the best prediction is taken
 _N_NEAREST = 3  # rows around a failed one that say whether failures are to be expected there
 _VISIBLE = 1e-6  # relative difference of losses that rounding does not touch
-_SAME = 8.0  # losses that are the same but for rounding, in distances between floats
+_SAME = 1e-15  # relative difference of losses that are the same but for rounding
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
@@ -140,8 +140,8 @@ def all_alike(history: History) -> bool:
     done = history.first(history.n_finished)
     if len(done) < 2 or (done.status != Status.COMPLETE).any() or not done.feasible.all():
         return False
-    high = done.losses.max()
-    return bool(high - _SAME * np.spacing(abs(high)) <= done.losses.min())
+    low, high = float(done.losses.min()), float(done.losses.max())
+    return high - _SAME * abs(high) <= low
 
 
 def with_stand_ins(history: History) -> History:
