@@ -63,17 +63,18 @@ def by_task(
 
 HUGE = 1e150  # its square, and sums of many such, are finite
 _FAR = 1e4  # spreads from the middle half: others keep their digits, in 32-bit floats too
-_RESOLVED = 1e12  # of two spreads: in sums with the larger one the smaller one has no digits
+_RESOLVED = 1e6  # of two spreads: the quartile that is so much farther away is an outlier
 
 
 def tame(losses: FloatArray) -> FloatArray:
     """Losses (n,) with far outliers moved near the others; NaN stays.
 
-    The spread is the larger distance from the median to a quartile of the distinct losses. Losses
-    farther than 10^4 spreads beyond the quartiles are spaced evenly, in their order, from one to
-    two spreads beyond the farthest of the others, which stay as they are: beside anything farther
-    they would have no digits left in a mean, a difference or a regression tree. Where there is no
-    spread, losses beyond +-1e150 are alike.
+    The spread is the larger distance from the median to a quartile of the distinct losses; the
+    smaller one where a quartile is more than 10^6 times as far as the other, and so has diverged.
+    Losses farther than 10^4 spreads beyond the quartiles are spaced evenly, in their order, from
+    one to two spreads beyond the farthest of the others, which stay as they are: beside anything
+    farther they would have no digits left in a mean, a difference or a regression tree. Where
+    there is no spread, losses beyond +-1e150 are alike.
     """
     known = losses[~np.isnan(losses)]
     distinct = np.unique(known)

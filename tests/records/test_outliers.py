@@ -61,6 +61,13 @@ def test_others_keep_their_digits(n: int, sign: float) -> None:
     assert 0.0 < sign * z[-1] - max(sign * y[:-1]) < 0.2
 
 
+def test_a_quarter_that_has_diverged_leaves_the_others_their_digits() -> None:
+    good, diverged = np.linspace(0.0, 1.0, 20), 1e8 * np.linspace(1.0, 2.0, 10)
+    z = tame(np.concatenate([good, diverged]))
+    np.testing.assert_array_equal(z[:20], good)
+    assert (np.diff(z) > 0.0).all() and z[-1] < 2.0
+
+
 def test_many_penalties_count_once() -> None:
     y = np.append(np.linspace(0.1, 0.2, 10), [LARGEST] * 50 + [1e300])
     z = tame(y)
