@@ -24,11 +24,12 @@ _logger = get_logger("optuna.automl_plugins")
 class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     """Successive halving in which a trial advances by chance, the better the likelier.
 
-    At the steps ``min_resource * reduction_factor^i`` a trial comes to rung i. All trials that
-    have come to it so far are the arms of adaptive successive filtering (Zhu 2020, equations 6
-    and 7), each with one reward, which is then its own upper confidence bound. It advances
-    with probability p = (reward - worst) / (best - worst): the best so far surely does, the worst
-    is surely pruned, and if all are equal none is.
+    At the steps ``min_resource * reduction_factor^i`` a trial comes to rung i, with its report of
+    that step or of the next one that it reports. All trials that have come to it so far are the
+    arms of adaptive successive filtering (Zhu 2020, equations 6 and 7), each with one reward,
+    which is then its own upper confidence bound. It advances with probability
+    p = (reward - worst) / (best - worst): the best so far surely does, the worst is surely pruned,
+    and if all are equal none is.
 
     Optuna's ``SuccessiveHalvingPruner`` keeps the best 1 / reduction_factor of the trials however
     close the others are. Here the number that advances follows their values: many of a dense top
@@ -86,15 +87,18 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         return self._streams.seed
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
-        """Whether the trial ends at the rungs that it has come to with its last report."""
+        """Whether the trial ends at one of the rungs that it has come to."""
         step = trial.last_step
         if step is None:
             return False
         rung = 0
-        while step >= self._min_resource * self._reduction_factor**rung:
+        while step >= (first := self._min_resource * self._reduction_factor**rung):
             outcome = _private.read_rung(trial, rung)
             if outcome is None:
-                outcome = self._decide(study, trial, rung, trial.intermediate_values[step])
+                # Not the last report: a retried trial may have inherited those of many rungs.
+                reported = min(known for known in trial.intermediate_values if known >= first)
+                value = trial.intermediate_values[reported]
+                outcome = self._decide(study, trial, rung, value)
                 _private.write_rung(study, trial, rung, outcome)
             if not outcome["advances"]:
                 return True

@@ -139,6 +139,24 @@ def test_a_retried_trial_is_judged_by_its_own_report_and_counts_once() -> None:
     assert decided == {"value": 2.0, "probability": 0.0, "advances": False}
 
 
+def test_a_retried_trial_that_inherits_reports_has_at_each_rung_the_one_made_there() -> None:
+    study = optuna.create_study(pruner=everybody)
+    curve = {step: 9.0 / step for step in range(1, 10)}
+    dead = study.ask()
+    for step, value in curve.items():
+        dead.report(value, step)
+    study.tell(dead, state=TrialState.FAIL)
+    # As Optuna's callback for retries does it, if it is asked to.
+    study.add_trial(optuna.trial.create_trial(state=TrialState.WAITING, intermediate_values=curve))
+    again = study.ask()
+    again.report(0.9, 10)
+    assert not again.should_prune()
+    decided = [_private.read_rung(study.trials[1], rung) or {} for rung in range(3)]
+    assert [outcome["value"] for outcome in decided] == [9.0, 3.0, 1.0]
+    ask(study, {1: 10.0})
+    assert ask(study, {1: 9.0}) == [False]  # as good as any other after one step
+
+
 def test_nan_and_the_bad_infinity_are_pruned() -> None:
     study = optuna.create_study(pruner=everybody)
     assert ask(study, {1: math.nan}) == [True]
