@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
-from smac.acquisition.function import EI
+from smac.acquisition.function import EI, EIPS
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 from smac.initial_design import RandomInitialDesign
 from smac.main.config_selector import ConfigSelector
@@ -15,6 +15,7 @@ from smac.multi_objective.abstract_multi_objective_algorithm import (
     AbstractMultiObjectiveAlgorithm,
 )
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
+from smac.runhistory.encoder import RunHistoryEIPSEncoder
 
 from automl_plugins.meta.memories import AlignedMemory, Memory
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
@@ -271,6 +272,11 @@ def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
     if "model" not in parts:
         parts["model"] = GBQRFacade.get_model(scenario, per_second=timed)
     encoder, model = parts.get("runhistory_encoder"), parts["model"]
+    if isinstance(encoder, RunHistoryEIPSEncoder) and not isinstance(function, EIPS):
+        raise ValueError(
+            "RunHistoryEIPSEncoder encodes seconds as only SMAC's EIPS reads them: pass"
+            " acquisition_function=EIPS(), or leave out runhistory_encoder."
+        )
     with_seconds = isinstance(encoder, CostAndSecondsEncoder)
     if timed and not with_seconds:
         raise ValueError(

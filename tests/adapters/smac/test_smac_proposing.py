@@ -40,7 +40,7 @@ from smac import (
     RandomFacade,
     Scenario,
 )
-from smac.acquisition.function import EI
+from smac.acquisition.function import EI, EIPS
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import RandomInitialDesign
 from smac.intensifier.hyperband import Hyperband
@@ -51,7 +51,11 @@ from smac.model.random_model import RandomModel
 from smac.multi_objective import MeanAggregationStrategy
 from smac.random_design import ModulusRandomDesign, ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
-from smac.runhistory.encoder import RunHistoryEncoder, RunHistoryLogScaledEncoder
+from smac.runhistory.encoder import (
+    RunHistoryEIPSEncoder,
+    RunHistoryEncoder,
+    RunHistoryLogScaledEncoder,
+)
 from smac_runs import (
     BUDGETS,
     INSTANCES,
@@ -593,9 +597,10 @@ def forest(run: Scenario) -> SurrogateModel:
         {"acquisition_function": QuantileBound()},
         {"runhistory_encoder": partial(CostAndSecondsEncoder)},
         {"runhistory_encoder": partial(RunHistoryEncoder)},
+        {"acquisition_function": EIPS(), "runhistory_encoder": partial(RunHistoryEIPSEncoder)},
         {"acquisition_maximizer": few_candidates},
     ],
-    ids=["model", "EIPerSecond", "QuantileBound", "seconds", "encoder", "maximizer"],
+    ids=["model", "EIPerSecond", "QuantileBound", "seconds", "encoder", "EIPS", "maximizer"],
 )
 def test_parts_of_the_model_hand_over_to_smac(tmp_path: Path, part: dict[str, Any]) -> None:
     smac = facade(tmp_path, n_trials=8, **({"acquisition_maximizer": few_candidates} | part))
@@ -786,6 +791,10 @@ DESIGNED = partial(
         (
             {"acquisition_function": EI(), "runhistory_encoder": SECONDS},
             "encodes seconds, which EI does not know",
+        ),
+        (
+            {"runhistory_encoder": partial(RunHistoryEIPSEncoder)},
+            "only SMAC's EIPS reads them",
         ),
         (
             {"acquisition_function": EIPerSecond(), "model": RandomModel(search_space())},
