@@ -1,5 +1,5 @@
-"""Framework objects in, framework objects out; the thinking is done in the core.
+"""Translate between the frameworks' objects and the core, which does the computing.
 
-One folder for each framework, installed as ``automl_plugins.adapters``. No folder imports another
-one, so each needs its own framework only.
+One folder for each framework, installed as ``automl_plugins.adapters``. No folder imports
+another, so each needs its own framework only.
 """

@@ -94,7 +94,7 @@ def test_the_path_of_a_database_is_answered_with_its_address(name: str, folder: 
 )
 def test_what_is_no_journal_is_refused_with_a_sentence(file: str, text: str, folder: Path) -> None:
     (folder / file).write_text(text)
-    with pytest.raises(ValueError, match=f"{file}' is no journal file of Optuna. Studies are"):
+    with pytest.raises(ValueError, match=f"{file}' is not a journal file of Optuna. Studies are"):
         add(file)
 
 

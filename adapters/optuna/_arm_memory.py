@@ -1,4 +1,4 @@
-"""What is known of a study when the arm of a trial is chosen."""
+"""The state of a study from which the arm of a trial is chosen."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 Budget = tuple[float, str]  # of a search by successive filtering, and its unit
-_MOST = 2000  # configurations beyond which an arm counts as endless
+_MOST = 2000  # configurations beyond which an arm's are not listed
 
 
 @dataclass(frozen=True)
 class Situation:
-    """All that the choice of an arm depends on, but for the seed."""
+    """All that the choice of an arm depends on, except the seed."""
 
     k: int  # number of the trial
     arms: Arms
-    left: list[int]  # those that have something left to try; never empty
+    left: list[int]  # arms with untried configurations; all arms if there are none
     pulls: Pulls
     parameters: Mapping[int, Mapping[str, BaseDistribution]]  # see ``ArmMemory``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
-    union: Callable[[], UnionSpace]  # of all arms, as far as it is known, conditions inferred
+    union: Callable[[], UnionSpace]  # the space of all arms seen so far, conditions inferred
 
 
 class ArmMemory(StudyReader):
-    """What a sampler of arms keeps of one study; it can be thrown away and comes back the same.
+    """The cache that a sampler of arms keeps of one study; it can be rebuilt from the trials.
 
     Args:
         study: The whole study.
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
         cost: How seconds are read from a trial.
-        reward_range: Values of the objective that are worth 0 and 1, if known.
-        split: How cells are made, if they are the arms: of the first complete trial's parameters.
+        reward_range: Values of the objective with the rewards 0 and 1, if known.
+        split: If the arms are cells, how the parameters of the first complete trial are split.
         declared: The cells, if they are known up front.
         budget: Budget whose rounds count; None for that of the last round opened.
     """
@@ -76,7 +76,7 @@ class ArmMemory(StudyReader):
         self._unions: dict[int, tuple[Any, UnionSpace]] = {}
         self._grids: dict[int, tuple[Any, Grid | None]] = {}
         self._storages: dict[int, _private.ArmStorage] = {}
-        self._said: set[Any] = set()
+        self._reported: set[Any] = set()
         self._forget()
 
     def _forget(self) -> None:
@@ -86,23 +86,23 @@ class ArmMemory(StudyReader):
         # trials asked for, and that can vary.
         self.parameters: dict[int, dict[str, BaseDistribution]] = {}
         self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
-        # By index and trial that opened them, with the budget that they are shares of.
+        # By index and by the trial that opened them, with the budget that they share.
         self.rounds: dict[tuple[int, int], tuple[Budget | None, Round]] = {}
         self.categories: set[str] = set()  # names of all categorical parameters asked for
         self._first: dict[str, BaseDistribution] = {}  # of each name, as it was first asked for
-        self._changed: set[str] = set()  # names that were asked for as other choices later
+        self._changed: set[str] = set()  # names whose choices, or kind, changed later
         self.has_complete = False
-        self.armless: list[int] = []  # complete trials, served for this arm, that did not ask
+        self.armless: list[int] = []  # complete trials served here that did not ask for the arm
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
-        """See the base class; the first complete trial says which cells there are."""
+        """See the base class; the first complete trial defines the cells."""
         view = super().view(study, trial)
         if self._split is not None and self.arms is None:
             status = Status.COMPLETE
             first = next((row for row in view.columns.trials if row.status == status), None)
             if first is not None:
                 self.arms = self._split.cells(first.distributions)
-                self._forget()  # whose the trials are is only known now
+                self._forget()  # only now the trials can be assigned to arms
                 view = super().view(study, trial)
         return view
 
@@ -150,30 +150,30 @@ class ArmMemory(StudyReader):
                 self.endless.add(index)
 
     def everything(self, study: Study) -> View:
-        """All trials, nobody's own left out."""
+        """The view of all trials, for a reader that is no trial itself."""
         return self.view(study, create_trial(state=TrialState.WAITING))
 
     def with_finished(self, view: View, trial: FrozenTrial) -> View:
-        """The view with one trial more."""
+        """The view with one more trial."""
         columns = view.columns.extended([self._read(trial)])
         return View(columns, view.running, view.distributions | columns.distributions)
 
     def has_changed(self, name: str, distribution: BaseDistribution) -> bool:
-        """Whether a name was asked for as other choices, or as choices and as numbers."""
+        """Whether a name was asked for with other choices, or as choices and as numbers."""
         first = self._first.get(name, distribution)
         is_choice = CategoricalDistribution in (type(first), type(distribution))
         return name in self._changed or (is_choice and first != distribution)
 
     def first_time(self, event: Any) -> bool:
-        """True when it is asked for an event for the first time: warnings are given once."""
-        said = event in self._said
-        self._said.add(event)
-        return not said
+        """Whether an event has not been reported yet; marks it as reported."""
+        reported = event in self._reported
+        self._reported.add(event)
+        return not reported
 
     # --- what the choice of an arm depends on ---------------------------------------------
 
     def situation(self, view: View, arms: Arms, k: int) -> Situation:
-        """What is known before trial ``k``."""
+        """The situation before trial ``k``."""
         grids = [self.grid(view, arms, index) for index in range(len(arms))]
         left = [i for i, grid in enumerate(grids) if grid is None or len(grid.untried)]
         return Situation(
@@ -191,10 +191,10 @@ class ArmMemory(StudyReader):
         found = sorted(self.rounds.copy().items(), key=lambda item: item[0])
         noted = {trial: of for (_, trial), (of, _) in found if of is not None}
         budget = self._budget or (noted[max(noted)] if noted else None)
-        # Of two workers that opened the same round, the one with the earlier trial counts.
+        # If two workers opened the same round, the one with the earlier trial counts.
         rounds: dict[int, Round] = {}
         for (index, _), (of, opened) in found:
-            if of in (None, budget):  # without a note they are of an earlier version
+            if of in (None, budget):  # earlier versions of this package stored no budget
                 rounds.setdefault(index, opened)
         return tuple(rounds.values())
 
@@ -219,7 +219,7 @@ class ArmMemory(StudyReader):
     def belongs(self, trial: FrozenTrial, index: int) -> bool:
         """Whether the sampler of arm ``index`` may see a trial.
 
-        A trial that has not decided yet is seen by all: it may still turn out to be theirs.
+        A running trial without an arm is seen by all samplers: it may still become theirs.
         """
         if trial.number in self.owner:
             return self.owner[trial.number] == index
@@ -227,9 +227,9 @@ class ArmMemory(StudyReader):
         return owner == index if owner is not None else not trial.state.is_finished()
 
     def study_of(self, study: Study, arms: Arms, index: int) -> _private.ArmStudy:
-        """The study, or the bracket of it, with the trials of arm ``index`` alone."""
+        """The study, or its bracket, with the trials of arm ``index`` only."""
         storage = self._storages.get(index)
-        if storage is None:  # one object for each arm: samplers know studies by their storage
+        if storage is None:  # one object for each arm: samplers identify studies by their storage
             made = _private.ArmStorage(
                 _private.storage_of(study),
                 f"{self._key}:{index}",
@@ -240,10 +240,10 @@ class ArmMemory(StudyReader):
         return _private.ArmStudy(study, storage)
 
     def grid(self, view: View, arms: Arms, index: int) -> Grid | None:
-        """The configurations of an arm, None if there are too many or they are not known yet.
+        """The configurations of an arm; None if there are too many or they are not known yet.
 
-        They are counted as its complete trials show them, conditions within the arm inferred; a
-        branch that no trial has entered is always left.
+        They follow from its complete trials, conditions inferred; a branch that no trial has
+        entered always counts as untried.
         """
         if index not in self.parameters or index in self.endless:
             return None
@@ -252,10 +252,10 @@ class ArmMemory(StudyReader):
         key = (len(rows), [(row.number, dict(row.values)) for row in running])
         known = self._grids.get(index)
         if known is None or known[0] != key:
-            known = self._grids[index] = (key, self._count(view, arms, index, rows))
+            known = self._grids[index] = (key, self._list(view, arms, index, rows))
         return known[1]
 
-    def _count(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
+    def _list(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
         parameters = dict(sorted(self.parameters[index].items()))
         values = {name: view.values(name)[rows] for name in parameters}
         full = view.facts("status")[rows] == Status.COMPLETE
@@ -287,13 +287,13 @@ class ArmMemory(StudyReader):
 
 @dataclass(frozen=True)
 class Grid:
-    """The configurations of an arm that has few of them."""
+    """The configurations of an arm with few of them."""
 
     union: UnionSpace  # of the arm's own parameters
     untried: FloatArray  # configurations (n, d) that no trial has, running ones included
 
     def vector(self, values: Mapping[str, Any]) -> FloatArray:
-        """The configuration (d,) that ``values`` of all parameters stand for."""
+        """The vector (d,) of a configuration with ``values`` of all parameters."""
         return np.asarray(self.union.vectors.activate(self.union.fixed(values)[None])[0])
 
     def is_untried(self, vector: FloatArray) -> bool:
@@ -304,9 +304,9 @@ class Grid:
     def nearest(
         self, vector: FloatArray, held: Mapping[str, Any], rng: np.random.Generator
     ) -> FloatArray | None:
-        """The untried configuration with the values ``held`` that is most like ``vector`` (d,).
+        """The untried configuration with the values ``held`` that is nearest to ``vector`` (d,).
 
-        Ties are drawn; None if every configuration with these values has been tried.
+        Ties are broken at random; None if every configuration with these values has been tried.
         """
         fixed = self.union.fixed(held)
         pool = self.untried[(np.isnan(fixed) | (self.untried == fixed)).all(axis=1)]
@@ -318,9 +318,9 @@ class Grid:
 
 
 def _explained(view: View, rows: IntArray, names: set[str]) -> BoolArray:
-    """Mask (len(rows),) of the trials that asked for nothing beyond ``names``.
+    """Mask (len(rows),) of the trials that asked for no parameters but ``names``.
 
-    Others have failed, or run, in a branch that is not known yet: there is more to try in it.
+    The others failed or run in a branch that is not known yet, so they do not exhaust it.
     """
     trials = [*view.columns.trials, *view.running.trials]
     return np.array([trials[i].values.keys() <= names for i in rows], dtype=bool)

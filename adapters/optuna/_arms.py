@@ -52,15 +52,15 @@ class Arms(ABC):
 
     @abstractmethod
     def describe(self, index: int) -> str:
-        """An arm, for messages."""
+        """The text for an arm in messages."""
 
     @abstractmethod
     def owner(self, trial: FrozenTrial) -> int | None:
-        """The arm of a trial, None if it has none (yet)."""
+        """The arm of a trial; None if it has none (yet)."""
 
     @abstractmethod
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
-        """The arms that agree with values that are decided beforehand."""
+        """The arms that agree with values fixed in advance."""
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
         """The part of a distribution that belongs to an arm."""
@@ -77,7 +77,7 @@ class Arms(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choices(Arms):
-    """The choices of a categorical parameter, ``key`` is its name."""
+    """The choices of a categorical parameter; ``key`` is its name."""
 
     distribution: CategoricalDistribution
 
@@ -112,14 +112,14 @@ class Choices(Arms):
 class Cells(Arms):
     """The cells of a grid over some parameters.
 
-    A trial belongs to the cell in which its values lie. One that has not asked for all parameters
-    that are split belongs to the cell that it was given, if its values agree.
+    A trial belongs to the cell in which its values lie. If it has not asked for all split
+    parameters, it belongs to the cell it was assigned, provided that its values agree.
     """
 
-    distributions: dict[str, BaseDistribution]  # of the parameters that are split
+    distributions: dict[str, BaseDistribution]  # of the m split parameters
     parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each of them, ascending
     cuts: Mapping[str, FloatArray]  # where the second part begins, the third and so on
-    places: IntArray  # number of the part in which each cell (K, m) has each of them
+    places: IntArray  # (K, m): which part of each parameter each of the K cells has
 
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
@@ -167,7 +167,7 @@ class Cells(Arms):
             if name in values:
                 try:
                     internal = float(distribution.to_internal_repr(values[name]))
-                except ValueError:  # a choice that there is not
+                except ValueError:  # not one of the choices
                     continue
                 agree &= self.places[:, column] == self._part(name, np.array([internal]))
         return np.flatnonzero(agree).tolist()
@@ -219,7 +219,7 @@ class Split:
 
     @property
     def key(self) -> str:
-        """Name of the split: rounds of one do not fit another."""
+        """Name of the split under which rounds are stored: those of another do not fit."""
         named = self.parts.items() if isinstance(self.parts, Mapping) else [("", self.parts)]
         text = "split=" + ",".join(f"{name}:{n}" if name else str(n) for name, n in named)
         text += f",max_arms={self.max_arms}" if self.max_arms != 32 else ""
@@ -241,7 +241,7 @@ class Split:
 
 
 def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
-    """What is split: places of choices and of steps, else numbers."""
+    """The hyperparameter to split: indices of choices or of steps, else the range itself."""
     if isinstance(distribution, CategoricalDistribution):
         return Categorical(name, list(range(len(distribution.choices))))
     steps = steps_of(distribution)
@@ -251,7 +251,7 @@ def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]
 
 
 def _values_of(distribution: BaseDistribution, domain: Domain) -> Domain:
-    """Parameter values of a part of an axis."""
+    """The parameter values of one part of an axis."""
     if isinstance(domain, tuple):
         assert isinstance(distribution, CategoricalDistribution)
         return tuple(distribution.choices[i] for i in domain)
@@ -276,9 +276,9 @@ def _distribution_of(whole: BaseDistribution, domain: Domain) -> BaseDistributio
 
 
 def _in_decimals(whole: FloatDistribution, step: float, value: float) -> float:
-    """A value of a grid as its decimal digits add up, by which Optuna tells multiples.
+    """A value of a grid, computed in decimals as Optuna does to check multiples of the step.
 
-    0.1 + 2 * 0.1 is 0.30000000000000004 in floats, which Optuna takes for none.
+    0.1 + 2 * 0.1 is 0.30000000000000004 in floats, which Optuna does not accept as a multiple.
     """
     low, distance = Decimal(str(whole.low)), Decimal(str(step))
     found = float(low + round((Decimal(str(value)) - low) / distance) * distance)
@@ -286,7 +286,7 @@ def _in_decimals(whole: FloatDistribution, step: float, value: float) -> float:
 
 
 def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:
-    """The arms in a declared search space."""
+    """The arms in a declared search space; None without one."""
     if not search_space:
         return None
     if arm not in search_space:

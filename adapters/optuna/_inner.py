@@ -1,4 +1,4 @@
-"""The samplers inside the arms, and what one proposes for a trial of its arm."""
+"""The samplers inside the arms, and their proposals for a trial of their arm."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Inner = BaseSampler | Factory | None
 Key = tuple[int, int, int | None]  # storage, study, arm
 
 START_UP = 40  # random trials of the default inner samplers of all arms together
-_REDRAWS = 3  # of a configuration that the arm has tried already
-_PART = 1e-3  # of the width of a range, the least that Optuna's samplers divide by
+_REDRAWS = 3  # further draws where the arm has tried the configuration
+_PART = 1e-3  # Optuna's samplers divide by parts of a range down to this share of its width
 
 
 def startup_trials(n_arms: int) -> int:
-    """Random trials with which each arm's default TPE begins.
+    """Random trials at the start of each arm's default TPE.
 
-    Optuna's 10 for up to four arms, then an equal part of 40, at least 3: ten for each of 16 arms
+    Optuna's 10 for up to four arms, then an equal share of 40, at least 3: ten for each of 16 arms
     would be a random search of 160 trials.
     """
     return min(10, max(3, math.ceil(START_UP / n_arms)))
@@ -58,19 +58,19 @@ def random(n_arms: int) -> Factory:
 
 
 class InnerSamplers:
-    """Gives out the sampler of an arm.
+    """Creates the samplers of the arms.
 
     Args:
         inner: An instance, of which every arm gets a copy; a factory that takes a seed, called
             for every trial; None for the default.
-        default: Factory for a number of arms, in place of None.
+        default: Returns the default factory for a number of arms.
         streams: Source of the seeds.
 
     Attributes:
-        default: Whether they are those of the recipe, not the user's.
+        default: Whether the recipe's default is used, not the user's ``inner``.
 
     Raises:
-        TypeError: If ``inner`` is neither, or its factory makes something else.
+        TypeError: If ``inner`` is neither a sampler nor a factory of one.
     """
 
     def __init__(self, inner: Inner, default: Callable[[int], Factory], streams: Streams) -> None:
@@ -93,7 +93,7 @@ class InnerSamplers:
 
     @property
     def name(self) -> str:
-        """Class of the samplers."""
+        """Class name of the samplers."""
         sampler = self._inner if isinstance(self._inner, BaseSampler) else self._fresh(1, 0)
         return type(sampler).__name__
 
@@ -108,9 +108,9 @@ class InnerSamplers:
     def of_name(
         self, sampler: BaseSampler, n_arms: int, number: int, name: str, attempt: int = 0
     ) -> BaseSampler:
-        """The sampler of one parameter that trial ``number``, served by ``sampler``, asks alone.
+        """The sampler of a single parameter of trial ``number``, whose sampler is ``sampler``.
 
-        A parameter has a stream of its own, so its value does not depend on what was asked before.
+        Each parameter has its own stream, so its value does not depend on those asked before.
         """
         if isinstance(self._inner, BaseSampler):
             return sampler
@@ -118,7 +118,7 @@ class InnerSamplers:
         return self._fresh(n_arms, self._streams.integer("inner of a name", *index))
 
     def reseed_rng(self) -> None:
-        """Reseed the copies; what is seeded by the streams differs by its trial already."""
+        """Reseed the copies; samplers seeded by the streams already differ between trials."""
         if isinstance(self._inner, BaseSampler):
             for sampler in (self._inner, *self._copies.values()):
                 sampler.reseed_rng()
@@ -132,10 +132,10 @@ class InnerSamplers:
 
 
 def _takes_keyword(factory: Any) -> bool:
-    """Samplers take their seed as a keyword only, functions perhaps under another name."""
+    """Whether a factory takes ``seed`` as a keyword; functions may call it otherwise."""
     try:
         parameters = inspect.signature(factory).parameters
-    except (TypeError, ValueError):  # no callable, or one that cannot be looked into
+    except (TypeError, ValueError):  # not callable, or without a signature
         return False
     return "seed" in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
 
@@ -145,14 +145,14 @@ class Pull:
     """A running trial with its arm; without an arm, the sampler decides everything."""
 
     arms: Arms | None  # None if they are not known
-    arm: int | None  # index of the trial's; None if it is not known
+    arm: int | None  # index of the trial's arm; None if it is not known
     sampler: BaseSampler  # of the arm
     study: Study  # as that sampler sees it
     grid: Grid | None  # the arm's configurations, if they are few
     samplers: InnerSamplers
     streams: Streams
     has_changed: Callable[[str, BaseDistribution], bool]  # see ``ArmMemory``
-    joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what it proposes jointly
+    joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what is proposed jointly
 
     @property
     def parameter(self) -> Choices | None:
@@ -161,14 +161,14 @@ class Pull:
 
     @property
     def choice(self) -> Any:
-        """The arm, as the objective calls it."""
+        """The arm as the objective's choice."""
         assert self.parameter is not None and self.arm is not None
         return self.parameter.distribution.choices[self.arm]
 
     def space(self, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """What can be proposed before the objective asks, the arm included."""
+        """The parameters that can be proposed before the objective asks, the arm included."""
         inferred = self.sampler.infer_relative_search_space(self.study, self._decided(trial))
-        self.joint = {name: d for name, d in inferred.items() if is_reckonable(d)}
+        self.joint = {name: d for name, d in inferred.items() if can_be_sampled(d)}
         space: dict[str, BaseDistribution] = {}
         if self.parameter is not None:
             self.joint.pop(self.parameter.key, None)
@@ -186,9 +186,9 @@ class Pull:
         """The joint proposal for ``space``, the arm included.
 
         Args:
-            study: As Optuna gave it to us.
+            study: As Optuna passed it to the sampler.
             trial: The trial.
-            space: What was inferred, or less of it.
+            space: The inferred search space, or a part of it.
         """
         key = "" if self.parameter is None else self.parameter.key
         others = {name: d for name, d in space.items() if name != key}
@@ -203,14 +203,14 @@ class Pull:
     def ask(
         self, trial: FrozenTrial, name: str, distribution: BaseDistribution, attempt: int = 0
     ) -> Any:
-        """The arm's sampler on one parameter alone."""
+        """Ask the arm's sampler for a single parameter."""
         n_arms = 1 if self.arms is None else len(self.arms)
         own = distribution
         if self.arms is not None and self.arm is not None:
             own = self.arms.narrow(self.arm, name, distribution)
             if own.single() and not distribution.single():
                 return single_value(own)
-        if not is_reckonable(own):
+        if not can_be_sampled(own):
             index = (trial.number, crc32(name.encode()), attempt)
             return _draw(name, own, self.streams.generator("beyond reckoning", *index))
         sampler = self.samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
@@ -224,14 +224,14 @@ class Pull:
     ) -> dict[str, Any]:
         own = {name: self.joint.get(name, d) for name, d in space.items()}
         values = self.sampler.sample_relative(self.study, self._decided(trial), own)
-        if not values:  # it is still in its start-up
+        if not values:  # the sampler is still in its start-up
             self.joint = {}
         return dict(values)
 
     def _distinct(
         self, grid: Grid, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """A proposal that the arm has not tried: another draw, else the nearest one left."""
+        """A proposal that the arm has not tried: redrawn, else the nearest untried one."""
         held = _private.held_values(study, trial)
         joint = {name: d for name, d in space.items() if name in self.joint}
         for attempt in range(_REDRAWS + 1):
@@ -259,12 +259,12 @@ class Pull:
         return own
 
 
-def is_reckonable(distribution: BaseDistribution) -> bool:
-    """Whether Optuna's samplers can reckon with a range.
+def can_be_sampled(distribution: BaseDistribution) -> bool:
+    """Whether Optuna's samplers can compute with a range.
 
-    They divide by parts of its width: where those are 0 or infinite as a float, TPE answers NaN,
-    and ``RandomSampler`` raises. Where numbers do not change by half a step, as those of integers
-    beyond 2^51, all have the probability 0 to TPE.
+    They divide by parts of its width: where these are 0 or infinite as floats, TPE returns NaN and
+    ``RandomSampler`` raises. Where floats cannot resolve half a step, as with integers beyond
+    2^51, TPE gives every value the probability 0.
     """
     if isinstance(distribution, CategoricalDistribution) or distribution.single():
         return True
@@ -274,11 +274,11 @@ def is_reckonable(distribution: BaseDistribution) -> bool:
         low, high, step = math.log(low), math.log(high), step / high
     if 0.0 < step < 4.0 * math.ulp(max(-low, high)):
         return False
-    sums = (high - low + step, high + step, high + low)  # of half of them it makes its kernels
+    sums = (high - low + step, high + step, high + low)  # TPE's kernels are made of their halves
     return (high - low) * _PART > 0.0 and all(map(math.isfinite, sums))
 
 
 def _draw(name: str, distribution: BaseDistribution, rng: np.random.Generator) -> Any:
-    """Any value of a range, on a scale of ours that has no such limits."""
+    """Draw a value of a range with the core's scales, which have no such limits."""
     space = UnionSpace({name: distribution})
     return space.values(space.vectors.sample(1, rng)[0], rng)[name]

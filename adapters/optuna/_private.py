@@ -1,7 +1,7 @@
-"""The only place that touches what Optuna does not promise to keep.
+"""The only module that uses private parts of Optuna.
 
-Optuna has no public way for a sampler to write to a trial, to tell studies apart, to see the
-values that ``PartialFixedSampler`` holds back, or to ask a distribution whether it has a value.
+Optuna has no public way for a sampler to write to a trial, to identify a study, to see the values
+that ``PartialFixedSampler`` fixes, or to ask whether a distribution contains a value.
 ``tests/adapters/optuna/test_private.py`` fails loudly when one of these changes.
 """
 
@@ -39,18 +39,18 @@ TrialKey = tuple[int, int, int]
 
 
 def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
-    """Identifies a trial in this process, whatever bracket of the study it is seen in."""
+    """Identity of a trial in this process, the same in every bracket of the study."""
     return id(study._storage), study._study_id, trial.number
 
 
 def study_key(study: Study) -> tuple[int, int, int]:
-    """Identifies a study, or the bracket of it that ``HyperbandPruner`` shows to a sampler."""
+    """Identity of a study, or of the bracket that ``HyperbandPruner`` shows to a sampler."""
     bracket = getattr(study, "_bracket_id", -1)
     return id(study._storage), study._study_id, bracket
 
 
 def storage_of(study: Study) -> Any:
-    """The storage, held by caches so that its identity cannot be taken over by another one."""
+    """The storage; caches hold it, so that no other object can take over its ``id``."""
     return study._storage
 
 
@@ -75,7 +75,7 @@ def _read_chunks(trial: FrozenTrial, key: str) -> Any:
     while (chunk := trial.system_attrs.get(f"{key}:{len(chunks)}")) is not None:
         chunks.append(chunk)
     try:
-        # What was written again may have left the last chunks of something longer behind it.
+        # A shorter text may have overwritten a longer one, whose last chunks are still there.
         return json.JSONDecoder().raw_decode("".join(chunks))[0] if chunks else None
     except (TypeError, ValueError):  # another worker is still writing its chunks
         return None
@@ -91,15 +91,15 @@ def write_overhead(study: Study, trial: FrozenTrial, seconds: float) -> None:
 
 
 def read_overhead(trial: FrozenTrial) -> float:
-    """The sampler's own seconds within the trial's duration."""
+    """The sampler's own seconds within the trial's duration; 0 if none are stored."""
     seconds = as_number(trial.system_attrs.get(_OVERHEAD))
     return 0.0 if math.isnan(seconds) else seconds
 
 
 def ended_elsewhere(trial: FrozenTrial) -> bool:
-    """Whether a trial that was served here has ended without its sampler.
+    """Whether a trial of our samplers ended without a call of ``after_trial``.
 
-    Optuna fails a stale trial when somebody notices it, which may be hours after its worker died.
+    Optuna fails a stale trial when another worker notices it, perhaps hours after its own died.
     """
     served = any(key.startswith(f"{_PREFIX}:") for key in trial.system_attrs)
     return served and _OVERHEAD not in trial.system_attrs
@@ -108,7 +108,7 @@ def ended_elsewhere(trial: FrozenTrial) -> bool:
 def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
     """Store why a configuration was proposed, as the user attribute ``automl_plugins``.
 
-    What a person looks up in a dashboard has an attribute of its own besides, see ``_SHOWN``.
+    Facts for dashboards are repeated as attributes of their own, see ``_SHOWN``.
     """
     for name, shown in _SHOWN.items():
         if name in facts:
@@ -117,20 +117,20 @@ def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]
 
 
 def read_explanation(trial: FrozenTrial | Trial) -> dict[str, Any]:
-    """What ``write_explanation`` stored, empty if nothing, or if it was overwritten."""
+    """What ``write_explanation`` stored; empty if nothing, or if it was overwritten."""
     stored = trial.user_attrs.get(_PREFIX)
     return dict(stored) if isinstance(stored, Mapping) else {}
 
 
 def frozen(trial: FrozenTrial | Trial) -> FrozenTrial:
-    """A trial as its storage has it now."""
+    """The present state of a trial in its storage."""
     if isinstance(trial, FrozenTrial):
         return trial
     return trial.storage.get_trial(trial._trial_id)
 
 
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:
-    """Constraint values by name. Optuna 4 has a list of them, and no public way to read it."""
+    """Constraint values by name; Optuna 4 has a list, numbered here, and no public reader."""
     if hasattr(trial, "constraints"):
         return dict(trial.constraints)
     stored = trial.system_attrs.get("constraints") or ()
@@ -138,16 +138,16 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
 
 
 def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
-    """Values with which a trial was enqueued."""
+    """The values with which a trial was enqueued."""
     stored = trial.system_attrs.get("fixed_params")
     return dict(stored) if isinstance(stored, Mapping) else {}
 
 
 def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) -> None:
-    """Store what part each earlier task has in a proposal, as ``automl_plugins:sources``.
+    """Store the share of each earlier task in a proposal, as ``automl_plugins:sources``.
 
     ``{"own": share of the search itself, "sources": {name: share}}``, largest first, to 6 digits;
-    a source that is not named has none.
+    sources that are left out have the share 0.
     """
     found = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     named = {n: round(float(s), 6) for n, s in found[:_MAX_NAMED] if s >= 5e-7}
@@ -157,16 +157,16 @@ def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) 
 
 
 def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:
-    """The search's own share and those of the sources; None if nothing legal is stored."""
+    """The search's own share and those of the sources; None if nothing valid is stored."""
     content: Any = trial.user_attrs.get(_SOURCES)
     try:
         return float(content["own"]), {str(n): float(s) for n, s in content["sources"].items()}
-    except (AttributeError, KeyError, TypeError, ValueError):  # nothing, or somebody's own
+    except (AttributeError, KeyError, TypeError, ValueError):  # absent, or the user's own
         return None
 
 
 def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
-    """Values of this trial that are decided already: enqueued, or held by a partial fixing."""
+    """Values of this trial that are decided: enqueued, fixed partially, or already asked for."""
     sampler = study.sampler
     fixed = sampler._fixed_params if isinstance(sampler, PartialFixedSampler) else {}
     return {**fixed, **enqueued_values(trial), **trial.params}
@@ -183,9 +183,9 @@ def contains(distribution: BaseDistribution, internal: float) -> bool:
 
 
 class SimulatedStorage(InMemoryStorage):
-    """In-memory storage whose trials begin and end when a simulated clock says so.
+    """In-memory storage whose trials begin and end by a simulated clock.
 
-    Samplers that weigh durations then see the simulated ones.
+    Samplers that use durations then see the simulated ones.
     """
 
     def __init__(self) -> None:
@@ -193,17 +193,17 @@ class SimulatedStorage(InMemoryStorage):
         self._moments: dict[int, tuple[datetime, datetime]] = {}
 
     def schedule(self, trial: Trial, started: datetime, finished: datetime) -> None:
-        """Set the moments that a running trial will have once it is told."""
+        """Set when a running trial begins and ends, which is stored once it is told."""
         self._moments[trial._trial_id] = started, finished
 
     def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """As in the base class; simulated durations hold no overhead that could be taken off."""
+        """As in the base class, but the overhead is 0: simulated durations contain none."""
         super().set_trial_system_attr(trial_id, key, 0.0 if key == _OVERHEAD else value)
 
     def set_trial_state_values(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
     ) -> bool:
-        """As in the base class; a scheduled trial gets its moments."""
+        """As in the base class; a scheduled trial gets its simulated times."""
         updated = super().set_trial_state_values(trial_id, state, values)
         if state.is_finished() and trial_id in self._moments:
             stored = self._get_trial(trial_id)
@@ -215,7 +215,7 @@ class SimulatedStorage(InMemoryStorage):
 
 
 def whole_study(study: Study) -> Study:
-    """The study itself where ``HyperbandPruner`` shows one of its brackets."""
+    """The whole study, also where ``HyperbandPruner`` shows one of its brackets."""
     whole: Study = getattr(study, "_study", study)
     return whole
 
@@ -232,19 +232,19 @@ def as_finished(
 
 
 def base_sampler(sampler: BaseSampler) -> BaseSampler:
-    """The sampler under ``PartialFixedSampler``, others as they are."""
+    """The sampler inside ``PartialFixedSampler``; any other sampler unchanged."""
     while isinstance(sampler, PartialFixedSampler):
         sampler = sampler._base_sampler
     return sampler
 
 
 def write_arm(study: Study, trial: FrozenTrial, arm: str, index: int) -> None:
-    """Publish which choice of the parameter ``arm`` a running trial will be given."""
+    """Publish which choice of the parameter ``arm`` a running trial will get."""
     _write(study, trial, f"{_PREFIX}:arm:{arm}", index)
 
 
 def read_arm(trial: FrozenTrial, arm: str) -> int | None:
-    """What ``write_arm`` published, None if nothing."""
+    """What ``write_arm`` published; None if nothing."""
     index = trial.system_attrs.get(f"{_PREFIX}:arm:{arm}")
     return None if index is None else int(index)
 
@@ -255,7 +255,7 @@ def write_arm_facts(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) 
 
 
 def read_arm_facts(trial: FrozenTrial) -> Any:
-    """What ``write_arm_facts`` stored, or whatever is in its place."""
+    """What ``write_arm_facts`` stored; None, or anything else if the user changed it."""
     return trial.user_attrs.get(f"{_PREFIX}:arm")
 
 
@@ -273,30 +273,30 @@ def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:
     """Store what ``SuccessiveFilteringPruner`` decided on a trial at a rung."""
-    # Optuna's retries copy attributes: the number says whose outcome it is.
+    # Optuna's retries copy attributes: the number identifies the trial of the outcome.
     _write(study, trial, f"{_PREFIX}:rung:{rung}", {**outcome, "number": trial.number})
 
 
 def read_rung(trial: FrozenTrial, rung: int) -> dict[str, Any] | None:
-    """What ``write_rung`` stored, None if the trial itself has not come to the rung."""
+    """What ``write_rung`` stored; None if the trial itself has not reached the rung."""
     outcome = dict(trial.system_attrs.get(f"{_PREFIX}:rung:{rung}") or {})
     return outcome if outcome and outcome.pop("number", trial.number) == trial.number else None
 
 
 class ArmStorage:
-    """A storage with the trials of one arm, everything else as it is.
+    """A storage that shows the trials of one arm only; everything else is unchanged.
 
-    Samplers read a study through its storage, so it is the storage that is filtered, and private
-    reads are as good as public ones. What samplers store for the whole study (a place in a
-    quasi-random sequence) is kept apart for every arm.
+    Samplers read a study through its storage, publicly or privately, so the storage is filtered.
+    What samplers store for the whole study (a place in a quasi-random sequence) is kept
+    separately for every arm.
     """
 
     def __init__(
         self,
         storage: BaseStorage,
-        name: str,  # of the arm, for what is stored for the whole study
-        belongs: Callable[[FrozenTrial], bool],  # to the arm
-        narrow: Callable[[FrozenTrial], FrozenTrial],  # to what the arm's sampler sees
+        name: str,  # of the arm: prefix of the attributes that its sampler gives the study
+        belongs: Callable[[FrozenTrial], bool],  # whether a trial is the arm's
+        narrow: Callable[[FrozenTrial], FrozenTrial],  # a trial as the arm's sampler sees it
     ) -> None:
         self._storage = storage
         self._prefix = f"{_PREFIX}:{name}:"
@@ -349,21 +349,21 @@ class ArmStorage:
         return better(trials, key=lambda trial: trial.values[0])
 
     def get_study_system_attrs(self, study_id: int) -> dict[str, Any]:
-        """What the arm's sampler stored for the study, and what belongs to all."""
+        """The attributes that the arm's sampler gave the study, and those of the study itself."""
         stored = self._storage.get_study_system_attrs(study_id)
         common = {key: v for key, v in stored.items() if not key.startswith(f"{_PREFIX}:")}
         own = {key: v for key, v in stored.items() if key.startswith(self._prefix)}
         return common | {key.removeprefix(self._prefix): v for key, v in own.items()}
 
     def set_study_system_attr(self, study_id: int, key: str, value: Any) -> None:
-        """Store under a key of the arm's own."""
+        """Store under the arm's own key."""
         self._storage.set_study_system_attr(study_id, self._prefix + key, value)
 
 
 class ArmStudy(Study):
-    """A study as Optuna gave it to the sampler, perhaps a bracket, with the trials of one arm.
+    """A study as Optuna passed it to the sampler, perhaps a bracket, with the trials of one arm.
 
-    One object serves one trial of one thread: it keeps the trials it has listed.
+    One object serves one trial of one thread, for Optuna caches the listed trials in it.
     """
 
     def __init__(self, study: Study, storage: ArmStorage) -> None:
@@ -382,7 +382,7 @@ class ArmStudy(Study):
     def get_trials(
         self, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
-        """The arm's trials, of the bracket if it is one."""
+        """The arm's trials, if this is a bracket those of the bracket."""
         trials = self._base.get_trials(deepcopy=False, states=states)
         return cast("ArmStorage", self._storage).of_arm(trials, deepcopy)
 
@@ -393,13 +393,13 @@ class ArmStudy(Study):
         return self if base is self._base else ArmStudy(base, self._storage)
 
     def stop(self) -> None:
-        """Nothing: a sampler that has nothing left to try ends its arm, not the study."""
+        """Do nothing: a sampler with nothing left to try ends its arm, not the study."""
 
 
 def without_foreign(study: Study, name: str, distribution: BaseDistribution) -> Study:
-    """The study without the values of a parameter that are none of a distribution's kind.
+    """The study without those values of a parameter that do not fit a distribution.
 
-    Optuna's TPE stops at them, or counts with infinities.
+    Optuna's TPE raises on them, or computes with infinities.
     """
 
     def narrow(trial: FrozenTrial) -> FrozenTrial:

@@ -1,7 +1,7 @@
 """Evenly spaced values: the distributions that are grids.
 
-Optuna stores every number as a 64-bit float, so these are the values that it can tell apart: of
-the integers from 10**18 to 10**18 + 10 it has one.
+Optuna stores every number as a 64-bit float, so these are the values that it can distinguish: of
+the integers from 10**18 to 10**18 + 10 there is one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from automl_plugins.spaces.scales import MOST_EXACT, Steps, is_narrow
 
 from . import _private
 
-_LISTED = 2**12  # steps up to which values are looked at one by one
+_LISTED = 2**12  # steps up to which values are checked one by one
 _FEW = 1000
 _SAFE = 2**20  # index below which low + i * step passes Optuna's test of a multiple
 
@@ -73,7 +73,7 @@ class SteppedValues:
 
 @lru_cache(maxsize=4096)
 def steps_of(distribution: BaseDistribution) -> SteppedValues | None:
-    """The grid of a distribution; None if it is none."""
+    """The grid of a distribution; None if it is not a grid."""
     if isinstance(distribution, IntDistribution) and (
         not distribution.log or is_narrow(distribution.low, distribution.high)
     ):
@@ -84,14 +84,14 @@ def steps_of(distribution: BaseDistribution) -> SteppedValues | None:
 
 
 def merged_note(name: str, distribution: BaseDistribution) -> str | None:
-    """What to say of a grid of which Optuna can store few values only; None for all others."""
+    """A warning about a grid of which Optuna can store few values only; None for all others."""
     found = steps_of(distribution)
     if found is None or found.n >= min(count_steps(found.distribution), _FEW):
         return None
     kind = "int" if isinstance(distribution, IntDistribution) else "float"
     return (
         f"Of the {count_steps(found.distribution)} values of {name!r}, {distribution}, Optuna can"
-        f" store {found.n}, for it keeps numbers as 64-bit floats. Ask for the distance instead:"
+        f" store {found.n}, for it keeps numbers as 64-bit floats. Ask for the offset instead:"
         f" {found.distribution.low!r} + trial.suggest_{kind}({name!r}, 0, ...)."
     )
 
@@ -137,7 +137,7 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
 def _thin_out(
     distribution: FloatDistribution | IntDistribution, low: float, step: float, n: int
 ) -> SteppedValues:
-    """Every so many-th value, where indices themselves would not be exact floats."""
+    """A coarser grid, where indices would not be exact floats; else the grid as it is."""
     times = -(-(n - 1) // MOST_EXACT) or 1
     return SteppedValues(distribution, low, times * step, (n - 1) // times + 1)
 

@@ -1,6 +1,6 @@
-"""A study as a sampler reads it, and what earlier tasks tell of its search space.
+"""A study as a sampler reads it, and the search space expected from earlier tasks.
 
-Readers are caches: they can be thrown away and come back the same.
+Readers are caches: they can be rebuilt from the trials.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class View:
     columns: StudyColumns  # finished trials
     running: StudyColumns  # other running trials, published proposals included
     asked: dict[str, BaseDistribution]  # the newest of each name declared or asked for
-    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)  # by earlier tasks
+    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)  # from earlier tasks
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -48,7 +48,7 @@ class View:
         return len(self.columns) + len(self.running)
 
     def values(self, name: str) -> FloatArray:
-        """Internal values of a name in all trials (n,), NaN where it was not asked for."""
+        """Internal values of a parameter in all trials (n,), NaN where it was not asked for."""
         return np.concatenate([self.columns.values(name), self.running.values(name)])
 
     def facts(self, name: str) -> FloatArray:
@@ -65,29 +65,29 @@ class View:
 
 @dataclass(frozen=True)
 class Reading:
-    """How far the trials of a study have been read."""
+    """What has been read of the trials of a study."""
 
     columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
     n_trials: int = 0  # length of the list that was read
     last: int = -1  # number of the last trial in it
-    still_open: tuple[int, ...] = ()  # places of the trials that had not finished
+    still_open: tuple[int, ...] = ()  # places in the list of the trials that had not finished
     has_cost: bool = False  # whether a finished trial has the user attribute of ``cost``
 
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
-        """Whether ``trials`` begins with what was read."""
+        """Whether ``trials`` begins with the list that was read."""
         n = self.n_trials
         return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
 
 
 class StudyReader:
-    """Reads one study: its trials each once, its conditions, its search space.
+    """Reads one study: its trials, each once, its conditions and its search space.
 
     Args:
         study: The study, as shown to the sampler.
         cost: How seconds are read from a trial.
         declared: Distributions known up front.
         ordinal: Ordered choices of categorical parameters.
-        foresight: What earlier tasks tell of the search space.
+        foresight: The search space expected from earlier tasks.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class StudyReader:
         ordinal: Mapping[str, Sequence[Any]],
         foresight: Foresight | None = None,
     ) -> None:
-        self._storage = _private.storage_of(study)  # kept alive: its identity is our key
+        self._storage = _private.storage_of(study)  # kept alive: its ``id`` is a key of caches
         self._maximize = is_maximized(study)
         self._cost = cost
         self._declared = dict(declared)
@@ -109,10 +109,10 @@ class StudyReader:
         self._space: tuple[Any, UnionSpace] | None = None
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
-        """Read what is new, in all brackets of ``HyperbandPruner``.
+        """Read the new trials, in all brackets of ``HyperbandPruner``.
 
-        A trial that one of them has evaluated tells the others as much, and each alone would
-        learn from a few. Optuna's TPE reads them all, too.
+        Trials of other brackets are as informative, and a single bracket has few. Optuna's TPE
+        reads them all, too.
 
         Raises:
             ValueError: If the cost of a trial is not a number of seconds, or ``cost`` names a
@@ -126,7 +126,7 @@ class StudyReader:
         finished: list[FrozenTrial] = []
         running: list[FrozenTrial] = []
         still_open: list[int] = []
-        # Trials keep their places, so only the new ones and those still open are looked at.
+        # Trials keep their places, so only new and unfinished ones have to be read.
         for position in (*reading.still_open, *range(reading.n_trials, len(trials))):
             other = trials[position]
             if other.state in _FINISHED:
@@ -151,7 +151,7 @@ class StudyReader:
         )
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
-        """A row with the values that were proposed but not asked for, unless it is complete."""
+        """Read a trial, with proposed values that it has not asked for unless it is complete."""
         row = read_trial(trial, maximize=self._maximize, cost=self._cost)
         if row.status != Status.COMPLETE:
             row.values.update(_private.read_proposal(trial) | row.values)
@@ -162,7 +162,7 @@ class StudyReader:
             return
         if (columns.facts("status") == Status.COMPLETE).any():
             raise ValueError(
-                f"cost={self._cost!r}: no complete trial has a user attribute of that name. Write"
+                f"cost={self._cost!r}: no complete trial has a user attribute of that name. Set"
                 f" it in the objective, trial.set_user_attr({self._cost!r}, seconds), or use"
                 " cost='duration'."
             )
@@ -176,13 +176,13 @@ class StudyReader:
         known = view.distributions | dict(asked)
         distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
         key = (distributions, rules)
-        last = self._space  # read once: threads share the memory
+        last = self._space  # read once: threads share the reader
         if last is None or last[0] != key:
             self._space = last = (key, UnionSpace(distributions, rules, self._ordinal))
         return last[1]
 
     def _rules(self, view: View) -> tuple[list[Rule], set[str]]:
-        """The conditions, and the expected names that the trials do not confirm."""
+        """The conditions, and the expected names that the trials contradict."""
         n = refit_point(len(view.columns))
         if self._conditions[0] != n:
             rows = view.columns.trials[:n]
@@ -198,8 +198,8 @@ class StudyReader:
         """The core's history: finished rows, then the running ones."""
         space = union.vectors
         vectors = np.empty((len(view), space.d))
-        # Trials that are not complete know names that they have not asked for, and perhaps never
-        # will; those that have stopped would have had the values that were proposed.
+        # Trials that are not complete have proposed values of parameters that they have not asked
+        # for: they count as values of trials that have stopped, and as missing in running ones.
         trials = [*view.columns.trials, *view.running.trials]
         partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
         proposed = np.zeros(vectors.shape, dtype=bool)
@@ -207,7 +207,7 @@ class StudyReader:
             vectors[:, column] = union.encode(name, view.values(name))
             proposed[partial, column] = [name not in trials[i].distributions for i in partial]
         if partial:
-            # What was proposed before its condition was known will not be asked for.
+            # Drop values that were proposed before their condition was known.
             active = ~np.isnan(space.activate(vectors[partial]))
             vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
         active = ~np.isnan(space.activate(np.nan_to_num(vectors)))
@@ -220,13 +220,13 @@ class StudyReader:
 
 
 class Foresight:
-    """Distributions and conditions that earlier tasks have shown.
+    """Distributions and conditions expected from earlier tasks.
 
-    Trials of the study come first: what they contradict is forgotten.
+    The trials of the study take precedence: what they contradict is dropped.
 
     Args:
-        distributions: The distributions that are expected, by name.
-        tasks: Configurations of each task, values by name; a parameter that is inactive is absent.
+        distributions: The expected distributions by name.
+        tasks: Configurations of each task, values by name; inactive parameters are absent.
     """
 
     def __init__(
@@ -240,9 +240,9 @@ class Foresight:
     def rules(
         self, values: Mapping[str, FloatArray], distributions: Mapping[str, BaseDistribution]
     ) -> list[Rule]:
-        """Conditions that explain the complete trials and the earlier tasks alike.
+        """Conditions that explain both the complete trials and the earlier tasks.
 
-        A parameter for which there are none, or that no task knows, has those that explain the
+        For a parameter without such conditions, or that no task has, those that explain the
         trials alone.
 
         Args:
@@ -252,7 +252,7 @@ class Foresight:
         rules = {rule.child: rule for rule in infer_rules(values, distributions)}
         earlier, knows = self._internal(distributions)
         n = len(next(iter(values.values()))) if values else 0
-        by_tasks: dict[bytes, list[str]] = {}  # parameters that the same tasks know
+        by_tasks: dict[bytes, list[str]] = {}  # parameters that occur in the same tasks
         for name in earlier:
             by_tasks.setdefault(knows[name].tobytes(), []).append(name)
         for children in by_tasks.values():
@@ -267,13 +267,13 @@ class Foresight:
     def _internal(
         self, distributions: Mapping[str, BaseDistribution]
     ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
-        """Examples (m,) by name in internal values, and whether their task knows the name."""
+        """Examples (m,) by name in internal values, and whether the name occurs in their task."""
         names = sorted({n for known, _ in self._examples for n in known} & distributions.keys())
         read = {name: _internal_reader(distributions[name]) for name in names}
         rows = []
         for known, example in self._examples:
             row = {name: read[name](example[name]) for name in names if name in example}
-            if None not in row.values():  # else it is not of this search space
+            if None not in row.values():  # else the example is not of this search space
                 rows.append((known, row))
         return (
             {n: np.array([row.get(n, math.nan) for _, row in rows], np.float64) for n in names},
@@ -312,7 +312,7 @@ def find_refuted(
 
 
 def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:
-    """Gives the internal value of a recorded one; None if it is none, numbers may lie outside."""
+    """Function from a recorded value to the internal one; None if invalid, any number is valid."""
     if isinstance(distribution, CategoricalDistribution):
         return finder(distribution.choices)
     return lambda value: None if math.isnan(number := to_number(value)) else number
@@ -333,7 +333,7 @@ def _condense(
     Conditions on a category or a threshold are the same for them as for all configurations.
 
     Returns:
-        The names that the task of each example knows, and the example.
+        The names that occur in the task of each example, and the example.
     """
     found: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
     for configurations in tasks:

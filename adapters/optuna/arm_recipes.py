@@ -53,15 +53,15 @@ class WeightedModelSampler(ArmSampler):
     """Draws models in proportion to the size of their search spaces (Sarigiannis 2019).
 
     A model with N hyperparameters is drawn with probability 2^N / sum 2^N: uniform draws spend as
-    much on a model without hyperparameters as on one with ten. It is a heuristic, no theorem:
+    much on a model without hyperparameters as on one with ten. It is a heuristic, not a theorem:
     see ``automl_plugins.bandits.model_weights``. With Optuna's ``SuccessiveHalvingPruner`` or
     ``HyperbandPruner`` it is like the paper's SH.W and HB.W, but these pruners are asynchronous
     and decide by the trials so far; ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband``
     are the paper's schedules.
 
     N counts all names, nested ones included, that complete and pruned trials of the model have
-    asked for and that can vary; what all models share changes nothing. So every model is tried
-    once first, unless weights are given.
+    asked for and that can vary; parameters that all models share change nothing. So every model
+    is tried once first, unless weights are given.
 
     Args:
         arm: Name of the categorical parameter that selects the model.
@@ -73,7 +73,7 @@ class WeightedModelSampler(ArmSampler):
 
     Raises:
         ValueError: For an argument outside its range, or weights that do not fit the choices.
-        TypeError: For an argument of another kind.
+        TypeError: For an argument of the wrong type.
 
     Example::
 
@@ -113,9 +113,9 @@ class WeightedModelSampler(ArmSampler):
     ) -> Self:
         """The paper's RS.W: models drawn by 2^N from the first trial on, random search inside.
 
-        Each trial draws on its own, whatever the others were worth. What differs: a model whose
-        configurations have all been tried (without hyperparameters, or a declared grid) leaves.
-        See the class for SH.W and HB.W.
+        Each draw is independent of the results so far. One difference: a model leaves once all
+        its configurations (no hyperparameters, or a declared grid) have been tried. See the class
+        for SH.W and HB.W.
 
         Args:
             arm: Name of the categorical parameter that selects the model.
@@ -145,7 +145,7 @@ class WeightedModelSampler(ArmSampler):
             p = weights / weights.sum() if weights.any() else np.full(len(arms), 1 / len(arms))
             return _draw(arms, p, rng)
         sized = np.isin(arms, list(situation.parameters))
-        # Of two workers that begin together one is enough, but it may have died.
+        # One worker is enough to learn a model's size, but it may have died.
         patience = 2 * len(situation.arms) * statistics.pulls[arms]
         waiting = np.isin(arms, records.arm[records.status == Status.RUNNING])
         waiting &= statistics.scored.sum() < patience
@@ -173,20 +173,20 @@ def _draw(arms: IntArray, p: FloatArray, rng: np.random.Generator) -> ArmChoice:
 class BanditSampler(ArmSampler):
     """Algorithm selection as a bandit problem: the policy chooses the arm of every trial.
 
-    Every arm gets a guaranteed minimum, then the policy shares the trials by what the arms have
-    shown. An arm that fails three times in a row from the start is given up.
+    Every arm gets a guaranteed minimum, then the policy shares the trials by the arms' results.
+    An arm that fails three times in a row from the start is given up.
 
     Args:
         arm: Name of the categorical parameter that selects the algorithm.
-        policy: A policy of ``automl_plugins.bandits``; None is ``MaxUCB()``, which looks for the
-            arm with the best maximum.
+        policy: A policy of ``automl_plugins.bandits``; None is ``MaxUCB()``, which seeks the arm
+            with the best maximum.
         inner: Sampler inside the arms, see ``ArmSampler``; None is Optuna's TPE with
             10 random trials for each arm, fewer if there are more than four arms.
         **options: See ``WeightedModelSampler``.
 
     Raises:
         ValueError: For an argument outside its range.
-        TypeError: For an argument of another kind.
+        TypeError: For an argument of the wrong type.
 
     Example::
 
@@ -220,8 +220,8 @@ class BOASFSampler(ArmSampler):
     """Bayesian optimisation by adaptive successive filtering (Zhu 2020).
 
     The budget is spent in rounds. After each, every arm advances by chance, the better the
-    likelier; those that do share the next round by softmax. What a round decided is stored with
-    its first trial and read afterwards, by all workers, so late results change nothing.
+    likelier; those that do share the next round by softmax. The outcome of a round is stored with
+    its first trial and read by all workers, so late results change nothing.
 
     A sampler cannot end a study. When the budget is spent it asks ``study.optimize`` to stop if
     it may; otherwise ``MaxUCB`` chooses among the arms of the last round.
@@ -232,14 +232,14 @@ class BOASFSampler(ArmSampler):
         seconds: Budget in seconds of ``cost``.
         split: Makes cells of the search space the arms: number of parts of each parameter's range
             on its own scale, or numbers by name, the most important first. Without
-            ``search_space`` the cells are made of what the first complete trial has asked for;
+            ``search_space`` the cells are made of the parameters of the first complete trial;
             parameters that only some trials ask for are best left out.
-        max_arms: Most cells; parameters that would make more are left whole. The paper has up to
-            32.
+        max_arms: Largest number of cells; parameters that would exceed it are left whole. The
+            paper has up to 32.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
         stop_when_spent: End ``study.optimize`` with the trial that spends the budget. In a loop
-            of ``study.ask`` nothing can be ended.
+            of ``study.ask`` it has no effect.
         inner: See ``BanditSampler``.
         **options: See ``WeightedModelSampler``. All trials of the study count towards the budget,
             failed ones and those of earlier runs too.
@@ -247,7 +247,7 @@ class BOASFSampler(ArmSampler):
     Raises:
         ValueError: For an argument outside its range; for both budgets, or none; if nothing can
             be split.
-        TypeError: For an argument of another kind.
+        TypeError: For an argument of the wrong type.
 
     Example::
 
@@ -282,7 +282,7 @@ class BOASFSampler(ArmSampler):
         budget, unit = _check_budget(n_trials, seconds)
         if split is not None and arm != "algorithm":
             raise ValueError(
-                f"arm={arm!r} names a parameter whose choices are the arms, split={split!r} makes"
+                f"arm={arm!r} makes the choices of a parameter the arms, split={split!r} makes"
                 " cells of the search space the arms: give one of them."
             )
         super().__init__(
@@ -303,7 +303,7 @@ class BOASFSampler(ArmSampler):
             carry_debts=carry_debts,
         )
         self.stop_when_spent = stop_when_spent
-        self._said_few = False
+        self._warned_of_few = False
 
     @classmethod
     @preset
@@ -320,7 +320,7 @@ class BOASFSampler(ArmSampler):
     ) -> Self:
         """Algorithm 1 of the paper, TPE inside; the study is ended when the budget is spent.
 
-        ``bandits.SuccessiveFiltering.paper`` says what differs. Further: rewards are scaled to
+        ``bandits.SuccessiveFiltering.paper`` lists the differences. Further: rewards are scaled to
         [0, 1] by the values so far unless ``reward_range`` is given (the paper's balanced
         accuracy: ``(0, 1)``), and TPE is Optuna's, with 10 random trials of each arm, fewer if
         there are more than four arms.
@@ -369,14 +369,14 @@ class BOASFSampler(ArmSampler):
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
         n_arms, budget = len(situation.arms), self.filtering.budget
-        if self.filtering.unit == "trials" and n_arms > budget and not self._said_few:
-            self._said_few = True
+        if self.filtering.unit == "trials" and n_arms > budget and not self._warned_of_few:
+            self._warned_of_few = True
             _logger.warning(
                 f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
             )
         opened = self._next(situation).opened
         if opened:
-            # Continued with another budget, the study has other rounds.
+            # If the study is continued with another budget, these rounds do not count.
             noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
             _private.write_rounds(study, trial, self.arm, noted)
         for outcome in opened:

@@ -25,7 +25,7 @@ def arm_report(
     reward_range: tuple[float, float] | None = None,
     cost: Cost = None,
 ) -> ArmReport:
-    """Which arm of a study got what, when it left, and why.
+    """The trials that each arm of a study got, when it left, and why.
 
     Any sampler may have run the study; rounds are reported where ``BOASFSampler`` stored them.
 
@@ -36,7 +36,7 @@ def arm_report(
         split: Makes cells of the search space the arms, see ``BOASFSampler``.
         max_arms: See ``BOASFSampler``.
         reward_range: As in the samplers; None takes that of the study's sampler.
-        cost: The same.
+        cost: As ``reward_range``.
 
     Raises:
         ValueError: If the study has several objectives, if ``arm`` is None and the sampler has no

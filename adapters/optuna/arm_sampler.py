@@ -41,42 +41,42 @@ class ArmOptions(TypedDict, total=False):
 
 
 class ArmSampler(SeededSampler):
-    """The choices of one categorical parameter are arms: each has a sampler of its own.
+    """The choices of one categorical parameter are arms, each with its own sampler.
 
-    Which arm a trial gets is decided by a subclass, from all trials of the study; everything else
-    is proposed by the arm's sampler, which sees the trials of its arm alone. If the first complete
-    trial has not asked for the parameter, the next one fails with an error that names those which
-    there are. An objective whose trials ask for it only now and then declares it in
-    ``search_space``; as long as no trial asks, one such sampler proposes everything.
+    A subclass decides which arm a trial gets, from all trials of the study; everything else is
+    proposed by the arm's sampler, which sees the trials of its arm only. If the first complete
+    trial has not asked for the parameter, the next one fails with an error that lists the
+    categorical parameters. If only some trials ask for it, declare it in ``search_space``; until
+    a trial has asked for it, one such sampler proposes everything.
 
     With ``split`` the arms are cells of the search space: the ranges of its parameters are cut.
-    The arm's sampler sees the trials of its cell alone and proposes within it.
+    The arm's sampler sees the trials of its cell only and proposes within it.
 
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
-    few configurations (a grid) is not asked for one twice, and leaves when it has none left.
+    few configurations (a grid) does not repeat one, and leaves when all have been tried.
 
     Args:
         arm: Name of the categorical parameter.
         inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
             lost with the process, as always in Optuna. A function of a seed that returns a
-            sampler, or a sampler class: called for every trial with a seed of its own, so that a
+            sampler, or a sampler class: called for every trial with its own seed, so that a
             resumed study continues as if it had never stopped. None takes the default.
-        default_inner: Factory for a number of arms, in place of None.
+        default_inner: Returns the default factory for a number of arms.
         split: How the search space is split, if cells are the arms.
         search_space: Distributions known up front: only that of ``arm`` is used, or all of them
             with ``split``. Without it the arms are known once a trial has asked for them, and
-            cells are made of what the first complete trial has asked for.
-        warn_independent_sampling: Log a warning, once for each name, when a parameter that its
-            arm is known to have is not part of the joint proposal of the ``inner`` that was given.
-        reward_range: Values of the objective that are worth 0 and 1, in either order; None
-            follows the trials, see ``automl_plugins.bandits.records``. Infeasible trials are
-            worth 0.
+            cells are made of the parameters of the first complete trial.
+        warn_independent_sampling: Log a warning, once for each name, when the given ``inner``
+            leaves a known parameter of the arm out of its joint proposal.
+        reward_range: Values of the objective with the rewards 0 and 1, in either order; None
+            scales by the trials, see ``automl_plugins.bandits.records``. Infeasible trials have
+            the reward 0.
         cost: Where the seconds of a trial come from, see ``SurrogateSampler``.
         seed: Non-negative integer; None draws one and logs it.
 
     Raises:
         ValueError: For an argument outside its range, or an arm that is not categorical.
-        TypeError: For an ``arm``, ``inner`` or ``cost`` of another kind.
+        TypeError: For an ``arm``, ``inner`` or ``cost`` of the wrong type.
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class ArmSampler(SeededSampler):
 
     @abstractmethod
     def _choose(self, situation: Situation) -> ArmChoice:
-        """One of ``situation.arms``; nothing else decides."""
+        """Choose one of ``situation.arms``; must depend on ``situation`` and the seed only."""
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
-        """Store with the trial what is decided along with its arm."""
+        """Store with the trial what else is decided with its arm; nothing by default."""
 
     # --- Optuna's interface ---------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class ArmSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The arm, if it is known, and what its sampler proposes jointly."""
-        if len(study.directions) > 1:  # the sample methods say so
+        if len(study.directions) > 1:  # the sample methods raise
             return {}
         with self._clocked(study, trial):
             return self._begin(study, trial).space(trial)
@@ -170,7 +170,7 @@ class ArmSampler(SeededSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """The arm of a first trial, or what the arm's sampler says to a single parameter."""
+        """The arm of a first trial, or the arm's sampler's value of a single parameter."""
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             asked = self._asked(trial)
@@ -189,7 +189,7 @@ class ArmSampler(SeededSampler):
     def _begin(self, study: Study, trial: FrozenTrial, asked: Arms | None = None) -> Pull:
         """Choose the arm of a trial, if the arms are known, and publish it.
 
-        Only now the sampler is known that ``before_trial`` is for.
+        ``before_trial`` of the arm's sampler is called here, for its arm was not known before.
         """
         whole = _private.whole_study(study)
         known = self._known(whole)
@@ -251,7 +251,7 @@ class ArmSampler(SeededSampler):
         return Choices.from_distribution(self.arm, distribution)
 
     def _arms(self, known: ArmMemory) -> Arms | None:
-        """The arms, None as long as no trial says what they are."""
+        """The arms; None as long as no trial has shown them."""
         if known.arms is not None or not known.has_complete:
             return known.arms or self.declared
         if self.declared is not None and known.first_time("not asked"):
@@ -282,22 +282,22 @@ class ArmSampler(SeededSampler):
         allowed = arms.allowed(_private.held_values(study, trial))
         if len(allowed) == 1 < len(arms):
             return ArmChoice(allowed[0], "decided beforehand")
-        promised = _private.read_arm(trial, self.arm)
-        if promised is not None:
-            return ArmChoice(promised, "decided by another worker")
+        published = _private.read_arm(trial, self.arm)
+        if published is not None:
+            return ArmChoice(published, "decided by another worker")
         if len(arms) == 1:
             return ArmChoice(0, "the only arm")
         view = self._foreseen(known, view, arms, trial.number)
         situation = known.situation(view, arms, trial.number)
         self._announce(known, situation)
-        if len(allowed) < len(arms):  # rounds are for choices among all arms
+        if len(allowed) < len(arms):  # rounds need a free choice among all arms
             chosen = MaxUCB().decide(allowed, situation.pulls.records, self._streams, trial.number)
             return replace(chosen, reason="among those that agree with the values held")
         self._record(study, trial, situation)
         return self._choose(situation)
 
     def _foreseen(self, known: ArmMemory, view: View, arms: Arms, k: int) -> View:
-        """The view with the arms that running trials of lower numbers are just being given."""
+        """The view with predicted arms of running trials of lower numbers that have none yet."""
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
             if self.arm not in row.values and k - MOST_ASKING <= row.number < k:
@@ -306,7 +306,7 @@ class ArmSampler(SeededSampler):
                 running[i] = replace(row, values=row.values | {self.arm: float(arm)})
         return replace(view, running=StudyColumns(running))
 
-    # --- what is said ---------------------------------------------------------------------
+    # --- messages -------------------------------------------------------------------------
 
     def _announce(self, known: ArmMemory, situation: Situation) -> None:
         arms, pulls = situation.arms, situation.pulls
@@ -325,7 +325,7 @@ class ArmSampler(SeededSampler):
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str
     ) -> None:
-        if self._samplers.default:  # what it does is our choice, not the user's
+        if self._samplers.default:  # the user did not choose the sampler
             return
         if not self._warn_independent_sampling or not pull.joint:
             return
@@ -343,7 +343,7 @@ class ArmSampler(SeededSampler):
 
     @property
     def _budget(self) -> Budget | None:
-        """What rounds are shares of, where a sampler has any."""
+        """The budget of rounds; None for samplers without rounds."""
         return None
 
     def _known(self, whole: Study) -> ArmMemory:

@@ -11,12 +11,12 @@ from . import _private
 class NoImprovement:
     """Stop a study that has not improved for a while.
 
-    Everything follows from the stored trials, so the callback can be shared by workers, and a
-    resumed study continues counting where it stopped.
+    It depends on the stored trials only, so workers can share the callback, and a resumed study
+    continues counting where it stopped.
 
     Args:
         patience: Complete trials without an improvement after which the study stops.
-        min_delta: Improvement that counts, in units of the objective.
+        min_delta: Improvements up to this do not count, in units of the objective.
 
     Raises:
         ValueError: If ``patience`` < 1 or ``min_delta`` < 0; on a multi-objective study.
@@ -35,7 +35,7 @@ class NoImprovement:
         self.min_delta = min_delta
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Stop ``study`` if the last ``patience`` complete trials brought nothing."""
+        """Stop ``study`` if the last ``patience`` complete trials brought no improvement."""
         if len(study.directions) > 1:
             raise ValueError(
                 f"NoImprovement needs a study with one objective, got {len(study.directions)}."

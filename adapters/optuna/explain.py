@@ -1,4 +1,4 @@
-"""Why was this trial proposed, and what part had earlier tasks in it?"""
+"""Why a trial was proposed, and the share of earlier tasks in the decision."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from .initial_design import INITIAL_DESIGN
 
 
 def explain(trial: FrozenTrial | Trial) -> Explanation:
-    """Why ``trial`` was proposed: any trial of any study, whoever proposed it.
+    """Why ``trial`` was proposed: any trial of any study, of any sampler.
 
-    It is read from what the samplers of this package store with a trial: the user attributes
+    It is read from the user attributes that the samplers of this package store with a trial:
     ``automl_plugins`` (origin and predictions), ``automl_plugins:arm`` and, for samplers that
     learn from earlier tasks, ``automl_plugins:sources``
-    (``{"own": share, "sources": {name: share}}``). What somebody has changed there to something
-    that is no fact is left out. ``automl_plugins:member``,
-    ``automl_plugins:predicted_bound`` and ``automl_plugins:predicted_seconds`` repeat facts of the
-    first for dashboards.
+    (``{"own": share, "sources": {name: share}}``). Entries that were changed to something invalid
+    are left out. ``automl_plugins:member``, ``automl_plugins:predicted_bound`` and
+    ``automl_plugins:predicted_seconds`` repeat facts of the first for dashboards.
 
     Args:
         trial: A trial, such as ``study.best_trial``.
@@ -51,7 +50,7 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         origin = "pending"
     elif arm is not None:
         origin = "inner"
-    else:  # a sampler of this package has left its time with each trial that it served
+    else:  # a sampler of this package stores its own time with each trial that it served
         origin = "independent" if _private.read_overhead(frozen) else "foreign"
     joint = facts.get("origin") in ("model", "design", "random")
     return Explanation.from_facts(
@@ -67,14 +66,14 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
 
 
 def source_shares(study: Study) -> dict[int, dict[str, float]]:
-    """Share of each earlier task in the proposal of each trial; what is left to 1 is the search's.
+    """Share of each earlier task in the proposal of each trial; the rest to 1 is the search's own.
 
     Args:
         study: A study of a sampler that learns from earlier tasks.
 
     Returns:
-        Shares by name of the source, by number of the trial; trials that such a sampler did not
-        propose are absent.
+        Shares by name of the source, by number of the trial; trials that no such sampler proposed
+        are absent.
     """
     found = {t.number: _private.read_shares(t) for t in study.get_trials(deepcopy=False)}
     return {number: shares[1] for number, shares in found.items() if shares is not None}

@@ -1,4 +1,4 @@
-"""``SuccessiveFilteringPruner``: who is good enough advances, and luck decides who is near it."""
+"""``SuccessiveFilteringPruner``: successive halving with probabilities in place of a cut."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _logger = get_logger("optuna.automl_plugins")
 class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     """Successive halving in which a trial advances by chance, the better the likelier.
 
-    At the steps ``min_resource * reduction_factor^i`` a trial comes to rung i, with its report of
-    that step or of the next one that it reports. All trials that have come to it so far are the
-    arms of adaptive successive filtering (Zhu 2020, equations 6 and 7), each with one reward,
-    which is then its own upper confidence bound. It advances with probability
-    p = (reward - worst) / (best - worst): the best so far surely does, the worst is surely pruned,
-    and if all are equal none is.
+    At step ``min_resource * reduction_factor^i`` a trial reaches rung i, with its report of that
+    step or of the next one that it reports. All trials that have reached it so far are the arms of
+    adaptive successive filtering (Zhu 2020, equations 6 and 7), each with one reward, which is
+    also its upper confidence bound. It advances with probability
+    p = (reward - worst) / (best - worst): the best so far always does, the worst is always pruned,
+    and if all are equal, all advance.
 
     Optuna's ``SuccessiveHalvingPruner`` keeps the best 1 / reduction_factor of the trials however
     close the others are. Here the number that advances follows their values: many of a dense top
     group, few where one trial is far ahead of the others, and a trial near the cut has a chance.
 
     Rewards are the reported values scaled as in ``automl_plugins.bandits.records``: a diverged
-    trial does not make all others equal. A trial that reports NaN, or the infinity that is worst,
-    is pruned at its rung. The outcome is stored with the trial, so all workers see it, and asking
+    trial does not make all others equal. A trial that reports NaN, or the worse infinity, is
+    pruned at its rung. The outcome is stored with the trial, so all workers see it, and asking
     again does not draw again.
 
     Args:
@@ -87,7 +87,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         return self._streams.seed
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
-        """Whether the trial ends at one of the rungs that it has come to."""
+        """Whether the trial is pruned at one of the rungs that it has reached."""
         step = trial.last_step
         if step is None:
             return False
@@ -121,7 +121,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         )
         draw = float(self._streams.generator("rung", rung, trial.number).random())
         return {
-            "value": value if math.isfinite(value) else None,  # JSON has no other
+            "value": value if math.isfinite(value) else None,  # JSON has finite numbers only
             "probability": probability,
             "advances": draw < probability,
         }
@@ -130,8 +130,8 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
 def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> float:
     """Probability that a trial with ``loss`` advances, the ``others`` (n,) being at its rung.
 
-    Infinite losses set no scale; ``n_startup`` is the number of trials, this one included, below
-    which everybody advances whose loss is finite.
+    Infinite losses do not count for the scale; with fewer than ``n_startup`` trials, this one
+    included, every trial with a finite loss advances.
     """
     if math.isnan(loss) or loss == math.inf:
         return 0.0

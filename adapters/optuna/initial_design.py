@@ -1,4 +1,4 @@
-"""Studies that begin with what a memory of earlier tasks suggests."""
+"""Studies that begin with suggestions of a memory of earlier tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from automl_plugins.streams import Streams
 
 from .space import distributions_in, read_space, value_in
 
-#: What an objective asks for: distributions, a space, a study that knows them, or the objective.
+#: A search space: distributions, a space, a study with trials in it, or the objective itself.
 SearchSpace = (
     Mapping[str, BaseDistribution] | ConfigurationSpace | Study | Callable[[optuna.Trial], Any]
 )
@@ -57,7 +57,7 @@ def enqueue_initial_design(
     seed: int = 0,
     exclude: Collection[str] = (),
 ) -> Design:
-    """Enqueue what a memory suggests for the task; any sampler continues from it.
+    """Enqueue the suggestions of a memory for the task; any sampler continues from them.
 
     Samplers count enqueued trials as their own start-up trials, so the modes are:
 
@@ -67,26 +67,26 @@ def enqueue_initial_design(
       which would only be n - k.
 
     A configuration that the study already has is not enqueued again, so this can be called each
-    time that a study continues. Each trial says in the user attribute ``"initial_design"`` why it
-    was picked.
+    time that a study continues. The user attribute ``"initial_design"`` of each trial tells why
+    it was picked.
 
     Args:
         study: The study, maximised or minimised.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
         memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
             memory. Not needed for a ready ``Design``.
-        X: The data of the task, of which meta-features are computed.
+        X: The data of the task, from which meta-features are computed.
         y: Its target.
-        meta_features: Its meta-features instead. Without either all known tasks count alike.
+        meta_features: Its meta-features instead. Without either all known tasks weigh the same.
         search_space: The distributions that the objective asks for, by name; a
-            ``ConfigurationSpace``; a study with trials of them; or the objective itself, which is
-            called once, on a trial that is thrown away, and shows the parameters of that call.
-            Distributions know no conditions: those of the memory are taken over. None takes the
+            ``ConfigurationSpace``; a study with such trials; or the objective itself, which is
+            called once, on a trial that is discarded, to learn the parameters of that call.
+            Distributions have no conditions: those of the memory are adopted. None takes the
             study's own trials, and enqueues a ready ``Design`` as it is.
         mode: See above.
         n_configs: Number of suggestions; None takes ``n_startup_trials`` to replace, else half.
         n_startup_trials: n, which the sampler was given; most have 10.
-        seed: Of the points that fill the space.
+        seed: Seed of the points that fill the space.
         exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
             recorded into the same store.
 
@@ -135,7 +135,7 @@ def enqueue_initial_design(
 
 
 def _find_space(source: SearchSpace) -> Mapping[str, BaseDistribution] | ConfigurationSpace:
-    """What a study or an objective asks for; anything else as it is."""
+    """The parameters that a study or an objective asks for; anything else unchanged."""
     if isinstance(source, Study):
         if found := distributions_in(source.get_trials(deepcopy=False)):
             return found
@@ -146,7 +146,7 @@ def _find_space(source: SearchSpace) -> Mapping[str, BaseDistribution] | Configu
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
         return source
     traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
-    with contextlib.suppress(Exception):  # what it asked for before it failed or was pruned counts
+    with contextlib.suppress(Exception):  # what it asked for before a failure counts
         source(traced)
     if not traced.distributions:
         raise ValueError(f"The objective {source!r} asked for no parameter when it was called.")

@@ -1,4 +1,4 @@
-"""Studies as tasks of a memory and as searches to compare, and runs of anywhere as a study."""
+"""Studies as tasks of a memory and as searches to compare, and runs of any origin as a study."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _STATE = {
     Status.PRUNED: TrialState.PRUNED,
     Status.FAILED: TrialState.FAIL,
 }
-_NO_TIME = datetime(2000, 1, 1)  # where trials begin whose time is not known
-_GROWTH = 1.2  # of the number of trials, after which conditions are inferred anew
-_RECENT = 500  # trials that they are inferred from
+_NO_TIME = datetime(2000, 1, 1)  # start of trials whose time is not known
+_GROWTH = 1.2  # factor of the number of trials after which conditions are inferred anew
+_RECENT = 500  # newest trials from which they are inferred
 
 Studies = Study | BaseStorage | str | Iterable[Study] | Mapping[str, Study]
 
@@ -67,10 +67,10 @@ def curves(
 
     Returns:
         One search for each study. Losses are minimised: those of a maximising study change sign.
-        Running and waiting trials are left out, which the search says.
+        Running and waiting trials are left out, and counted in ``left_out``.
 
     Raises:
-        ValueError: For a study of several objectives, or one that does not say what was tuned.
+        ValueError: For a study of several objectives, or one without a table or method.
     """
     searches = []
     for study in studies_in(source):
@@ -98,19 +98,19 @@ def _labels(
     found = {"table": None, "method": None, "seed": 0} | named | study.user_attrs | given
     if absent := [key for key in ("table", "method") if found[key] is None]:
         raise ValueError(
-            f"Study {study.study_name!r} does not say its {' and '.join(absent)}: name it"
+            f"Study {study.study_name!r} has no {' and '.join(absent)}: name it"
             " '<table>/<method>/<seed>', set these user attributes, or pass them."
         )
     try:
         return str(found["table"]), str(found["method"]), int(found["seed"] or 0)
     except ValueError:
         raise ValueError(
-            f"Study {study.study_name!r}: the seed {found['seed']!r} is no whole number."
+            f"Study {study.study_name!r}: the seed {found['seed']!r} is not a whole number."
         ) from None
 
 
 def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[Trial]:
-    """Trials with all that they reported, and with values as the space of the trials has them."""
+    """Trials with all reported values, and parameters snapped to the space of the trials."""
     maximize = is_maximized(study)
     sign = -1.0 if maximize else 1.0
     return [
@@ -136,13 +136,13 @@ def read_task(
 
     Losses of a maximising study change sign; an infinite one fails its trial. The seconds are the
     user attribute ``SECONDS`` where an objective, or ``write_history``, has set it; else the
-    duration of a trial less the time of its sampler, where one of ours measured it.
+    duration of a trial less the time of its sampler, if a sampler of this package measured it.
 
     Args:
         source: A study; or a storage, its address or its journal file, with one study in it.
         name: Name of the task; None takes the study's user attribute ``"table"``, else its name.
-        space: The search space; None, or distributions by name, which the trials know themselves,
-            takes the union of all parameters seen, conditions inferred.
+        space: The search space; None takes the union of all parameters seen, conditions inferred,
+            and so do distributions by name, which the trials have themselves.
 
     Raises:
         ValueError: For several studies, or a study of several objectives.
@@ -150,7 +150,7 @@ def read_task(
     found = studies_in(source)
     if len(found) != 1:
         raise ValueError(
-            f"There are {len(found)} studies, a task is one of them: load it with"
+            f"There are {len(found)} studies, but a task is one study: load it with"
             " optuna.load_study(study_name=..., storage=...), or read all with"
             " meta_dataset_from_studies."
         )
@@ -167,14 +167,14 @@ def meta_dataset_from_studies(
 ) -> MetaDataset:
     """The trials of studies as the memory that initial designs and meta-models read.
 
-    Each study is a task, minimised or maximised; studies of one name are one task.
+    Each study is a task, minimised or maximised; studies with the same name are one task.
 
     Args:
         studies: A study, several, or several by name of the task; or a storage, its address or
-            its journal file, for all studies in it. Tasks are called as in ``read_task``.
+            its journal file, for all studies in it. Tasks are named as in ``read_task``.
         space: The search space; None takes the union of those of the studies.
         meta_features: Properties of the data by name of the task.
-        tags: What else is known, by name of the task.
+        tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
 
     Raises:
@@ -193,7 +193,7 @@ def named_studies(studies: Studies) -> list[tuple[str, Study]]:
 
 
 def task_name(study: Study) -> str:
-    """Name of a study's task, where none was given."""
+    """Default name of a study's task."""
     return str(study.user_attrs.get("table", study.study_name))
 
 
@@ -204,10 +204,10 @@ def read_study(
     *,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> TaskRecord:
-    """All finished trials of a study as a task, in the space that they show unless one is given.
+    """All finished trials of a study as a task, in the inferred space unless one is given.
 
-    Of given ``trials`` the space is not inferred: None says that it is not known. A task has no
-    constraints: what violates one has failed, so that nobody is told to evaluate it.
+    With ``trials`` the space is not inferred: None means unknown. A task has no constraints: a
+    trial that violates one counts as failed, so that it is never suggested.
 
     Raises:
         ValueError: For a study of several objectives.
@@ -225,7 +225,7 @@ def read_study(
     return TaskRecord.of(name, read, space=space, framework="optuna")
 
 
-# --- runs of anywhere as a study ------------------------------------------------------------
+# --- runs of any origin as a study ----------------------------------------------------------
 
 
 def write_history(
@@ -236,10 +236,9 @@ def write_history(
 ) -> Study:
     """Runs as the trials of a study.
 
-    Conditional parameters are absent where they are inactive. What was evaluated at a lower budget
-    is a PRUNED trial that reported its loss there, at the next lower whole step. Trials begin and
-    end when their runs did, one after the other where that is not known, and have their seconds
-    as the user attribute ``SECONDS``.
+    Inactive parameters are absent. A run at a lower budget is a PRUNED trial that reported its
+    loss there, at the next lower whole step. Trials begin and end when their runs did, one after
+    the other where that is not known, and have their seconds as the user attribute ``SECONDS``.
 
     Args:
         record: The runs.
@@ -297,7 +296,7 @@ def _make_trials(
 def _drop_foreign_runs(
     record: TaskRecord, distributions: Mapping[str, BaseDistribution]
 ) -> TaskRecord:
-    """The runs with the parameters that have a distribution, without runs that leave one.
+    """The runs that lie in the distributions, without parameters that have no distribution.
 
     Raises:
         ValueError: If there are runs, but none has one of the parameters.
@@ -319,8 +318,8 @@ def _drop_foreign_runs(
     }
     if left := len(record) - len(kept):
         warnings.warn(
-            f"{format_count(left, 'run')} of {record.name!r} left out: a value does not"
-            " lie in its distribution.",
+            f"{format_count(left, 'run')} of {record.name!r} left out: a value is not in its"
+            " distribution.",
             stacklevel=4,
         )
     return record.rows(kept)
@@ -337,19 +336,19 @@ def record(
 ) -> StudyRecorder:
     """A callback that writes finished trials to a store: complete, pruned and failed ones.
 
-    A trial is known by the name of its study, its number and its beginning, so it is never there
-    twice, however often it is recorded or imported (``add``). Works with ``n_jobs`` threads, with
+    A trial is identified by the name of its study, its number and its start, so it is stored once,
+    however often it is recorded or imported (``add``). Works with ``n_jobs`` threads, with
     several processes and pickled. Optuna calls no callbacks for a trial whose exception is not
-    caught (``catch=``): it ends ``optimize``, and ``add`` takes the trial over.
+    caught (``catch=``) and ends ``optimize``: import such a trial with ``add``.
 
-    Nothing that happens while trials are recorded stops the study: the first failure is logged as
-    a warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once.
+    A failure to record does not stop the study: the first is logged as a warning, all are counted
+    in ``n_lost``. Wrong arguments raise at once.
 
     Args:
         store: A ``MetaStore``, or its address or path.
         task: Name of the task; None takes the study's user attribute ``"table"``, else its name.
         meta_features: Properties of the data by name, such as ``meta_features(X, y)``.
-        tags: What else is known of the task.
+        tags: Further facts about the task.
 
     Raises:
         StoreError, TypeError, ValueError: As ``Recorder``.
@@ -369,7 +368,7 @@ class StudyRecorder(SearchRecorder):
         self._spaces: dict[str, _KnownSpace] = {}  # by study: a cache
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Write a finished trial; one that is not finished is left alone."""
+        """Write a finished trial; ignore any other."""
         if not trial.state.is_finished():
             return
         with self.recorder.survive():
@@ -378,7 +377,7 @@ class StudyRecorder(SearchRecorder):
             self.recorder.add(runs, search=study.study_name, keys=[key_of(trial)])
 
     def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
-        """Write all finished trials of the source's studies that are new; returns how many.
+        """Write the new finished trials of the source's studies; return their number.
 
         Raises:
             StoreError: If the store cannot be written.
@@ -409,10 +408,10 @@ class _KnownSpace:
 
     space: ConfigurationSpace | None  # None where ConfigSpace cannot express it
     until: int  # number of the first trial for which it is inferred anew in any case
-    seen: dict[str, BaseDistribution]  # that it was inferred from, or that fit it
+    seen: dict[str, BaseDistribution]  # distributions that it was inferred from, or that fit it
 
     def holds(self, trial: FrozenTrial) -> bool:
-        """Whether the space need not be inferred anew because of a trial."""
+        """Whether the space still holds with a trial, and need not be inferred anew."""
         if trial.number >= self.until:
             return False
         for name, distribution in trial.distributions.items():
@@ -427,9 +426,9 @@ class _KnownSpace:
 
 
 def key_of(trial: FrozenTrial) -> str:
-    """Names of studies are not unique: studies of one name differ by when their trials began.
+    """Key of a trial among those of all studies with the same name.
 
-    Where that is not known, by what they evaluated.
+    The start of the trial makes it unique; where that is not known, its parameters and values.
     """
     began = trial.datetime_start
     if began is None or began == _NO_TIME:

@@ -1,4 +1,4 @@
-"""What all samplers have in common, and any proposer of the core behind Optuna's interface."""
+"""The base class of all samplers, and any proposer of the core behind Optuna's interface."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ V = TypeVar("V")
 _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler
-_PACE = 0.02  # seconds until others can read even the quickest proposal
-_TRIES = 4  # proposals made for one trial, because other workers published the same one
+_PACE = 0.02  # least seconds to wait for a proposal of another worker
+_TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
 
 
 class Cache(dict[K, V]):
-    """A dictionary whose pickle and whose copies are empty.
+    """A dictionary that is empty when it is copied or unpickled.
 
-    Keys hold identities of objects, which mean nothing in another process. There is no lock: each
+    Keys contain ``id``s of objects, which are invalid in another process. There is no lock: each
     step is one operation of a dictionary, and threads that make the same entry make equal ones.
     """
 
@@ -55,7 +55,7 @@ class Cache(dict[K, V]):
         return type(self), ()
 
     def of(self, key: K, make: Callable[[], V]) -> V:
-        """The entry of a study, made if it is new; the oldest ones go."""
+        """The entry of a study, made if it is new; the oldest entries are dropped."""
         found = self.get(key)
         if found is None:
             found = self.setdefault(key, make())
@@ -65,13 +65,13 @@ class Cache(dict[K, V]):
 
 
 class SeededSampler(ShowsArguments, BaseSampler):
-    """A sampler of one objective: its seed and streams, and the time that it takes itself.
+    """A sampler of one objective with a seed and streams, which measures its own time.
 
     Args:
         seed: Non-negative integer; None draws one and logs it.
 
     Raises:
-        TypeError, ValueError: For a seed that is no integer of at least 0, or None.
+        TypeError, ValueError: For a seed that is neither an integer >= 0 nor None.
     """
 
     def __init__(self, seed: int | None) -> None:
@@ -87,7 +87,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
     @contextmanager
     def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
-        """Add the time spent to the trial's overhead, which is no cost of the objective."""
+        """Add the time spent to the trial's overhead, which is not a cost of the objective."""
         start = time.perf_counter()
         try:
             yield
@@ -111,12 +111,12 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
 
 class _Asked(NamedTuple):
-    """A trial that has asked which parameters there are.
+    """The state of the study when a trial asked for the search space.
 
     Attributes:
         names: All parameters known then.
         turns: Proposals published by then.
-        view: What was read; None once the trial has its proposal.
+        view: The trials read; None once the trial has its proposal.
     """
 
     names: frozenset[str]
@@ -128,13 +128,13 @@ class ProposerSampler(SeededSampler):
     """A proposer of the core on any define-by-run objective.
 
     The proposer sees one space, the union of all parameters, its conditions inferred from the
-    trials. What it proposes depends on the seed, the trial's number and the stored trials alone.
+    trials. A proposal depends only on the seed, the trial's number and the stored trials.
     Threads that share a sampler propose one after another: each sees what the last one published.
 
     Args:
-        proposer: What proposes.
+        proposer: The proposer.
         search_space: Distributions known up front; everything else is learnt from the trials.
-        ordinal: Choices, in order, of categorical parameters whose order means something.
+        ordinal: Choices, in order, of categorical parameters that are ordered.
         independent_sampler: Sampler of parameters never seen before; None fills each parameter's
             range evenly.
         warn_independent_sampling: Log a warning when a known parameter has to be sampled
@@ -144,8 +144,8 @@ class ProposerSampler(SeededSampler):
             name of another user attribute, or a function of the finished trial. None means
             duration where costs are needed.
         seed: Non-negative integer; None draws one and logs it.
-        foresight: What is known of the search space besides; counts until the trials say
-            otherwise.
+        foresight: The search space expected from earlier tasks; counts until the trials
+            contradict it.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -177,7 +177,7 @@ class ProposerSampler(SeededSampler):
         self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
-        self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # since a model failed
+        self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # because a model failed
         self._turn = RLock()
         self._turns = 0  # proposals published
         self._pace = _PACE  # seconds that the last proposal took
@@ -207,7 +207,7 @@ class ProposerSampler(SeededSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        """Store the sampler's own time, which is no cost of the objective."""
+        """Store the sampler's own time, which is not a cost of the objective."""
         key = _private.trial_key(study, trial)
         self._asked.pop(key, None)
         self._foretold.pop(key, None)
@@ -220,7 +220,7 @@ class ProposerSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The union of all parameters seen, or declared, that can vary."""
-        if len(study.directions) > 1:  # the sample methods say so
+        if len(study.directions) > 1:  # the sample methods raise
             return {}
         with self._clocked(study, trial):
             turns = self._turns
@@ -234,7 +234,7 @@ class ProposerSampler(SeededSampler):
     ) -> dict[str, Any]:
         """Propose values for all of ``search_space`` jointly.
 
-        Threads take turns: what one has published need not be foreseen by the next.
+        Threads take turns, so each sees the published proposal of the last.
 
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
@@ -245,7 +245,7 @@ class ProposerSampler(SeededSampler):
             asked = self._asked.get(key)
             view = None if asked is None else asked.view
             if asked is not None:
-                # A view holds all trials: those of trials that are told elsewhere would pile up.
+                # A view holds all trials: drop it now, for ``after_trial`` may never be called.
                 self._asked[key] = asked._replace(view=None)
             found = None
             if search_space or self._foresight is not None:
@@ -263,7 +263,7 @@ class ProposerSampler(SeededSampler):
             values = union.values(proposal.vector, rng)
             if self._foresight is not None:
                 # Optuna fails a trial whose objective asks for another kind of distribution than
-                # was announced, so what the trials do not confirm yet is kept until asked for.
+                # was announced, so values of expected parameters are kept until asked for.
                 self._foretold[key] = {n: v for n, v in values.items() if n not in search_space}
             return {name: values[name] for name in search_space}
 
@@ -284,7 +284,7 @@ class ProposerSampler(SeededSampler):
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
-            # What others have shown since this trial was proposed could not be in its proposal.
+            # Parameters that others have shown since could not be in this trial's proposal.
             asked = self._asked.get(key)
             known = view.columns.distributions if asked is None else asked.names
             expected = param_name in known and key not in self._unproposed
@@ -309,7 +309,7 @@ class ProposerSampler(SeededSampler):
         search_space: Mapping[str, BaseDistribution],
         view: View | None,
     ) -> tuple[UnionSpace, Proposal] | None:
-        """The joint proposal, which other workers can read from now on; None if there is none."""
+        """Make the joint proposal and publish it for other workers; None if there is none."""
         reader = self._reader(study)
         if view is None:
             view = reader.view(study, trial)
@@ -337,8 +337,8 @@ class ProposerSampler(SeededSampler):
                 break
             proposal = found
             _private.write_proposal(study, trial, values)
-            # Who was proposing meanwhile in another process, and what it then had read, could only
-            # be guessed. Both publish before they look, so one of them sees the other.
+            # Another process may have proposed the same meanwhile. Both publish before they read
+            # again, so at least one of them sees the other.
             if not len(view.running):
                 break
             earlier, view = view, reader.view(study, trial)
@@ -348,10 +348,10 @@ class ProposerSampler(SeededSampler):
         return None if proposal is None else (union, proposal)
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
-        """The view when other processes have published what they are proposing, if they soon do.
+        """The view after waiting for proposals of other processes, as long as any are published.
 
-        What they propose can be foreseen, but that takes as long as it takes them: workers that
-        foresee each other instead of waiting keep the processor busy and are done no sooner.
+        They could be predicted, but that takes as long as making them: workers that predict each
+        other instead of waiting keep the processors busy and finish no sooner.
         """
         asking = self._asking(study, trial, view)
         while asking:
@@ -364,7 +364,7 @@ class ProposerSampler(SeededSampler):
         return view
 
     def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
-        """Lower numbers of other processes that have begun and published nothing yet."""
+        """Lower numbers of other processes' trials that have no published proposal yet."""
         own, k = _private.trial_key(study, trial)[:-1], trial.number
         return [
             row.number
@@ -382,7 +382,7 @@ class ProposerSampler(SeededSampler):
     ) -> Any:
         """The least-tried choice, or an element of the parameter's own sequence.
 
-        Which element is said by the trial's number: workers that begin together see the same
+        The trial's number chooses the element, as workers that begin together see the same
         counts. The first one is the middle.
         """
         tried = view.values(name)
@@ -392,7 +392,7 @@ class ProposerSampler(SeededSampler):
         if isinstance(distribution, CategoricalDistribution):
             n = len(distribution.choices)
             if lower and np.isnan(view.columns.values(name)).all():
-                # All choices in turn, each n numbers in an order of their own.
+                # All choices in turn, in a new random order for every n trials.
                 rng = self._streams.generator("independent", k - k % n, label)
                 first = apportion(np.zeros(n), np.ones(n), rng)
                 order = [first, *rng.permutation(np.delete(np.arange(n), first))]
@@ -437,14 +437,14 @@ class ProposerSampler(SeededSampler):
                 f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
             )
 
-    def _warn_once(self, trouble: str, about: str = "proposals") -> None:
+    def _warn_once(self, message: str, about: str = "proposals") -> None:
         if about not in self._warned:
             self._warned.add(about)
-            _logger.warning(f"{self}: {trouble}")
+            _logger.warning(f"{self}: {message}")
 
 
 def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:
-    """Whether a trial that had not finished earlier has the same internal ``values``."""
+    """Whether a trial that was not finished in ``earlier`` has the same internal ``values``."""
     known = earlier.columns.numbers
     others = [row for row in view.columns if row.number not in known] + view.running.trials
     return any(row.values and row.values.items() <= values.items() for row in others)

@@ -28,7 +28,7 @@ from .trials import SECONDS, quiet
 
 Factory = Callable[..., BaseSampler]
 
-_EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
+_EPOCH = datetime(2000, 1, 1)  # start of the simulated clocks
 
 
 def optimizer(
@@ -40,27 +40,27 @@ def optimizer(
 ) -> NamedMethod:
     """An Optuna sampler and pruner to be replayed.
 
-    The study runs on the simulated clock: durations of trials are the recorded ones, also found
-    in the user attribute ``"seconds"``. The search space is asked for define-by-run, ordered
+    The study runs on the simulated clock: durations of trials are the recorded ones, which are
+    also in the user attribute ``"seconds"``. The search space is asked for define-by-run, ordered
     grids as the integer index of their value. With learning curves every recorded step is
     reported and the pruner may stop there.
 
     Args:
         sampler: A sampler class or another factory that takes ``seed=``; the name of a class of
             ``optuna.samplers`` or of this package; or an instance, of which every search uses
-            a deep copy: its own seed rules, and that of the replay does not reach it.
-        pruner: Stops evaluations; None never does. The name of a class of ``optuna.pruners`` is
-            that class with its defaults.
+            a deep copy: it keeps its own seed, whatever that of the replay is.
+        pruner: Stops evaluations; None never does. The name of a class of ``optuna.pruners``
+            means that class with its defaults.
         name: Label in the results.
-        **arguments: For the factory.
+        **arguments: Arguments of the factory.
 
     Raises:
-        ValueError: For an unknown name, or arguments beside an instance.
+        ValueError: For an unknown name, or arguments together with an instance.
     """
     if isinstance(sampler, BaseSampler) and arguments:
         raise ValueError(
-            f"{', '.join(sorted(arguments))} cannot be given beside an instance: pass"
-            f" {type(sampler).__name__} itself."
+            f"{', '.join(sorted(arguments))} cannot be given with an instance: pass the class"
+            f" {type(sampler).__name__}."
         )
     named = factory = _find("sampler", sampler, "optuna.samplers", __package__)
     stops = _find("pruner", pruner or NopPruner(), "optuna.pruners")
@@ -76,7 +76,7 @@ def optimizer(
 
 
 def _find(kind: str, name: Any, *modules: str) -> Any:
-    """What a text names; anything else as it is."""
+    """The object that a text names; anything else unchanged."""
     if not isinstance(name, str):
         return name
     for module in modules:
@@ -115,14 +115,14 @@ class OptunaSearch:
             return Proposal(suggest(trial, self.space), token=trial)
 
     def report(self, proposal: Proposal, step: float, loss: float) -> bool:
-        """Report to the pruner. Optuna's steps are whole numbers, so others are counted."""
+        """Report to the pruner; steps that are not whole numbers, as Optuna's are, are counted."""
         trial: Trial = proposal.token
         whole = all(s.is_integer() for s in self.steps)
         trial.report(loss, int(step) if whole else self.steps.index(step))
         return trial.should_prune()
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
-        """Finish the trial, at its moment of the simulated clock."""
+        """Finish the trial at its time on the simulated clock."""
         trial: Trial = proposal.token
         trial.set_user_attr(SECONDS, outcome.seconds)
         storage = self.study._storage

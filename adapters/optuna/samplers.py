@@ -1,4 +1,4 @@
-"""The samplers that need no memory, and how recipes of the core become samplers of Optuna."""
+"""The samplers without a memory, and how recipes of the core become samplers of Optuna."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ S = TypeVar("S", bound=type[ProposerSampler])
 
 
 class SamplerOptions(TypedDict, total=False):
-    """What every sampler takes."""
+    """Options of every sampler."""
 
     seed: int | None
     n_startup_trials: int | None
@@ -42,21 +42,21 @@ class SamplerOptions(TypedDict, total=False):
 
 
 class CostOptions(SamplerOptions, total=False):
-    """The same, and ``cost``."""
+    """Options of every sampler, and ``cost``."""
 
     cost: Cost
 
 
-_STARTUP = "n_startup_trials"  # what recipes call n_startup
-_OWNERS = (ProposerSampler, ProposerSettings)  # of the arguments that all recipes share
-_DECIDED = {"memory", "per_second"}  # arguments of recipes that no user gives
+_STARTUP = "n_startup_trials"  # called ``n_startup`` in the recipes
+_OWNERS = (ProposerSampler, ProposerSettings)  # which document the arguments that all share
+_DECIDED = {"memory", "per_second"}  # arguments of recipes that the samplers set
 
 
 def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[[S], S]:
-    """Class decorator: the signature of a sampler, which users and ``split`` read.
+    """Class decorator that writes the signature of a sampler, which users and ``split`` read.
 
     It has the sampler's own arguments, those of the recipe and those of ``shared``, with the
-    defaults that they have where they are defined.
+    defaults of their definitions.
     """
     every = signature(ProposerSettings).parameters | signature(ProposerSampler).parameters
     every = every | {_STARTUP: every["n_startup"].replace(name=_STARTUP)}
@@ -152,13 +152,13 @@ class SurrogateSampler(ProposerSampler):
 class GBQRSampler(ProposerSampler):
     """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
 
-    LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, say
+    LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, predict
     which configuration may be better than the best one; ``GBQRSampler()`` is the whole recipe.
-    ``GBQRSampler.thesis()`` has the settings of the thesis. What was changed, and why, is in
-    ``docs/ideas/gbqr.md``.
+    ``GBQRSampler.thesis()`` has the settings of the thesis; ``docs/ideas/gbqr.md`` explains the
+    changes.
 
     Args:
-        cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.
+        cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
         thesis: See ``GBQRSampler.thesis``.
 
     Raises:
@@ -181,8 +181,8 @@ class GBQRSampler(ProposerSampler):
         """GBQR as in thesis 5.3.2: one model of alpha = 0.9 of the score (0.1 of the loss).
 
         100 trees of 8 leaves, three random starts, no interleaving; the predicted bound is the
-        acquisition. With ``cost`` it is GBQR-median (thesis eq. 5.2), in true seconds. What still
-        differs is in ``automl_plugins.recipes.gbqr_thesis``.
+        acquisition. With ``cost`` it is GBQR-median (thesis eq. 5.2), in true seconds. The
+        remaining differences are in ``automl_plugins.recipes.gbqr_thesis``.
         """
         return cls(thesis=True, **options)
 
@@ -191,8 +191,8 @@ class GBQRSampler(ProposerSampler):
 class EIPerSecondSampler(ProposerSampler):
     """Expected improvement per second: what is likely to pay off, for the time it takes.
 
-    A LightGBM model of ln seconds (thesis 5.2) divides the expected improvement, by true seconds
-    and not by their logarithm, which changes sign at one second.
+    The expected improvement is divided by the seconds that a LightGBM model of ln seconds predicts
+    (thesis 5.2), not by their logarithm, which changes sign at one second.
 
     Args:
         cost_exponent: kappa in EI / seconds^kappa, in [0, 1]. Smaller values prefer cheap

@@ -1,4 +1,4 @@
-"""Optuna's distributions and values in ConfigSpace's language, and the way back.
+"""Optuna's distributions and values translated to ConfigSpace and back.
 
 ================================  ==============================================================
 Optuna                            ConfigSpace
@@ -56,7 +56,7 @@ _MOST_LISTED = 1000  # stepped parameters with more values count as continuous
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
-    """A search space, distributions by name or a ``ConfigurationSpace``, in both languages.
+    """A search space, distributions by name or a ``ConfigurationSpace``, in both forms.
 
     Raises:
         TypeError: For something else.
@@ -74,7 +74,7 @@ def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDis
 
 
 def is_space(thing: Any) -> bool:
-    """Whether something is a search space of Optuna's: distributions by name."""
+    """Whether an object is an Optuna search space: distributions by name."""
     return (
         isinstance(thing, Mapping)
         and len(thing) > 0
@@ -92,7 +92,7 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
-    """The union of all parameters, conditions inferred; None where there is no parameter."""
+    """The union of all parameters, conditions inferred; None without parameters."""
     distributions = distributions_in(trials)
     if not distributions:
         return None
@@ -109,7 +109,7 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
 
 
 def _internal(distribution: BaseDistribution, value: Any) -> float:
-    """Optuna's internal value; NaN for a choice that there is no more."""
+    """Optuna's internal value; NaN for a value that is no longer a choice."""
     try:
         return float(distribution.to_internal_repr(value))
     except ValueError:
@@ -132,7 +132,7 @@ def infer_rules(values: Mapping[str, FloatArray], distributions: Distributions) 
 
 def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
     if isinstance(parent, CategoricalDistribution):
-        # It may have had more choices once, or been a number.
+        # The parent may have had more choices earlier, or been a number.
         return [parent.choices[int(i)] for i in rule.values if i in range(len(parent.choices))]
     return [int(v) for v in rule.values]
 
@@ -140,7 +140,7 @@ def _parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
 def hyperparameter_of(
     name: str, distribution: BaseDistribution, *, listed: bool = True
 ) -> Hyperparameter[Any, Any]:
-    """The hyperparameter of a distribution; ``listed`` makes an ordinal of steps that are few."""
+    """The hyperparameter of a distribution; with ``listed`` a few steps become an ordinal."""
     if isinstance(distribution, CategoricalDistribution):
         if distribution.single():
             return Constant(name, distribution.choices[0])
@@ -161,7 +161,7 @@ def hyperparameter_of(
 
 
 def _listed_steps(distribution: BaseDistribution) -> SteppedValues | None:
-    """The values of a parameter with steps, None if it counts as a range."""
+    """The values of a parameter with steps; None if it counts as a range."""
     steps = steps_of(distribution)
     if steps is None or steps.n > _MOST_LISTED:
         return None
@@ -175,7 +175,7 @@ def _listed_value(steps: SteppedValues, i: int) -> Any:
 
 
 def snap(distribution: BaseDistribution, value: Any) -> Any:
-    """A value as ``space_of_trials`` has it: 0.3 is 0.30000000000000004 in steps of 0.1."""
+    """A value as in ``space_of_trials``: in steps of 0.1, 0.3 is 0.30000000000000004."""
     if isinstance(distribution, FloatDistribution):
         steps = _listed_steps(distribution)
         if steps is not None:
@@ -192,7 +192,7 @@ def distributions_of(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
 
 
 def distribution_of(hyperparameter: Hyperparameter[Any, Any]) -> BaseDistribution:
-    """The distribution of a hyperparameter; steps of an even ordinal are those of a number."""
+    """The distribution of a hyperparameter; an evenly spaced ordinal becomes a stepped number."""
     if isinstance(hyperparameter, IntegerHyperparameter):
         low, high = int(hyperparameter.lower), int(hyperparameter.upper)
         return IntDistribution(low, high, log=bool(hyperparameter.log))
@@ -220,7 +220,7 @@ def _stepped(values: list[Any]) -> BaseDistribution | None:
         return None
     if all(type(value) is int for value in values):
         return IntDistribution(values[0], values[-1], step=int(step))
-    # 0.1 + 2 * 0.1 is 0.30000000000000004: the numbers that were meant have fewer digits.
+    # 0.1 + 2 * 0.1 is 0.30000000000000004: remove the rounding errors.
     mean = (values[-1] - values[0]) / (len(values) - 1)
     low, high, step = (float(f"{number:.12g}") for number in (values[0], values[-1], mean))
     return FloatDistribution(low, high, step=step)
@@ -230,16 +230,16 @@ def _stepped(values: list[Any]) -> BaseDistribution | None:
 
 
 def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = False) -> Any:
-    """The value of a distribution that a recorded one stands for, of a choice the very object.
+    """The value of a distribution that matches a recorded one; a choice is the same object.
 
     Args:
         distribution: The distribution.
-        value: What was recorded.
-        nearest: Whether a number that the distribution lacks is moved to the nearest it has;
-            else only what missed a step, or an end of the range, by a rounding.
+        value: The recorded value.
+        nearest: Whether any number outside the distribution is moved to the nearest inside;
+            else only one that missed a step, or an end of the range, by a rounding error.
 
     Returns:
-        The value; ``ABSENT`` if it stands for none.
+        The value; ``ABSENT`` if none matches.
     """
     if isinstance(distribution, CategoricalDistribution):
         index = find(distribution.choices, value)
@@ -270,10 +270,10 @@ def _has(distribution: FloatDistribution | IntDistribution, number: float) -> bo
 
 
 class UnionSpace:
-    """A ``VectorSpace`` over Optuna parameters that can vary, with the way there and back.
+    """A ``VectorSpace`` over the Optuna parameters that can vary; encodes and decodes values.
 
     Raises:
-        ValueError: If ``ordinal`` is no permutation of a parameter's choices.
+        ValueError: If ``ordinal`` is not a permutation of a parameter's choices.
     """
 
     def __init__(
@@ -313,15 +313,15 @@ class UnionSpace:
                 places = np.rint(steps.steps.index(np.array(rule.values))).astype(np.int64)
                 values = [steps.value(int(i)) for i in places if 0 <= i < steps.n]
             values = [value for value in values if parent.legal_value(value)]
-        if len(values) != len(rule.values):  # the parent's range has moved away from the rule
+        if len(values) != len(rule.values):  # the parent has lost values of the rule
             return None
         return as_condition(space, rule, values)
 
     def encode(self, name: str, internal: FloatArray) -> FloatArray:
         """Vector column (n,) of internal values; NaN stays NaN.
 
-        Values of old ranges may leave [0, 1]; what the present scale cannot express (the log of
-        0, more widths of the range than floats hold), and choices that there are not, become NaN.
+        Values of old ranges may leave [0, 1]. Values that the present scale cannot express (the
+        log of 0, an overflow), and choices that no longer exist, become NaN.
         """
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         out = np.full(len(internal), np.nan)
@@ -340,7 +340,7 @@ class UnionSpace:
         return out
 
     def decode(self, name: str, entry: float) -> Any:
-        """The parameter value that a vector entry stands for, as a builtin."""
+        """The parameter value of a vector entry, as a builtin."""
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         if isinstance(distribution, CategoricalDistribution):
             index = int(entry)
@@ -369,13 +369,13 @@ class UnionSpace:
         return {name: self.internal(name, entry) for name, entry in active.items()}
 
     def fixed(self, values: Mapping[str, Any]) -> FloatArray:
-        """Vector (d,) of external values that are decided, NaN elsewhere."""
+        """Vector (d,) of external values that are fixed, NaN elsewhere."""
         vector = np.full(self.vectors.d, np.nan)
         for name, value in values.items():
             if name in self.column:
                 try:
                     internal = self.distributions[name].to_internal_repr(value)
-                except ValueError:  # a value that the parameter has no more
+                except ValueError:  # no longer a value of the parameter
                     continue
                 vector[self.column[name]] = self.encode(name, np.array([float(internal)]))[0]
         return vector

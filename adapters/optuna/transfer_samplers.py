@@ -1,4 +1,4 @@
-"""The samplers that learn from earlier tasks, which each study sees without itself."""
+"""The samplers that learn from earlier tasks; a study is left out of its own sources."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ Distributions = dict[str, BaseDistribution]
 
 @dataclass(frozen=True)
 class Sources:
-    """Earlier tasks, what they tell of the search space, and their names by mark of the study."""
+    """Earlier tasks, the search space expected from them, and their names by mark of the study."""
 
     memory: TaskMemory | RecognisedMemory
     foresight: Foresight
     marks: Mapping[str, str]
 
     def without(self, study: Study) -> TaskMemory | RecognisedMemory:
-        """The memory without the tasks that are the study itself, which is logged."""
+        """The memory without the study itself; logged if it was there."""
         itself = {task_name(study), self.marks.get(_mark(study), "")}
         if isinstance(self.memory, TaskMemory):
             itself &= set(self.memory.names)
             if itself:
                 _logger.info(
-                    f"Study {study.study_name!r} is one of its own sources; what is known of"
-                    f" {', '.join(sorted(itself))} is left out."
+                    f"Study {study.study_name!r} is one of its own sources; tasks left out:"
+                    f" {', '.join(sorted(itself))}."
                 )
         return self.memory.without(itself)
 
@@ -69,11 +69,11 @@ class Sources:
 def read_sources(
     sources: AnySources | None, task: str | None = None, *, called: str = "sources"
 ) -> Sources:
-    """Read what was given as the argument ``called`` so, the runs of ``task`` left out.
+    """Read the argument that is ``called`` so, without the runs of ``task``.
 
     Raises:
-        TypeError: For what holds no tasks.
-        ValueError: For a path or address of nothing, or studies of several objectives.
+        TypeError: For an object without tasks.
+        ValueError: For a path or address that does not exist, or studies of several objectives.
         MemoryMismatch: If there is nothing to learn from.
     """
     marks: dict[str, str] = {}
@@ -113,7 +113,7 @@ def _holds_studies(sources: Any) -> bool:
 
 
 def _is_store(address: str) -> bool:
-    """Whether a database, as opposed to a journal, holds no studies.
+    """Whether an address is a database without studies; False for a journal.
 
     Raises:
         ValueError: If there is no such database.
@@ -134,7 +134,7 @@ def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict
     records: list[TaskRecord] = []
     marks: dict[str, str] = {}
     found: dict[str, list[BaseDistribution]] = {}
-    # Of a storage nobody has named the studies: one that cannot be learnt from is no mistake.
+    # The user did not pick the studies of a storage: unusable ones are left out, not refused.
     of_storage = isinstance(sources, BaseStorage | str)
     for name, study in named_studies(sources):
         if of_storage and len(study.directions) > 1:
@@ -155,13 +155,13 @@ def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict
 
 
 def _mark(study: Study) -> str:
-    """Identifies a study wherever it is stored; empty as long as it has no trial."""
+    """Identity of a study in any storage; empty as long as it has no trial."""
     trials = study.get_trials(deepcopy=False)
     return f"{study.study_name} {key_of(trials[0])}" if trials else ""
 
 
 def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
-    """The distribution that holds all values of the given ones; None if they differ in kind."""
+    """The distribution with all values of the given ones; None if they differ in kind."""
     distinct: list[Any] = list(dict.fromkeys(distributions))
     kind = type(distinct[-1])
     if len(distinct) == 1:
@@ -182,7 +182,7 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
 
 
 def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
-    """Distributions of the recorded spaces; none where they are not known or contradictory."""
+    """Distributions of the recorded spaces; empty if they are unknown or contradictory."""
     try:
         return distributions_of(
             known.space if isinstance(known, MetaDataset) else union_space(known)
@@ -213,19 +213,17 @@ class BlendedOptions(BlendedArguments, SamplerOptions, total=False):
 class TransferSampler(ProposerSampler):
     """Bayesian optimisation that learns from earlier tasks; the named samplers are its recipes.
 
-    The first trial already profits: what the sources searched counts as the search space until
-    the trials say otherwise, their conditions included. A study that is among its own sources is
-    left out, which is logged; so is a source with nothing to tell (fewer than two complete
-    trials, losses that are all alike, the same runs again). If the objective asks for nothing
-    that the sources know, whatever option it takes, a warning says so and ``GBQRSampler``
-    continues in its place.
+    The first trial already profits: the search space of the sources, with its conditions, counts
+    until the trials contradict it. A study among its own sources is left out, which is logged; so
+    is an uninformative source (fewer than two complete trials, equal losses, the same runs as
+    another). If the objective has no parameter in common with the sources, on any branch, a
+    warning is logged and ``GBQRSampler`` continues in its place.
 
     Args:
         sources: See ``TSTSampler``.
-        recipe: Makes the proposer, given the memory of a study and the options that are not those
-            of all samplers.
+        recipe: Makes the proposer, given the memory of a study and the recipe's own options.
         options: Arguments of the sampler, see ``TSTSampler``.
-        required: Whether there have to be sources; else None stands for none.
+        required: Whether sources are required; else they may be None.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -251,7 +249,7 @@ class TransferSampler(ProposerSampler):
         memory = self._sources.memory
         foresight = self._sources.foresight
         super().__init__(self._recipe(memory), foresight=foresight, **of_sampler)
-        if self._search_space:  # raises a MemoryMismatch if nothing known lies in it
+        if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
             rules = foresight.rules({}, self._search_space)
             check_fits(memory, UnionSpace(self._search_space, rules, self._ordinal).vectors)
 
@@ -271,23 +269,22 @@ class AutoSampler(TransferSampler):
 
     Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
-    suggests the first trials. How well a model predicts the order of trials that it was not shown
-    says how often it proposes. What memories that mislead have cost is in
-    ``docs/evidence/README.md``.
-    ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
+    suggests the first trials. The better a model predicts the order of held-out trials, the more
+    often it proposes. ``docs/evidence/README.md`` shows the cost of misleading memories.
+    ``explain(trial)`` tells which member proposed; ``visualization.plot_member_trust`` draws how
     much each was trusted.
 
     Args:
-        memory: What ``TSTSampler`` takes as ``sources``; None for a search by itself. ``"auto"``
+        memory: As ``sources`` of ``TSTSampler``; None for a search without a memory. ``"auto"``
             takes the bundled memory of a learner if the objective asks for at least two of its
-            hyperparameters, by their names in the learner's library, and if they are at least
-            half of all; a line in the log says which one. Without ``search_space`` the names are
-            known from the second trial on.
-        cost: See ``ProposerSampler``. The gain is divided by the predicted seconds if it is given.
+            hyperparameters, by their names in the learner's library, and if these are at least
+            half of all; the log names it. Without ``search_space`` the names are known from the
+            second trial on.
+        cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:
         TypeError: For a memory of the wrong type, or an unknown option.
-        MemoryMismatch: For a memory of which nothing can be learnt, or that shares no parameter
+        MemoryMismatch: For a memory from which nothing can be learnt, or that shares no parameter
             with ``search_space``.
         ValueError: For an argument outside its range.
 
@@ -306,22 +303,22 @@ class AutoSampler(TransferSampler):
 class TSTSampler(TransferSampler):
     """Two-stage transfer (Wistuba 2016): earlier studies vote as long as they agree with this one.
 
-    A Gaussian process of each source predicts; its weight is the agreement of its ranking with
-    that of the trials so far. The process of the search itself weighs more with each trial.
-    ``explain(trial)`` says the weights; ``visualization.plot_source_weights`` draws them.
+    Each source has a Gaussian process, weighted by how well its ranking agrees with that of the
+    trials so far. The search's own process weighs more with each trial.
+    ``explain(trial)`` tells the weights; ``visualization.plot_source_weights`` draws them.
 
     Args:
         sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
             maximised; a storage, its address or its journal file, for all studies in it; or a
             memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
             tasks, the name of a bundled one, or ``"auto"``: the bundled one of the learner that
-            the names of the parameters tell, see ``AutoSampler``.
-        n_startup_trials: Random trials before the sources are asked; None is 0.
+            is recognised by the names of the parameters, see ``AutoSampler``.
+        n_startup_trials: Random trials before the sources are used; None is 0.
 
     Raises:
         TypeError: For sources of the wrong type, or an unknown option.
-        MemoryMismatch: For sources of which nothing can be learnt, or that share no parameter with
-            ``search_space``.
+        MemoryMismatch: For sources from which nothing can be learnt, or that share no parameter
+            with ``search_space``.
         ValueError: For an argument outside its range.
 
     Example::
@@ -339,8 +336,8 @@ class TSTSampler(TransferSampler):
     def paper(cls, sources: AnySources, **options: Unpack[TSTOptions]) -> Self:
         """The authors' choices; ``bandwidth=None`` is their 0.1 for ranks.
 
-        What still differs, and why, is in ``TwoStageTransfer.paper`` and
-        ``automl_plugins.recipes.tst``.
+        ``TwoStageTransfer.paper`` and ``automl_plugins.recipes.tst`` explain the remaining
+        differences.
         """
         options["paper"] = True
         return cls(sources, **options)
@@ -350,8 +347,8 @@ class TSTSampler(TransferSampler):
 class PMFSampler(TransferSampler):
     """Probabilistic matrix factorisation (Fusi 2018): the sources' configurations, best first.
 
-    A Gaussian-process latent variable model of configurations x tasks predicts this task's entries
-    from those already evaluated. Only configurations of the sources are proposed; after them
+    A Gaussian-process latent variable model of configurations x tasks predicts this task's losses
+    from those already observed. Only configurations of the sources are proposed; after them
     ``GBQRSampler`` continues.
 
     Args:
@@ -372,9 +369,9 @@ class PMFSampler(TransferSampler):
     @classmethod
     @preset
     def paper(cls, sources: AnySources, **options: Unpack[PMFOptions]) -> Self:
-        """The authors' start and model; what still differs is in ``automl_plugins.recipes.pmf``.
+        """The authors' start and model; ``automl_plugins.recipes.pmf`` lists the differences.
 
-        Maximise balanced accuracy, rescaled so that guessing has 0: the prior mean is 0.
+        Maximise balanced accuracy, rescaled so that chance level is 0: the prior mean is 0.
         """
         options["paper"] = True
         return cls(sources, **options)

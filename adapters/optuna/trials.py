@@ -1,4 +1,4 @@
-"""The one reader of Optuna's trials, and where trials are found: studies, storages, files."""
+"""The only reader of Optuna's trials, and of the studies, storages and files that hold them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class StudyTrial(Trial):
-    """A trial of a study, with Optuna's internal values of what can vary."""
+    """A trial of a study, with Optuna's internal values of the parameters that can vary."""
 
     values: dict[str, float] = field(default_factory=dict)
     distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
@@ -56,10 +56,10 @@ class StudyTrial(Trial):
 
     @property
     def place(self) -> tuple[bool, float, int]:
-        """As in the base class, by the time as it is written.
+        """As in the base class, but by the stored time, not the Unix time.
 
-        Optuna 4 stores local time without its zone. In the zone of another reader an hour of it
-        may not exist, and Unix times would put trials in another order.
+        Optuna 4 stores local time without its zone. In another time zone one hour of it may not
+        exist, and Unix times would order the trials differently.
         """
         running, _, number = super().place
         return running, 0.0 if running else _as_written(self.completed), number
@@ -69,17 +69,16 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     """Read one trial.
 
     Its loss is the objective value, with the sign changed if the study maximises; of a pruned
-    trial, the last one reported. ``cost`` says what its seconds are:
+    trial, the last one reported. ``cost`` defines its seconds:
 
-    * ``"duration"`` or None: the user attribute ``SECONDS`` where that holds a duration; else the
-      time from start to end less that of the sampler, where one of this package measured it. A
-      trial that was added, not run, has none, nor has one that Optuna failed as stale.
-    * the name of another user attribute, or a callable, which is asked for finished trials only.
-      What that gives must be a number of seconds, or None where it is unknown.
+    * ``"duration"`` or None: the user attribute ``SECONDS`` if that is a duration; else the time
+      from start to end less that of the sampler, if a sampler of this package measured it. NaN
+      for a trial that was added, not run, and for one that Optuna failed as stale.
+    * the name of another user attribute, or a callable, which is called for finished trials only.
+      The result must be a number of seconds, or None where it is unknown.
 
     Raises:
-        ValueError: If an attribute or callable gives a negative or infinite number, NaN, or what
-            is no number.
+        ValueError: If an attribute or callable gives anything but a finite number >= 0 or None.
     """
     loss, curve = math.nan, {}
     if trial.state == TrialState.COMPLETE:
@@ -128,7 +127,7 @@ def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None])
 
 
 def check_cost(cost: Cost) -> Cost:
-    """``cost`` itself; TypeError if it is nothing that seconds can be read with."""
+    """Return ``cost``; raise a TypeError if seconds cannot be read with it."""
     if not (cost is None or isinstance(cost, str) or callable(cost)):
         raise TypeError(
             "cost must be None, 'duration', the name of a user attribute or a callable,"
@@ -155,7 +154,7 @@ class StudyColumns(Columns[StudyTrial]):
         return self._array("values", name, lambda trial: trial.values.get(name, math.nan))
 
 
-# --- where they are found -------------------------------------------------------------------
+# --- studies and storages -------------------------------------------------------------------
 
 
 def is_maximized(study: Study) -> bool:
@@ -174,12 +173,12 @@ def finished_trials(study: Study) -> list[FrozenTrial]:
 
 
 def _as_written(moment: datetime | None) -> float:
-    """Sorts moments, the same in every time zone; an unknown one comes first."""
+    """Sort key of a moment, the same in every time zone; unknown ones come first."""
     return sortable(unix_time(moment))
 
 
 def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Study]:
-    """The studies that are meant, those of a storage by name; TypeError for anything else."""
+    """The studies of a source, those of a storage by name; TypeError for anything else."""
     if isinstance(source, Study):
         return [source]
     if isinstance(source, BaseStorage | str):
@@ -193,15 +192,15 @@ def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Stud
 
 
 def owns(source: str) -> bool:
-    """Whether a text can be a storage: an address, or a journal file."""
+    """Whether a text may be a storage: an address, or a journal file."""
     return "://" in source or (source.endswith(".log") and Path(source).is_file())
 
 
 def open_storage(source: str) -> BaseStorage | str:
-    """What Optuna takes as a storage, for an address or a journal file.
+    """The storage at an address or in a journal file, as Optuna takes it.
 
     Raises:
-        ValueError: If there is none; Optuna would create one.
+        ValueError: If it does not exist; Optuna would create it.
     """
     check_exists(source)
     if "://" in source:
@@ -212,7 +211,7 @@ def open_storage(source: str) -> BaseStorage | str:
             " Studies are read from such a file, or from a database by its address, as in"
             " 'sqlite:///studies.db'."
         )
-        raise ValueError(f"{source!r} is no journal file of Optuna.{hint}")
+        raise ValueError(f"{source!r} is not a journal file of Optuna.{hint}")
     return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
 
 
@@ -230,7 +229,7 @@ def _is_journal(path: Path) -> bool:
 
 @contextmanager
 def quiet(level: int = logging.WARNING) -> Iterator[None]:
-    """Without the log below a level, for studies that the user did not ask for."""
+    """Hide Optuna's log below a level, for studies that the user did not ask for."""
     logger = logging.getLogger("optuna")
     before = logger.level
     logger.setLevel(max(before, level))

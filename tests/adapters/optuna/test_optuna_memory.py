@@ -141,9 +141,9 @@ def test_labels_come_from_arguments_attributes_and_name(
 @pytest.mark.parametrize(
     ("name", "arguments", "match"),
     [
-        ("s", {}, r"'s' does not say its table and method: name it '<tab"),
-        ("s", {"table": "iris"}, "does not say its method: name it"),
-        ("a/b/x", {}, "the seed 'x' is no whole number"),
+        ("s", {}, r"'s' has no table and method: name it '<tab"),
+        ("s", {"table": "iris"}, "has no method: name it"),
+        ("a/b/x", {}, "the seed 'x' is not a whole number"),
     ],
 )
 def test_a_study_that_does_not_say_what_was_tuned_is_refused(

@@ -140,7 +140,7 @@ def test_samplers_come_by_class_name_factory_and_instance(
     [
         ("NoSampler", {}, r"No sampler 'NoSampler' in optuna.samplers or"),
         ("GBQRSampler.nope", {}, "No sampler 'GBQRSampler.nope'"),
-        (RandomSampler(), {"b": 1, "a": 2}, "a, b cannot be given beside an instance: pass Rando"),
+        (RandomSampler(), {"b": 1, "a": 2}, "a, b cannot be given with an instance: pass the cl"),
         ("RandomSampler", {"pruner": "NoPruner"}, r"No pruner 'NoPruner' in optuna.pruners"),
     ],
 )
