@@ -1,8 +1,8 @@
 """Arms: the options of a choice, or the cells into which a search space is split.
 
-An arm is the whole search space with some hyperparameters restricted, so what lies outside the
-choice belongs to every arm. Inside an arm a suggest function proposes, which sees that arm's
-trials only.
+An arm is the whole search space with some hyperparameters restricted, so hyperparameters outside
+the choice belong to every arm. Inside an arm a suggest function proposes, which sees the trials of
+that arm only.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ Split = int | Mapping[str, int]
 #: ``"2^N"``, ``"volume"``, or a number for each option: by its name or index, or in their order.
 Weights = str | Mapping[Any, float] | Sequence[float]
 
-_MOST = 1000  # more configurations are not listed
-_REDRAWS = 3  # of a configuration that was tried before
+_MOST = 1000  # configurations beyond which an arm's are not listed
+_REDRAWS = 3  # draws at most until one was not tried before
 _UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A part of the search space, as it is kept with the trials."""
+    """A part of the search space, as it is stored with the trials."""
 
     name: str  # in reports
     parts: Mapping[str, Part]  # the restrictions, by label
-    labels: tuple[str, ...]  # that are left to be drawn
-    size: int | None  # number of its configurations; None where they are many
+    labels: tuple[str, ...]  # that remain to be drawn
+    size: int | None  # number of its configurations; None if unknown or more than 1000
 
     @property
     def options(self) -> dict[str, tuple[int, ...]]:
-        """The options that are left of the choices it restricts."""
+        """The remaining options of the choices it restricts, by label."""
         return {name: part for name, part in self.parts.items() if isinstance(part, tuple)}
 
     def contains(self, values: Mapping[str, Any]) -> bool:
-        """Whether a configuration lies in it; False if a label it restricts has no value."""
+        """Whether a configuration lies in the arm; False if a restricted label has no value."""
         return all(name in values and values[name] in part for name, part in self.parts.items())
 
     def key(self, values: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
@@ -77,7 +77,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Arms:
-    """All arms of a search space, as they are kept with the trials."""
+    """All arms of a search space, as they are stored with the trials."""
 
     arms: tuple[Arm, ...]  # they do not overlap; together they are the space
     choice: str = ""  # label of the choice whose options they are; empty for cells
@@ -87,22 +87,22 @@ class Arms:
         return len(self.arms)
 
     def find(self, values: Mapping[str, Any]) -> int | None:
-        """Number of the arm in which a configuration lies; None if it is in none."""
+        """Index of the arm in which a configuration lies; None if there is no such arm."""
         return next((i for i, arm in enumerate(self.arms) if arm.contains(values)), None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What they are called in reports."""
+        """Names of the arms in reports."""
         return tuple(arm.name for arm in self.arms)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, the same after a way through JSON."""
+        """Plain data that JSON keeps unchanged."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Arms:
-        """What ``to_dict`` returned."""
+        """The inverse of ``to_dict``."""
         arms = []
         for arm in data["arms"]:
             parts = {
@@ -114,12 +114,12 @@ class Arms:
 
 
 class ArmSpace:
-    """A search space in arms, of which configurations are proposed.
+    """A search space divided into arms, which proposes configurations of them.
 
     Args:
         known: The search space.
-        space: The same in ConfigSpace's language, without options of probability zero.
-        arms: Name, restrictions and what is left of ``space``, for each arm.
+        space: The same as a ``ConfigurationSpace``, without options of probability zero.
+        arms: Name, restrictions and the arm's part of ``space``, for each arm.
         choice, notes: See ``Arms``.
     """
 
@@ -139,7 +139,7 @@ class ArmSpace:
         found = []
         for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
             grid = None
-            if left is not None and not endless(expr, known):
+            if left is not None and not unbounded(expr, known):
                 rows = VectorSpace(left).enumerate(_MOST)
                 grid = None if rows is None else (left, rows)
             self._grids.append(grid)
@@ -147,25 +147,25 @@ class ArmSpace:
         self.arms = Arms(tuple(found), choice, tuple(notes))
 
     def grid(self, number: int) -> list[Values]:
-        """All configurations of an arm, values by label; none if there are too many."""
+        """All configurations of an arm, values by label; empty if there are too many."""
         listed = self._grids[number]
         return [] if listed is None else [*map(self.known.labels, to_values(*listed))]
 
     def domain(self, number: int) -> Domain:
-        """What a suggest function in an arm is shown; the objective is not part of it."""
+        """The domain of a suggest function in an arm, without an objective."""
         if number not in self._domains:
             expr = self.exprs[number]
             self._domains[number] = Domain(None, expr, pass_expr_memo_ctrl=False)
         return self._domains[number]
 
     def outer(self, number: int, values: Mapping[str, Any]) -> Values:
-        """Values in the search space from those in the expression of an arm."""
+        """Translate values of an arm's expression to values of the whole search space."""
         kept = self.arms.arms[number].options
         fixed = {name: part[0] for name, part in kept.items() if len(part) == 1}
         return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
 
     def view(self, number: int, documents: Iterable[Document]) -> Trials:
-        """Trials of an arm as a suggest function inside it sees them."""
+        """Trials of an arm as the suggest function inside it sees them."""
         arm, seen = self.arms.arms[number], []
         kept = arm.options
         renamed = any(len(part) > 1 for part in kept.values())
@@ -191,17 +191,17 @@ class ArmSpace:
         streams: Streams,
         tried: Set[Any] = frozenset(),
     ) -> tuple[Values, Mapping[str, Any]] | None:
-        """A configuration of an arm, and what ``inner`` noted of it; None if it has none.
+        """A configuration of an arm, and the note of ``inner`` on it; None if it proposes none.
 
-        One that was tried before is drawn again a few times; then, if all configurations of the
-        arm can be listed, one that was not tried is taken at random.
+        If a configuration was tried before, another is drawn a few times; then, if all
+        configurations of the arm can be listed, an untried one is taken at random.
 
         Args:
-            number: Number of the arm.
+            number: Index of the arm.
             tid: Number of the trial; the same number and trials give the same proposal.
             documents: The arm's trials.
             inner: Suggest function.
-            streams: Source of seeds.
+            streams: Source of the seeds.
             tried: Identities of configurations to avoid, see ``Arm.key``.
         """
         arm = self.arms.arms[number]
@@ -223,7 +223,7 @@ class ArmSpace:
         return values, note
 
 
-#: Spaces in arms by domain and by how they were made; the same again when it is lost.
+#: Arm spaces by domain and by the arguments of ``arms_of``: a cache.
 _CACHE: WeakKeyDictionary[Domain, dict[Any, ArmSpace]] = WeakKeyDictionary()
 
 
@@ -236,15 +236,15 @@ def arms_of(
 ) -> ArmSpace:
     """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space."""
     made = _CACHE.setdefault(domain, {})
-    how = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
-    if how not in made:
+    key = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
+    if key not in made:
         known = translate(domain.expr, lenient=True)
-        made[how] = branches(known, label) if split is None else cells(known, split, max_arms)
-    return made[how]
+        made[key] = branches(known, label) if split is None else cells(known, split, max_arms)
+    return made[key]
 
 
 def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
-    """An arm for each option of a choice whose probability is not zero."""
+    """An arm for each option of a choice with a probability above zero."""
     choice, space = root_choice(known, label), _possible(known)
     left, arms, never = domain_of(space[choice]), [], []
     for index, option in enumerate(known.options[choice]):
@@ -260,15 +260,15 @@ def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
 def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
     """Cells of a search space, see ``automl_plugins.bandits.partition``.
 
-    Normal distributions are left whole: Hyperopt has no truncated ones.
+    Normal distributions are not split: Hyperopt has no truncated ones.
     """
     space, every = _possible(known), labels(known.expr)
     pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
     if unknown := [name for name in pieces if name not in every]:
         raise ValueError(f"split: no label {unknown[0]!r}; there are {', '.join(every)}.")
     if any(not k >= 2 for k in pieces.values()):
-        raise ValueError(f"split must be at least 2, got {split!r}: one part is the whole.")
-    whole = [name for name in pieces if name in endless(known.expr, known)]
+        raise ValueError(f"split must be at least 2, got {split!r}.")
+    whole = [name for name in pieces if name in unbounded(known.expr, known)]
     notes = [f"Not split, since they have no bounds: {', '.join(whole)}."] if whole else []
     vary = {n: k for n, k in pieces.items() if n not in whole and space[n].size > 1}
     try:
@@ -282,8 +282,8 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
     return ArmSpace(known, space, arms, notes=(*found.notes, *notes))
 
 
-def endless(expr: Any, known: PyllSpace) -> set[str]:
-    """Labels of hyperparameters whose range has no end, or is not known."""
+def unbounded(expr: Any, known: PyllSpace) -> set[str]:
+    """Labels of hyperparameters whose range is unbounded, or not known."""
     params = {label_of(node): node for node in nodes(expr) if node.name == "hyperopt_param"}
     return {
         label
@@ -333,7 +333,7 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
 
 
 def option_names(known: PyllSpace, label: str) -> tuple[str, ...]:
-    """What the options of a choice are called in reports."""
+    """Names of the options of a choice in reports."""
     texts = [str(option) for option in known.options[label]]
     return tuple(t if texts.count(t) == 1 else f"{label}[{i}]" for i, t in enumerate(texts))
 
@@ -343,9 +343,9 @@ def root_choice(known: PyllSpace, label: str | None = None) -> str:
 
     Args:
         known: The search space.
-        label: Which one; None takes the choice that is the root. Where the root is none, it is
-            the only choice that every configuration makes and that decides which others are
-            active, or the only choice there is.
+        label: Which one; None takes the choice that is the root. If the root is not a choice,
+            it takes the only choice that every configuration makes and that decides which others
+            are active, or else the only one that every configuration makes.
     """
     always = [name for name in known.options if not known.space.parents_of[name]]
     if label is not None:
@@ -372,12 +372,12 @@ def root_choice(known: PyllSpace, label: str | None = None) -> str:
         )
     raise ValueError(
         f"Several choices could be the arms: {', '.join(map(repr, deciding or always))}."
-        " Say which one with label=."
+        " Pass label=, one of them."
     )
 
 
 def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
-    """The probability of each arm (K,), options of one choice."""
+    """The probability (K,) of each arm, where arms are the options of a choice."""
     known, label = arms.known, arms.arms.choice
     drawn = [next(iter(arm.parts[label])) for arm in arms.arms.arms]  # type: ignore[arg-type]
     if not isinstance(weights, str):
@@ -395,13 +395,11 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         raise ValueError(
             f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
         )
-    unbounded = [endless(expr, known) for expr in arms.exprs]
-    unequal = {
-        name for found in unbounded for name in found if not all(name in u for u in unbounded)
-    }
-    if weights == "volume" and unequal:  # what all options have cancels out
+    by_arm = [unbounded(expr, known) for expr in arms.exprs]
+    unequal = {name for found in by_arm for name in found if not all(name in u for u in by_arm)}
+    if weights == "volume" and unequal:  # those that all options share cancel out
         raise ValueError(
-            f"The volume of {min(unequal)!r}, whose range has no end, is not known:"
+            f"The range of {min(unequal)!r} is unbounded or unknown, so it has no volume: pass"
             " weights='2^N', or a number for each option."
         )
     found = model_weights(arms.space, label, rule=weights)
@@ -413,11 +411,11 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
 _NAMED: dict[str, Suggest] = {"random": rand.suggest, "tpe": tpe.suggest}
 
 _STARTUP_JOBS = 20  # of Hyperopt's TPE, for the whole space
-_FEWEST = 3  # below that TPE has nothing to compare
+_FEWEST = 3  # start-up trials of an arm: with fewer TPE has nothing to compare
 
 
 def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
-    """The suggest function to be used in each of ``n_arms`` arms.
+    """The suggest function for each of ``n_arms`` arms.
 
     Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
     (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
@@ -437,7 +435,7 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
 
 
 def name_of(inner: Suggest | str) -> str:
-    """What the suggest function inside the arms is called."""
+    """Name of the suggest function inside the arms."""
     if isinstance(inner, str):
         return inner
     if isinstance(inner, partial):

@@ -1,4 +1,4 @@
-"""Evaluations of trials, here or on an executor."""
+"""Evaluation of trials, in this thread or on an executor."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Evaluated:
     """A trial that has ended."""
 
     document: Document
-    result: dict[str, Any] | None  # what Hyperopt makes of the objective's; None if it raised
+    result: dict[str, Any] | None  # of the objective, as Hyperopt stores it; None if it raised
     error: Exception | None  # what it raised
     began: datetime  # naive UTC, milliseconds, as Hyperopt writes it
     ended: datetime
-    seconds: float  # that the objective took
+    seconds: float  # duration of the objective
 
 
 class Pool:
@@ -43,13 +43,13 @@ class Pool:
 
     Args:
         domain: Objective and search space.
-        trials: Where attachments go.
+        trials: Receives the attachments.
         executor: Any ``concurrent.futures.Executor``, or a function that makes one, which is
-            called for each worker, and again where a worker dies; None evaluates in this thread.
+            called for each worker, and again when a worker dies; None evaluates in this thread.
         n_workers: Trials at a time.
 
     Attributes:
-        broken: Whether a worker has died and taken the executor with it: nothing can be started.
+        broken: Whether a worker died and broke the executor: no trial can be started any more.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Pool:
     ) -> None:
         self.n_workers, self.broken = n_workers, False
         self._domain, self._trials, self._executor = domain, trials, executor
-        self._idle: list[Executor] = []  # of those that were made here
+        self._idle: list[Executor] = []  # made here, without a trial
         self._queue: list[Document] = []
         self._running: dict[Future[Any], tuple[Document, datetime, float, Executor]] = {}
         self._failed: list[Evaluated] = []
@@ -90,21 +90,21 @@ class Pool:
             return
         try:
             future, executor = self._submit(fn, point)
-        except BrokenExecutor:  # before any result of the trials that died with it has come
+        except BrokenExecutor:  # the running trials have failed too, which ``wait`` returns
             self.broken = True
             self._refused.append(document)
         else:
             self._running[future] = document, began, start, executor
 
     def wait(self) -> list[Evaluated]:
-        """The trials that have ended, at least one; empty if none was started."""
+        """Wait for at least one trial to end; empty only if none is running."""
         if self._queue:
             return [self._evaluate(self._queue.pop(0))]
         if self._failed:
             failed, self._failed = self._failed, []
             return failed
         done, _ = wait_for(self._running, return_when=FIRST_COMPLETED)
-        # In the order in which they were started: sets have none.
+        # In the order of their start, for ``done`` is a set.
         return [self._collect(future) for future in list(self._running) if future in done]
 
     def cancel(self) -> list[Document]:
@@ -117,7 +117,7 @@ class Pool:
         return queued
 
     def close(self) -> None:
-        """End the executors that were made here; one that is still busy ends after its trial."""
+        """Shut down the executors made here; a busy one ends after its trial."""
         for executor in self._idle:
             executor.shutdown()
         if callable(self._executor):
@@ -136,7 +136,7 @@ class Pool:
 
     def _give_back(self, executor: Executor, *, died: bool = False) -> None:
         if not callable(self._executor):
-            # Which of the running trials killed its worker is not known: all of them have failed.
+            # Which trial killed the worker is unknown: all that were running have failed.
             self.broken = self.broken or died
         elif died:
             executor.shutdown(wait=False)
@@ -177,6 +177,6 @@ def _end(
 
 
 def _measure(fn: Callable[[Any], Any], point: Any) -> tuple[Any, float]:
-    """What the objective returns and how long it took; runs on the workers."""
+    """Call the objective and measure its seconds; runs on the workers."""
     start = time.perf_counter()
     return fn(point), time.perf_counter() - start

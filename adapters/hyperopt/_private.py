@@ -1,4 +1,4 @@
-"""The only place that touches what Hyperopt does not promise to keep.
+"""The only module that uses private parts of Hyperopt.
 
 ``Trials.trials`` hides the trials whose objective raised, and Hyperopt has no other public list.
 ``fmin``'s ``trials_save_file`` is a pickle written with whatever pickler ``hyperopt.fmin`` found.
@@ -14,9 +14,9 @@ from hyperopt.fmin import pickler
 
 
 def all_documents(trials: Trials) -> list[dict[str, Any]]:
-    """The documents of all trials of an experiment, those that raised or were cancelled too."""
+    """The documents of all trials of an experiment, raised and cancelled ones included."""
     documents = getattr(trials, "_dynamic_trials", None)
-    if documents is None:  # a database, whose list hides nothing
+    if documents is None:  # a database, whose ``trials`` hides nothing
         return list(trials.trials)
     key = trials._exp_key
     return [document for document in documents if key is None or document["exp_key"] == key]
@@ -28,5 +28,5 @@ def dump(trials: Trials, file: IO[bytes]) -> None:
 
 
 def load(file: IO[bytes]) -> Trials:
-    """Read what ``dump`` or ``fmin`` wrote. A pickle can run any code: only the user's own."""
+    """Read what ``dump`` or ``fmin`` wrote; only the user's own files, as pickles run any code."""
     return pickler.load(file)

@@ -1,4 +1,4 @@
-"""Trials as pulls of arms: what policies are shown, what a search noted, and the report."""
+"""Trials as pulls of arms: the input of policies, the notes of a search, and the report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._arms import Arms, Split, arms_of
 from ._private import all_documents
 from .trials import FINISHED, UNFINISHED, Document, note_of, read_trial, values_of
 
-#: None, a key of the result, or a function of the result: the seconds an evaluation is charged.
+#: Source of the seconds charged for a trial: None, a key of the result, or a function of it.
 Cost = str | Callable[[dict[str, Any]], float] | None
 
 
@@ -31,7 +31,7 @@ class Row:
     """A trial as a pull of an arm."""
 
     document: Document
-    trial: Trial  # the same, read; its seconds are those that it is charged
+    trial: Trial  # the same, read; its seconds are those charged
     arm: int
     key: tuple[Any, ...]  # identity of the configuration within the arm
     state: int  # of the document when it was read
@@ -49,12 +49,12 @@ class Situation:
 
     arms: Arms
     known: Sequence[Document]  # all trials
-    rows: Sequence[Row]  # finished pulls as they finished, then the running ones
-    reward_range: tuple[float, float] | None  # the best and the worst loss there may be
+    rows: Sequence[Row]  # finished pulls in the order of their ends, then the running ones
+    reward_range: tuple[float, float] | None  # the best and the worst possible loss
 
     @cached_property
     def pulls(self) -> Pulls:
-        """The same for policies."""
+        """The pulls in the form that policies take."""
         return Pulls.from_losses(
             [row.arm for row in self.rows],
             [row.trial.loss for row in self.rows],
@@ -70,7 +70,7 @@ class Situation:
 
     @cached_property
     def tried(self) -> Mapping[int, set[Any]]:
-        """Identities of the configurations of each arm that were tried or are being tried."""
+        """Identities of the configurations of each arm that were tried or are running."""
         tried: dict[int, set[Any]] = defaultdict(set)
         for row in self.rows:
             tried[row.arm].add(row.key)
@@ -78,7 +78,7 @@ class Situation:
 
     @property
     def left(self) -> list[int]:
-        """Numbers of the arms that have configurations not tried yet."""
+        """Indices of the arms that have untried configurations."""
         sizes = enumerate(arm.size for arm in self.arms.arms)
         return [i for i, size in sizes if size is None or len(self.tried.get(i, ())) < size]
 
@@ -89,13 +89,13 @@ class Situation:
         return float(self.pulls.losses[complete].min(initial=math.inf))
 
     def spent(self, unit: Unit) -> float:
-        """Trials, running ones included, or known seconds so far."""
+        """Number of trials, running ones included, or the sum of their known seconds."""
         if unit == "trials":
             return float(len(self.rows))
         return math.fsum(s for row in self.rows if not math.isnan(s := row.trial.seconds))
 
 
-#: What was last read of trials, for which arms and cost, by number; read again when it is lost.
+#: Rows last read from trials, by number, with the arms and cost they were read for: a cache.
 _READ: WeakKeyDictionary[Trials, tuple[Arms, Cost, dict[int, Row]]] = WeakKeyDictionary()
 
 
@@ -107,10 +107,10 @@ def read_pulls(
     reward_range: tuple[float, float] | None = None,
     new: Sequence[Document] = (),
 ) -> Situation:
-    """The trials that are pulls; cancelled ones and those of no arm are left out.
+    """Read the trials as pulls; cancelled trials and those outside all arms are left out.
 
-    A trial is read again only when its state or its result has changed. ``cost`` is what a
-    finished trial cost, see ``charge``; ``new`` are trials that are not inserted yet.
+    A trial is read again only if its state or its result has changed. ``cost`` gives the seconds
+    of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet.
     """
     known_arms, known_cost, read = _READ.get(trials, (None, None, {}))
     if known_arms is not arms or known_cost is not cost:
@@ -137,7 +137,7 @@ def read_pulls(
 
 
 def _without_dead(rows: list[Row]) -> list[Row]:
-    """The rows but for those whose worker is taken for dead, see ``MOST_RUNNING``."""
+    """The rows without running trials whose worker is presumed dead, see ``oldest_running``."""
     done = [row.trial.number for row in rows if row.trial.status != Status.RUNNING]
     oldest = oldest_running(np.array(done, dtype=np.int64))
     return [
@@ -146,20 +146,26 @@ def _without_dead(rows: list[Row]) -> list[Row]:
 
 
 def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:
-    """What the last search noted of itself; None if none has."""
+    """The note of the last search on itself; None if there is none."""
     newest = sorted(documents, key=lambda document: -int(document["tid"]))
     return next((note_of(d)["search"] for d in newest if "search" in note_of(d)), None)
 
 
 def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> list[Round]:
-    """Rounds that a search has stored, in their order."""
+    """The rounds that a search has stored, in order."""
     notes = [note_of(document) for document in sorted(documents, key=lambda d: int(d["tid"]))]
     own = [note for note in notes if note.get("search") == search]
     return [Round.from_dict(data) for note in own for data in note.get("opened", ())]
 
 
 def charge(document: Document, cost: Cost, measured: float) -> float:
-    """Seconds that a finished trial is charged, ``measured`` where ``cost`` says nothing."""
+    """Seconds charged for a finished trial: by ``cost``, else ``measured``.
+
+    Failed trials may leave the cost out; others may not.
+
+    Raises:
+        ValueError: If ``cost`` gives anything but a finite number >= 0.
+    """
     if cost is None:
         return measured
     result = document["result"]
@@ -198,11 +204,11 @@ def arm_report(
 
     Args:
         trials: What the search left.
-        space: Its search space; needed only where no trial says what the arms are.
+        space: Its search space; needed only if the trials do not store the arms.
         label: The choice whose options are the arms; None is the root.
         split: See ``boasf``.
         max_arms: See ``boasf``.
-        reward_range: The best and the worst loss there may be; None scales by the losses.
+        reward_range: The best and the worst possible loss; None scales by the losses.
 
     Raises:
         ValueError: If the space has no such choice, or is needed.
@@ -216,7 +222,7 @@ def arm_report(
         arms = arms_of(domain, label=label, split=split, max_arms=max_arms).arms
     else:
         raise ValueError(
-            "No trial says what the arms are: pass the search space, arm_report(trials, space)."
+            "The trials do not store the arms: pass the search space, arm_report(trials, space)."
         )
     situation = read_pulls(trials, arms, reward_range=reward_range)
     rounds = [] if search is None else read_rounds(documents, search)

@@ -1,4 +1,4 @@
-"""Hyperopt's expressions: what they consist of, parts of them, and those of ConfigSpace's spaces.
+"""Hyperopt's expressions: their nodes, restricted copies, and expressions of ConfigSpace spaces.
 
 ============================  ==================================================================
 ConfigSpace                   Hyperopt
@@ -8,12 +8,12 @@ ordinal                       the index, ``hp.quniform``
 float                         ``hp.uniform``, ``hp.loguniform``
 integer                       ``hp.quniform``, ``hp.qloguniform``, all values equally likely
 normal, normal integer        ``hp.normal``, ``hp.qnormal``, clipped to the bounds; like a float
-                              or an integer where these cut off more than 5 % or on a log scale
+                              or an integer if these cut off more than 5 %, or on a log scale
 beta, beta integer            like a float or an integer
 constant                      nothing, its value is added
 ============================  ==================================================================
 
-Integers and ordinals are no ``hp.randint``: TPE takes its values for unordered categories.
+Integers and ordinals are not ``hp.randint``: TPE treats its values as unordered categories.
 """
 
 from __future__ import annotations
@@ -75,18 +75,18 @@ class Choice:
         return tuple(i for i in range(len(self.options)) if p is None or p[i] > 0)
 
     def names(self) -> tuple[Any, ...]:
-        """What the options are called, see ``space``; no two are equal."""
+        """Names of the options, see ``space``; no two are equal."""
         texts = [_text_in(option) for option in self.options]
         numbered = [f"{self.label}[{i}]" for i in range(len(texts))]
         names = [
             _name(option, text if texts.count(text) == 1 else None, unnamed)
             for option, text, unnamed in zip(self.options, texts, numbered, strict=True)
         ]
-        # 1 and True, or the same twice: arms tell options by equality.
+        # Equal names, such as 1 and True: arms distinguish options by equality.
         repeated = [i for i, name in enumerate(names) if names.count(name) > 1]
         for i in repeated:
             names[i] = numbered[i]
-            while names.count(names[i]) > 1:  # another option is a text like that
+            while names.count(names[i]) > 1:  # another option has the same text
                 names[i] += "'"
         return tuple(names)
 
@@ -122,8 +122,8 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
 
     Args:
         expr: The expression.
-        values: If given, only what a configuration with these values by label needs; options of
-            a choice without a value are left out.
+        values: If given, only nodes that a configuration with these values by label needs;
+            options of a choice without a value are left out.
     """
     stack, seen = [expr], set()
     while stack:
@@ -169,7 +169,7 @@ def describe(node: Any) -> str:
 
 
 def _text_in(option: Any) -> str | None:
-    """Text that may tell an option from the others."""
+    """A text in an option that may distinguish it from the others."""
     if option.name == "literal":
         return str(option.obj) if isinstance(option.obj, str | int | float | bool) else None
     if option.name == "dict":
@@ -204,7 +204,7 @@ def _name(option: Any, text: str | None, unnamed: str) -> Any:
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers from ``low`` up to, but without, ``high``; both infinite where the range ends."""
+    """Numbers in [low, high); a bound is infinite at the end of the whole range."""
 
     low: float
     high: float
@@ -220,8 +220,8 @@ Part = Interval | tuple[int, ...]
 def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
     """A copy of an expression whose hyperparameters are drawn from parts of their values.
 
-    The options that are left of a choice are numbered from 0. A choice with one option left is
-    replaced by that option, and its label is gone.
+    The remaining options of a choice are numbered from 0. A choice with one option left is
+    replaced by that option, without its label.
     """
     new: dict[Any, Any] = {}
     for node in pyll.dfs(expr):
@@ -267,12 +267,12 @@ def _restrict_param(param: Any, part: Part) -> Any:
 def expression(space: ConfigurationSpace) -> dict[str, Any]:
     """A Hyperopt search space: nodes by the name of the hyperparameter, which is the label.
 
-    What one categorical alone switches on is nested in its options. Hyperopt cannot nest by
-    numbers or by several parents: such a hyperparameter is a node of the first level, drawn every
-    time. It knows nothing of forbidden clauses either. ``translate`` is the way back.
+    A hyperparameter whose only parent is categorical is nested in the parent's options. Hyperopt
+    cannot nest by numbers or by several parents: such a hyperparameter is a node of the first
+    level, drawn every time. Forbidden clauses are lost. ``translate`` is the inverse.
 
     Args:
-        space: What is to be searched.
+        space: The space to search.
 
     Example::
 
@@ -295,11 +295,11 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
                 options[parent_name][index][name] = node
         else:
             first[name] = node
-    return first or {"nothing to choose": 0}  # Hyperopt refuses the empty one
+    return first or {"nothing to choose": 0}  # Hyperopt refuses an empty space
 
 
 def _active_under(space: ConfigurationSpace, name: str, parent: str) -> list[int]:
-    """Indices of the options of its only parent that activate a hyperparameter."""
+    """Indices of the options of ``parent``, the only one, that activate a hyperparameter."""
     size = len(space[parent].choices)  # type: ignore[attr-defined]
     columns = np.full((len(space), size), math.nan)
     columns[space.index_of[parent]] = np.arange(size)
@@ -332,7 +332,7 @@ def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:
 
 
 def _is_normal(hyperparameter: Any) -> bool:
-    """Whether a normal distribution describes it: its bounds are two deviations away."""
+    """Whether it is drawn from a normal distribution: bounds at least two deviations away."""
     kinds = NormalFloatHyperparameter | NormalIntegerHyperparameter
     if not isinstance(hyperparameter, kinds) or hyperparameter.log:
         return False

@@ -2,11 +2,11 @@
 
 Each is an ``algo=`` itself; options are given by a call, ``algo=bandit(policy=UCB1())``, or by
 ``functools.partial``. The option ``seed=`` is for runs that are to be continued: proposals then
-depend on it and on the number of the trial in place of what ``fmin`` draws from ``rstate``.
+depend on it and on the number of the trial, not on what ``fmin`` draws from ``rstate``.
 
 An arm is an option of the root choice, or of the choice named ``label``; hyperparameters outside
 of it belong to every arm. Inside an arm any other suggest function proposes and sees that arm's
-trials only. The arm of a trial, and why it was chosen, is noted in its document.
+trials only. The document of a trial records its arm and why it was chosen.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ArmAlgorithm(Algorithm[P]):
         self.name = self.__name__ = self.__qualname__ = method.__name__.lower()
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The same, once a method could be made of them."""
+        """Return the options; the method raises for invalid ones."""
         self._make(options)
         return options
 
@@ -73,7 +73,7 @@ class ArmAlgorithm(Algorithm[P]):
         streams: Streams,
         options: Mapping[str, Any],
     ) -> list[Document]:
-        """A document for each new id, as far as there is anything to propose."""
+        """A document for each new id, or fewer if there is nothing left to propose."""
         return self._make(options).suggest(new_ids, domain, trials, streams)
 
     def _make(self, options: Mapping[str, Any]) -> ArmMethod:
@@ -83,7 +83,7 @@ class ArmAlgorithm(Algorithm[P]):
 
 
 class ArmMethod(ABC):
-    """What chooses the arm of each trial; a subclass has the options as attributes.
+    """A method that chooses the arm of each trial; subclasses have the options as attributes.
 
     Attributes:
         label, inner, seed, reward_range: See ``Bandit``; the seed is used by ``Algorithm``.
@@ -102,10 +102,10 @@ class ArmMethod(ABC):
         inner_of(self.inner, 1)
 
     def space(self, domain: Domain) -> ArmSpace:
-        """The search space in arms.
+        """The search space divided into arms.
 
         Raises:
-            ValueError: If it has none.
+            ValueError: If it has no arms.
         """
         return arms_of(domain, label=self.label)
 
@@ -113,16 +113,16 @@ class ArmMethod(ABC):
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
-        """The arm of a trial, None if there is none, and what else is noted in its document."""
+        """The arm of a trial, None if there is none left, and further notes for its document."""
 
     def search(self, arms: Arms) -> dict[str, Any]:
-        """What distinguishes this search from others in the same trials; plain data."""
+        """Plain data that distinguish this search from others in the same trials."""
         return {"arms": arms.to_dict()}
 
     def suggest(
         self, new_ids: Sequence[int], domain: Domain, trials: Trials, streams: Streams
     ) -> list[Document]:
-        """A document for each id, as far as there is anything to propose."""
+        """A document for each id, or fewer if there is nothing left to propose."""
         space = self.space(domain)
         inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
         new: list[Document] = []
@@ -153,7 +153,7 @@ class ArmMethod(ABC):
         return new
 
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
-        """All trials as pulls, those that are not inserted yet too."""
+        """All trials as pulls, including ``new`` ones that are not inserted yet."""
         arms = self.space(domain).arms
         return read_pulls(trials, arms, cost=self.cost, reward_range=self.reward_range, new=new)
 
@@ -162,16 +162,16 @@ class ArmMethod(ABC):
 class Weighted(ArmMethod):
     """Weighted model sampling (Sarigiannis et al. 2019): models with more to tune come more often.
 
-    As it is by default it is the paper's RS.W; Hyperopt has no budgets of a trial, so SH.W and
-    HB.W are ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband`` with these weights.
+    The default is the paper's RS.W. Trials of Hyperopt have no budgets, so SH.W and HB.W are
+    ``automl_plugins.bandits.SuccessiveHalving`` and ``Hyperband`` with these weights.
 
     Args:
         label: The choice whose options are weighted; None is the root.
-        weights: ``"2^N"`` draws an option with a probability in proportion to two to the power of
+        weights: ``"2^N"`` draws an option with a probability proportional to two to the power of
             the number of its hyperparameters, nested ones included; ``"volume"`` to the product
-            of their ranges. Otherwise a weight for each option: a mapping by its name or index,
-            or a sequence in their order.
-        paper: Whether to refuse what is not the paper's: other weights, another inner function.
+            of their ranges. Otherwise a weight for each option: a mapping by name or index, or a
+            sequence in their order.
+        paper: Whether to refuse deviations from the paper: other weights, another inner function.
         inner, seed: See ``bandit``.
 
     Raises:
@@ -208,25 +208,25 @@ class Weighted(ArmMethod):
 
 @dataclass(kw_only=True)
 class Bandit(ArmMethod):
-    """A bandit over the options of a choice: the next trial goes where the policy says.
+    """A bandit over the options of a choice: the policy chooses the arm of the next trial.
 
-    Pending trials count as pulls; trials that fail, raise or return NaN count with reward 0.
+    Pending trials count as pulls; trials that fail, raise or return NaN have the reward 0.
     Configurations are not repeated: an option without hyperparameters is tried once, and when
     nothing is left to try in any option, no trial is proposed, which ends ``fmin``.
 
     Args:
         policy: Any of ``automl_plugins.bandits``; None is ``MaxUCB()``.
         label: The choice whose options are the arms; None is the root.
-        inner: What proposes inside an option: ``"random"``, ``"tpe"`` or a suggest function.
+        inner: Suggest function inside an option, or ``"random"`` or ``"tpe"``.
             Hyperopt's TPE starts with 20 random trials that the options share, but each has at
             least 3; ``functools.partial(tpe.suggest, n_startup_jobs=...)`` sets the number.
-        reward_range: The best and the worst loss there may be, which get the rewards 1 and 0;
-            None scales by the losses so far, see ``RewardScale``.
+        reward_range: The best and the worst possible loss, with the rewards 1 and 0; None scales
+            by the losses so far, see ``RewardScale``.
         seed: For runs that are to be continued; None takes what ``fmin`` draws.
 
     Raises:
         ValueError: If the space has no such choice.
-        TypeError: For a policy of another kind.
+        TypeError: For a policy of the wrong type.
 
     Example::
 
@@ -250,7 +250,7 @@ class Bandit(ArmMethod):
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
-        """What the policy says."""
+        """The arm that the policy chooses."""
         if not situation.left:
             return None, {}
         policy = MaxUCB() if self.policy is None else self.policy
@@ -266,28 +266,29 @@ class Boasf(ArmMethod):
     fails is dropped. When the budget is spent no trial is proposed, which ends ``fmin``. A line
     for each round goes to the log (level INFO).
 
-    Rounds are kept in the documents of the trials. With the same options and trials a search
-    continues where it was. With another budget it opens rounds anew; trials that are there
-    count, as they do in ``fmin``.
+    Rounds are stored in the documents of the trials. With the same options and trials a search
+    continues where it stopped. With another budget it opens new rounds; existing trials count, as
+    in ``fmin``.
 
     Args:
-        budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. An
-            evaluation under way is never cut, one that is not expected to fit is not started.
+        budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. A
+            running evaluation is never stopped; one that is not expected to fit is not started.
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        label: The choice whose options are the arms; None is the root, or if that is no
+        label: The choice whose options are the arms; None is the root, or if that is not a
             choice, the only one whose options have hyperparameters.
         split: Makes cells of the space the arms: number of parts of each hyperparameter's range
             on its own scale, or numbers by label, the most important first. Normal distributions
-            and what only some options of a choice have are left whole.
-        max_arms: Most cells; what would make more is left whole. The paper has up to 32.
-        inner: What proposes in an arm, see ``bandit``.
-        cost: Seconds that an evaluation is charged: None measures them, a text is a key of the
-            result, a function gets the result. What failed and says nothing is measured.
+            and hyperparameters of only some options of a choice are left whole.
+        max_arms: Largest number of cells; hyperparameters that would exceed it are left whole.
+            The paper has up to 32.
+        inner: Suggest function inside an arm, see ``bandit``.
+        cost: Seconds charged for an evaluation: None measures them, a text is a key of the
+            result, a function gets the result. A failed trial without a cost is measured.
         reward_range, seed: See ``bandit``.
-        paper: Whether to follow algorithm 1 of the paper: score, c, temperature, min_pulls and
-            carry_debts are then its own and cannot be given. Rewards are scaled to [0, 1] unless
+        paper: Whether to follow algorithm 1 of the paper: it then sets score, c, temperature,
+            min_pulls and carry_debts, which cannot be given. Rewards are scaled to [0, 1] unless
             ``reward_range`` is given; for the rest see ``bandits.SuccessiveFiltering.paper``.
 
     Raises:
@@ -329,15 +330,15 @@ class Boasf(ArmMethod):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
         if self.label is not None and self.split is not None:
             raise ValueError(
-                "label= names the choice whose options are the arms, split= makes cells of the"
-                " whole space the arms: give one of them."
+                "label= makes the options of a choice the arms, split= makes cells of the whole"
+                " space the arms: give one of them."
             )
         if self.paper:
             defaults = {field.name: field.default for field in fields(self)}
             changed = [name for name in PAPER if getattr(self, name) != defaults[name]]
             if changed:
                 raise ValueError(
-                    f"paper=True takes no {', '.join(changed)}: the paper has its own. Leave it"
+                    f"paper=True takes no {', '.join(changed)}: the paper sets them. Leave them"
                     " out, or leave out paper=True."
                 )
         budget = self.budget_seconds if self.max_evals is None else self.max_evals
@@ -362,7 +363,7 @@ class Boasf(ArmMethod):
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
-        """The arm that has a share left, opening rounds as they end."""
+        """The arm whose share is next, after opening a new round if the last one has ended."""
         n, most = len(space.arms), self.max_evals
         if most is not None and not situation.rows and most < n * self.min_pulls:
             warnings.warn(

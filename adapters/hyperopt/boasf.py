@@ -86,36 +86,36 @@ def boasf_fmin(
 ) -> Any:
     """Minimise a function over a search space under a budget, choosing the model and tuning it.
 
-    It is ``fmin`` with ``algo=boasf(...)``, and with what ``fmin`` lacks: an executor, seconds as
-    measured around the objective, trials of a killed search that are evaluated again, and a file
-    that is replaced in one step. Called again with the same arguments and the same ``trials`` (or
-    ``trials_save_file``), the search continues where it was.
+    It is ``fmin`` with ``algo=boasf(...)``, and adds what ``fmin`` lacks: an executor, seconds
+    measured around the objective, a second evaluation of trials that a killed search left running,
+    and a file that is replaced atomically. Called again with the same arguments and the same
+    ``trials`` (or ``trials_save_file``), the search continues where it stopped.
 
     Arguments besides the options of ``boasf``:
         fn: Objective as for ``fmin``: returns a loss or a result with status and loss.
         space: Search space as for ``fmin``.
         executor: Evaluates trials in parallel: any ``concurrent.futures.Executor``, Dask's
-            ``client.get_executor()`` and joblib's too. What is sent must pickle. If a worker dies
-            and the executor breaks, the trials under way have failed, and the search ends. To
-            continue, give a function that makes an executor of one worker, such as
-            ``partial(ProcessPoolExecutor, 1)``, and ``n_workers``: each worker has its own, the
-            trial that killed one has failed, and another one is made.
+            ``client.get_executor()`` and joblib's too. Objective, points and results must pickle.
+            If a worker dies and breaks the executor, the running trials fail and the search ends.
+            To survive that, give a function that makes an executor of one worker, such as
+            ``partial(ProcessPoolExecutor, 1)``, and ``n_workers``: each worker has its own
+            executor, the trial that killed it fails, and the executor is replaced.
         n_workers: Trials at a time; None asks the executor.
-        timeout: Real seconds after which nothing is started any more.
+        timeout: Seconds of wall-clock time after which no trial is started any more.
         loss_threshold: Stop at a loss below it.
         trials: Trials of any kind but asynchronous ones such as ``SparkTrials``: these run
             ``fmin`` with ``algo=bandit``.
-        rstate: Generator of which one seed is drawn.
+        rstate: Generator from which one seed is drawn.
         pass_expr_memo_ctrl: As for ``fmin``; not with an executor.
-        catch_eval_exceptions: Whether a trial that raises, or kills its worker, is a failed one;
+        catch_eval_exceptions: Whether a trial that raises, or kills its worker, just fails;
             otherwise the exception ends the search, once the other running trials have ended.
         verbose: False hides the progress bar.
         return_argmin: Whether to return labels and values of the best trial, for ``space_eval``,
             or the point of the space itself.
         points_to_evaluate: Configurations to be evaluated first, values by label; part of the
             budget. Those in ``trials`` already are not evaluated again.
-        show_progressbar: As for ``fmin``: whether, or a progress context of one's own.
-        early_stop_fn: As for ``fmin``, called after every evaluation that has a loss; with several
+        show_progressbar: As for ``fmin``: a bool, or a progress context.
+        early_stop_fn: As for ``fmin``, called after every evaluation with a loss; with several
             workers it gets the finished trials only, the latest last.
         trials_save_file: File that trials are saved to after every evaluation, and read from at
             the start if ``trials`` is None. It is Hyperopt's own pickle: read your own files only.
@@ -137,7 +137,9 @@ def boasf_fmin(
         fn, space = _read_annotations(fn)
     domain = Domain(fn, space, pass_expr_memo_ctrl=pass_expr_memo_ctrl)
     if executor is not None and domain.pass_expr_memo_ctrl:
-        raise ValueError("pass_expr_memo_ctrl needs the trials at hand: leave out executor=.")
+        raise ValueError(
+            "pass_expr_memo_ctrl needs the trials in this process: leave out executor=."
+        )
     points = [_check_point(domain, point) for point in points_to_evaluate or ()]
     if max_evals is not None and len(points) > max_evals:
         raise ValueError(
@@ -182,7 +184,7 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
         return Trials()
     if trials.asynchronous:
         raise ValueError(
-            f"{type(trials).__name__} evaluates trials by itself, which boasf_fmin cannot steer:"
+            f"{type(trials).__name__} evaluates trials by itself, which boasf_fmin cannot control:"
             " pass executor= to evaluate in parallel, or fmin(..., algo=bandit, trials=trials)."
         )
     trials.refresh()
@@ -215,7 +217,7 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
     active = [label_of(node) for node in find_needed(domain.expr, point)]
     missing = [label for label in active if label not in point]
     if missing:
-        raise ValueError(f"points_to_evaluate: {dict(point)} lacks a value of {missing[0]!r}.")
+        raise ValueError(f"points_to_evaluate: {dict(point)} has no value for {missing[0]!r}.")
     return {label: point[label] for label in active}
 
 
@@ -249,7 +251,7 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
         known = getattr(executor, "_max_workers", None)
         if not isinstance(known, int):
             logger.warning(
-                "It is unknown how many workers the executor has: evaluating one trial at a time."
+                "The executor's number of workers is unknown: evaluating one trial at a time."
                 " Pass n_workers=."
             )
         return known if isinstance(known, int) else 1
@@ -279,7 +281,7 @@ def _seconds_bar(initial: float, total: float) -> Iterator[Any]:
 
 @dataclass
 class _Run:
-    """One run of a search to its end; arguments of ``boasf_fmin``, or made of them.
+    """One run of ``boasf_fmin`` to its end; the fields are its arguments or made of them.
 
     Trials that are new, or were running when an earlier search was killed, are evaluated first.
     """
@@ -349,9 +351,9 @@ class _Run:
             )
 
     def _next(self) -> Document | None:
-        """The next trial, inserted and running; None if there is none before a result, or at all.
+        """The next trial, inserted and running; None if there is none until a trial ends.
 
-        The end has come when it is None while nothing is running.
+        If it is None while no trial is running, the search is over.
         """
         spent = self._read().spent(self.method.unit)
         if self.method.unit == "trials":
@@ -376,13 +378,13 @@ class _Run:
         tid, self._id = self._id, None
         self.trials.insert_trial_docs([document])
         self.trials.refresh()
-        # As inserted, which may be a copy.
+        # The inserted document may be a copy.
         document = next(d for d in reversed(self.trials.trials) if d["tid"] == tid)
         document["state"] = JOB_STATE_RUNNING
         return document
 
     def _tell(self, evaluated: Evaluated) -> Exception | None:
-        """Take a result; the exception that ends the search, if it is one."""
+        """Store a result; return the exception if it ends the search."""
         document, error = evaluated.document, evaluated.error
         document["book_time"], document["refresh_time"] = evaluated.began, evaluated.ended
         if evaluated.result is None:
@@ -396,7 +398,7 @@ class _Run:
         self._save()
         if error is not None:
             return None if self.catch_eval_exceptions else error
-        # Hyperopt's own functions read the loss of the latest trial: one that failed has none.
+        # Hyperopt's early-stop functions read the loss of the latest trial, so it must have one.
         valued = document["result"].get("status") == STATUS_OK
         if self.early_stop_fn is not None and valued and not self._stopped:
             is_last = self.trials.trials[-1] is document and self.pool.n_workers == 1
@@ -407,13 +409,13 @@ class _Run:
         return None
 
     def _list_finished(self, latest: Document) -> Trials:
-        """Trials that have finished, the latest last: others may be running."""
+        """The finished trials without the running ones, the latest last."""
         done = [d for d in self.trials.trials if d["state"] == JOB_STATE_DONE]
         done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
         return trials_from_docs(done, validate=False)
 
     def _withdraw(self) -> None:
-        """Make what has not begun new again."""
+        """Make trials that have not begun new again."""
         withdrawn = self.pool.cancel()
         for document in withdrawn:
             document["state"] = JOB_STATE_NEW
@@ -422,7 +424,7 @@ class _Run:
             self._save()
 
     def _save(self) -> None:
-        """Save the trials as ``fmin`` does, but a crash while it writes leaves the old file."""
+        """Save the trials as ``fmin`` does, but atomically: a crash leaves the old file."""
         if path := self.trials_save_file:
             with open(f"{path}.tmp", "wb") as file:
                 dump(self.trials, file)
@@ -435,9 +437,9 @@ class _Run:
         return self.loss_threshold is not None and self._read().best < self.loss_threshold
 
     def _show_progress(self) -> float:
-        """What the bar shows: seconds, or trials that have ended, at most the budget.
+        """The value of the progress bar: seconds or finished trials, at most the budget.
 
-        The last evaluations may take more seconds than were left, and tqdm warns of that.
+        The last evaluations may exceed the budget in seconds, of which tqdm would warn.
         """
         situation = self._read()
         if self.method.unit == "trials":

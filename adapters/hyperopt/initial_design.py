@@ -1,4 +1,4 @@
-"""Trials that begin with what a memory of earlier tasks suggests."""
+"""Trials that begin with suggestions of a memory of earlier tasks."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ def initial_trials(
     """Trials to evaluate first, for ``fmin(..., trials=...)`` with any suggest function.
 
     Each is a document that waits to be evaluated and has every label of the space, inactive ones
-    empty (those of ``points_to_evaluate`` lack them, on which TPE fails in conditional spaces,
-    and ``fmin`` ignores them when it is given trials).
+    empty. (``points_to_evaluate`` omits inactive labels, so that TPE fails in conditional spaces,
+    and ``fmin`` ignores it when it is given trials.)
 
-    ``max_evals`` counts these trials, and must be larger than their number: at
-    ``max_evals=len(trials)`` Hyperopt takes them for done and evaluates none.
+    ``max_evals`` counts these trials, and must be larger than their number: with
+    ``max_evals=len(trials)`` Hyperopt takes them as done and evaluates none.
 
-    TPE draws at random until it has ``n_startup_jobs`` trials and counts these, so the modes are:
+    TPE draws at random up to ``n_startup_jobs`` trials, these included, so the modes are:
 
     - ``"part"``: suggestions; of TPE's n random trials n - k remain.
     - ``"replace"``: n suggestions, so that none remains.
     - ``"add"``: suggestions, then n random trials, which Hyperopt draws from the space.
 
     Args:
-        space: The search space that ``fmin`` is given; or a ``ConfigurationSpace``, whose
-            ``expression`` it is given.
+        space: The search space that ``fmin`` is given; or a ``ConfigurationSpace`` if ``fmin`` is
+            given its ``expression``.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
         memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
             memory. Not needed for a ready ``Design``.
-        X: The data of the task, of which meta-features are computed.
+        X: The data of the task, from which meta-features are computed.
         y: Its target.
-        meta_features: Its meta-features instead. Without either all known tasks count alike.
+        meta_features: Its meta-features instead. Without either all known tasks weigh the same.
         mode: See above.
         n_configs: Number of suggestions; None takes ``n_startup_jobs`` to replace, else half.
         n_startup_jobs: n, which ``tpe.suggest`` was given; its own default is 20.
         trials: Trials that the new ones are inserted into; those with equal values are not
             repeated. None makes new ones.
-        seed: Of the random trials.
+        seed: Seed of the random trials.
         exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
             recorded into the same store.
 

@@ -1,4 +1,4 @@
-"""Trials as tasks of a memory and as searches to compare, and runs of anywhere as trials."""
+"""Trials as tasks of a memory and as searches to compare, and runs of any origin as trials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ._private import all_documents
 from .space import SearchSpace, is_space, read_space
 from .trials import NOTE, Document, finished_documents, new_document, read_trial, values_of
 
-_NO_TIME = datetime(2000, 1, 1)  # where trials begin whose time is not known
+_NO_TIME = datetime(2000, 1, 1)  # start of trials whose time is not known
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
 
 
@@ -64,11 +64,11 @@ def curves(
 
     Returns:
         One search. Trials that raised, failed or have no finite loss are failed ones; those that
-        have not finished are left out, which the search says.
+        have not finished are left out, and counted in ``left_out``.
 
     Raises:
-        TypeError: For anything else than trials.
-        ValueError: Without ``table`` or ``method``, which trials do not know.
+        TypeError: For anything but trials.
+        ValueError: Without ``table`` or ``method``, which trials do not store.
     """
     if not isinstance(source, Trials):
         raise TypeError(
@@ -77,7 +77,7 @@ def curves(
         )
     if table is None or method is None:
         raise ValueError(
-            "Trials do not say what was tuned and what tuned it: pass table= and method=."
+            "Trials do not store what was tuned and what tuned it: pass table= and method=."
         )
     states = Counter(document["state"] for document in all_documents(source))
     left_out = {word: states[state] for word, state in _LEFT_OUT.items()}
@@ -98,23 +98,23 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
         source: The trials.
         name: Name of the task; None takes the experiment key of the trials.
         space: The search space that ``fmin`` was given; or a ``ConfigurationSpace``, for trials
-            that ``write_history`` or a replay has made of it.
+            in it from ``write_history`` or a replay.
 
     Raises:
-        TypeError: For anything else than trials.
-        ValueError: Without a name or a space, which trials do not know, or with the wrong one.
+        TypeError: For anything but trials.
+        ValueError: Without a name or a space, which trials do not store, or with another space.
     """
     if not isinstance(source, Trials):
         raise TypeError(f"read_task() reads hyperopt.Trials, not {source!r}.")
     if name is None:
         keys = {document["exp_key"] for document in all_documents(source)}
         if len(keys) != 1 or None in keys:
-            raise UnnamedTask("Trials do not say what was tuned: pass name=.")
+            raise UnnamedTask("Trials do not store what was tuned: pass name=.")
         name = keys.pop()
     if space is None:
         raise ValueError(
-            "Trials keep no more than the index of an option: pass space=, the search space that"
-            " fmin was given, so that options become values."
+            "Trials store only the index of an option: pass space=, the search space that fmin"
+            " was given, so that options become values."
         )
     return _read_documents(finished_documents(source), str(name), read_space(space))
 
@@ -140,7 +140,7 @@ def meta_dataset_from_trials(
         space: The search space that ``fmin`` was given; or those of the tasks by name, whose
             union is taken.
         meta_features: Properties of the data by name of the task.
-        tags: What else is known, by name of the task.
+        tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
 
     Raises:
@@ -149,7 +149,7 @@ def meta_dataset_from_trials(
     """
     if not isinstance(trials, Mapping):
         raise TypeError(
-            "Trials do not say what was tuned: pass {name of the task: its trials}, not"
+            "Trials do not store what was tuned: pass {name of the task: its trials}, not"
             f" {trials!r}."
         )
     by_name = isinstance(space, Mapping) and set(space) == set(trials) and len(trials) > 0
@@ -168,21 +168,21 @@ def meta_dataset_from_trials(
     )
 
 
-# --- runs of anywhere as trials -------------------------------------------------------------
+# --- runs of any origin as trials -----------------------------------------------------------
 
 
 def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None = None) -> Trials:
     """Runs as trials that suggest functions continue from, one document for each run.
 
-    A document has every label of the search space; inactive ones are empty. Hyperopt has no
-    pruned trials, and one loss for each: what was pruned or evaluated at a lower budget is a trial
-    with status "fail", which TPE ranks last; its loss is kept for ``read_task``. Trials begin and
-    end when their runs did, one after the other where that is not known.
+    A document has every label of the search space; inactive ones are empty. Hyperopt has neither
+    pruned trials nor budgets: a run that was pruned or at a lower budget is a trial with status
+    "fail", which TPE ranks last; its loss is kept for ``read_task``. Trials begin and end when
+    their runs did, one after the other where that is not known.
 
     Args:
         record: The runs.
-        space: What ``fmin`` will be given; or a ``ConfigurationSpace``, whose ``expression`` it
-            will be given; None takes the recorded one.
+        space: The space that ``fmin`` will be given; or a ``ConfigurationSpace`` if ``fmin`` will
+            be given its ``expression``; None takes the recorded one.
         exp_key: Experiment key of the trials.
 
     Raises:
@@ -212,7 +212,7 @@ def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[D
             result[NOTE] = {"status": int(status), "loss": loss, "budget": budget}
         document = new_document(trials, known.domain, tid, known.labels(configuration))
         began, document["refresh_time"] = moments[tid]
-        # Without a beginning there is no duration.
+        # Without a start there is no duration.
         document["book_time"] = None if math.isnan(seconds) else began
         document["result"] = result if math.isnan(seconds) else result | {"seconds": seconds}
         document["state"] = JOB_STATE_DONE
@@ -237,26 +237,26 @@ def record(
 ) -> RecordedObjective:
     """An objective for ``fmin`` that writes each trial to a store.
 
-    Complete and failed trials are recorded, and those that raise: as failed ones, then the
-    exception is raised. A trial is known by its experiment key, its number and its
-    beginning, so it is never there twice, however often it is recorded or imported (``add``).
+    Complete and failed trials are recorded. A trial that raises is recorded as failed before the
+    exception is passed on. A trial is identified by its experiment key, its number and its start,
+    so it is stored once, however often it is recorded or imported (``add``).
 
-    Nothing that happens while trials are recorded stops ``fmin``: the first failure is logged as a
-    warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once.
+    A failure to record does not stop ``fmin``: the first is logged as a warning, all are counted
+    in ``n_lost``. Wrong arguments raise at once.
 
-    Only an objective that is called in the process of ``fmin`` knows its labels:
+    Only an objective that is called in the process of ``fmin`` gets the labels of its trial:
     ``SparkTrials`` and the ``executor=`` of ``boasf_fmin`` cannot use it. Import their trials
     afterwards, ``record(objective, store, task).add(trials, space)``. Pass the space to
     ``fmin`` itself: ``space="annotated"`` looks for it in the objective, which is hidden here.
 
     Args:
-        objective: What ``fmin`` would be given.
+        objective: The objective for ``fmin``.
         store: A ``MetaStore``, or its address or path.
         task: Name of the task.
-        space: The search space that ``fmin`` is given. None takes it when the first trial comes;
-            then a space that cannot be translated is a failure to record, not an error.
+        space: The search space that ``fmin`` is given. None takes it from the first trial; then a
+            space that cannot be translated is a failure to record, not an error.
         meta_features: Properties of the data by name, such as ``meta_features(X, y)``.
-        tags: What else is known of the task.
+        tags: Further facts about the task.
 
     Raises:
         StoreError, TypeError, ValueError: As ``Recorder``; for an objective that cannot be called,
@@ -298,7 +298,7 @@ class RecordedObjective(SearchRecorder):
         return {**self.__dict__, "_found": None}
 
     def __call__(self, expr: Any, memo: Mapping[Any, Any], ctrl: Any) -> Any:
-        """Evaluate the user's objective as Hyperopt would, and record the result."""
+        """Evaluate the user's objective as Hyperopt does, and record the result."""
         start = time.perf_counter()
         try:
             if getattr(self.objective, "fmin_pass_expr_memo_ctrl", False):
@@ -312,7 +312,7 @@ class RecordedObjective(SearchRecorder):
         return result
 
     def add(self, trials: Trials, space: Any = None) -> int:
-        """Write all finished trials that are not there yet; returns how many.
+        """Write all finished trials that are not stored yet; return their number.
 
         Args:
             trials: The trials.
@@ -320,11 +320,11 @@ class RecordedObjective(SearchRecorder):
 
         Raises:
             StoreError: If the store cannot be written.
-            ValueError: Without a space, or with the wrong one.
+            ValueError: Without a space, or with another one.
         """
         known = self._given if space is None else read_space(space)
         if known is None:
-            raise ValueError("Trials do not keep their search space: pass space=.")
+            raise ValueError("Trials do not store their search space: pass space=.")
         groups: dict[str, list[Document]] = {}
         for document in finished_documents(trials):
             groups.setdefault(_search(document, known), []).append(document)
@@ -352,7 +352,7 @@ class RecordedObjective(SearchRecorder):
 
 
 def _end(trial: Document, result: Any, seconds: float) -> Document:
-    """The document as it will be when Hyperopt has stored the result; None has raised."""
+    """The document as Hyperopt will store it; the result is None if the objective raised."""
     if isinstance(result, float | int | np.number):
         result = {"status": STATUS_OK, "loss": float(result)}
     known = dict(result) if isinstance(result, Mapping) else {}

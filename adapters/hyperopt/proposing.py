@@ -1,8 +1,7 @@
 """Suggest functions for ``fmin`` that also take their options by a call: ``gbqr(alpha=0.2)``.
 
-Those of the recipes ask a proposer of the core. What one keeps between calls, for each search
-space and set of options, is a cache: a proposal depends on the trials, the seed and the number of
-the trial.
+Those of the recipes ask a proposer of the core. They cache one proposer for each search space and
+set of options; a proposal depends only on the trials, the seed and the number of the trial.
 """
 
 from __future__ import annotations
@@ -43,43 +42,43 @@ logger = logging.getLogger(__name__)
 Suggest = Callable[..., list[Document]]
 P = ParamSpec("P")
 
-_PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # what fmin passes
+_PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # arguments that ``fmin`` passes
 
 
 class Algorithm(ABC, Generic[P]):
     """A suggest function with options.
 
-    Called with options only it returns a suggest function that has them, and they are checked
-    then; those of ``functools.partial`` are checked at the first trial. The option ``seed``
-    replaces what ``fmin`` draws from ``rstate``.
+    Called with options only, it checks them and returns a suggest function with these options;
+    those of ``functools.partial`` are checked at the first trial. The option ``seed`` replaces
+    what ``fmin`` draws from ``rstate``.
 
     Args:
-        described: A function with the options by keyword, whose name and documentation are taken;
-            options that it does not describe are described by the ``owners``.
+        described: A function with the options as keywords, whose name and documentation are taken;
+            options that it does not document are documented by the ``owners``.
     """
 
     def __init__(self, described: Callable[P, Any]) -> None:
         self.described = described
         self.name = described.__name__
         update_wrapper(self, described, ("__module__", "__name__", "__qualname__"))
-        del self.__dict__["__wrapped__"]  # its signature is not this one's
+        del self.__dict__["__wrapped__"]  # the signature differs from that of ``described``
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Let the docstrings of algorithms be written when they are asked for.
+        """Write the docstrings of algorithms when they are read.
 
-        Recipes that load much are not loaded for their documentation.
+        So importing an algorithm does not import its recipe.
         """
         super().__init_subclass__(**arguments)
         cls.__doc__ = property(cls.document)  # type: ignore[assignment]
 
     def document(self) -> str | None:
-        """What the described function says, and what is known of each option."""
+        """The docstring of ``described``, with the documentation of every option."""
         names = [*(p.name for p in self.parameters()), "seed"]
         return document_arguments({n: n for n in names}, self.described, *self.owners())
 
     @abstractmethod
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options, opened where that is done once; raises for illegal ones."""
+        """Return the options, with opened files; raise for invalid ones."""
 
     @abstractmethod
     def suggest(
@@ -90,14 +89,14 @@ class Algorithm(ABC, Generic[P]):
         streams: Streams,
         options: Mapping[str, Any],
     ) -> list[Document]:
-        """A document for each new id, as far as there is anything to propose."""
+        """A document for each new id, or fewer if there is nothing left to propose."""
 
     def parameters(self) -> Sequence[Parameter]:
-        """The options, but for ``seed``."""
+        """The options without ``seed``."""
         return [p for p in signature(self.described).parameters.values() if p.name != "seed"]
 
     def owners(self) -> Sequence[Any]:
-        """What describes the options that are not described in place."""
+        """Objects whose docstrings document the options that ``described`` does not."""
         return [Algorithm.__call__]
 
     @cached_property
@@ -116,13 +115,13 @@ class Algorithm(ABC, Generic[P]):
     ) -> list[Document]: ...
 
     def __call__(self, /, *args: Any, **options: Any) -> Any:  # type: ignore[misc]
-        """With what ``fmin`` passes, the documents; with options only, a suggest function.
+        """Called by ``fmin``, return documents; called with options only, a suggest function.
 
         Args:
             *args: What ``fmin`` passes.
             seed: For searches that are to be continued: proposals then depend on it, the trials
                 and the number of the trial, and not on what ``fmin`` draws from ``rstate``.
-            **options: Those of the algorithm.
+            **options: Options of the algorithm.
         """
         try:
             self.__signature__.bind(*(args or _PASSED), **options)
@@ -142,7 +141,7 @@ class Algorithm(ABC, Generic[P]):
         return partial(self, **options, **({} if seed is None else {"seed": seed}))
 
     def __reduce__(self) -> str:
-        return self.name  # it is found by its name in its module
+        return self.name  # pickled as the name of a global of its module
 
     def __repr__(self) -> str:
         return f"<suggest function {self.name}>"
@@ -153,7 +152,7 @@ class Algorithm(ABC, Generic[P]):
 
 @dataclass(eq=False)
 class _Search:
-    """A proposer on one search space. Its options are kept, for their identities are its key."""
+    """A proposer on one search space; keeps its options alive, for their ``id``s are its key."""
 
     proposer: Proposer
     reader: TrialReader
@@ -165,8 +164,8 @@ class ProposerAlgorithm(Algorithm[P]):
     """The suggest function of a recipe.
 
     Args:
-        recipe: Returns the proposer; if it takes ``memory``, trials by name are one. Where the
-            core has a recipe of its name, the options are shown as there.
+        recipe: Returns the proposer; if it takes ``memory``, that may be trials by name. If the
+            core has a recipe of this name, its signature and docstring describe the options.
     """
 
     described: Callable[P, Proposer]
@@ -176,11 +175,11 @@ class ProposerAlgorithm(Algorithm[P]):
         self._searches: WeakKeyDictionary[Domain, dict[Any, _Search]] = WeakKeyDictionary()
 
     def parameters(self) -> Sequence[Parameter]:
-        """The options, but for ``seed``."""
+        """The options without ``seed``."""
         recipe = getattr(recipes, self.name, self.described)
         own = [p for p in signature(recipe).parameters.values() if p.kind != p.VAR_KEYWORD]
         shared = signature(ProposerSettings).parameters
-        if recipe is not self.described:  # whose shared options are behind ``**options``
+        if recipe is not self.described:  # the core's recipes hide shared ones in ``**options``
             own += [shared[name] for name in Options.__annotations__]
         return own
 
@@ -190,7 +189,7 @@ class ProposerAlgorithm(Algorithm[P]):
         return [recipe, ProposerSettings, *super().owners()]
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with an opened memory; the recipe raises for illegal ones."""
+        """The options with an opened memory; the recipe raises for invalid ones."""
         options = _open_memory(options)
         self._proposer(options, None, None)
         return options
@@ -203,7 +202,7 @@ class ProposerAlgorithm(Algorithm[P]):
         streams: Streams,
         options: Mapping[str, Any],
     ) -> list[Document]:
-        """A document for each new id; those before it count as running."""
+        """A document for each new id; earlier ones count as running."""
         named = _trials_by_name(options.get("memory")) or {}
         own = next((name for name, source in named.items() if source is trials), None)
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
@@ -240,7 +239,7 @@ class ProposerAlgorithm(Algorithm[P]):
     def _proposer(
         self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
     ) -> Proposer:
-        """The proposer, which learns from other trials than those named ``own``."""
+        """Make the proposer, without the trials named ``own`` in its memory."""
         recipe: Callable[..., Proposer] = self.described
         if (named := _trials_by_name(options.get("memory"))) is not None:
             if own is not None:
@@ -267,8 +266,8 @@ class TrialsMemory:
 
     Attributes:
         trials: The trials by name of their task.
-        known: The search space that they are of; None as long as it is not known.
-        task: Name of the task that is searched.
+        known: Their search space; None as long as it is not known.
+        task: Name of the task of this search, which is left out.
     """
 
     trials: Mapping[str, Trials]
@@ -293,7 +292,7 @@ class TrialsMemory:
             raise MemoryMismatch(
                 f"memory has no finished trials of another task, only"
                 f" {', '.join(self.trials) or 'nothing'}: run other searches first, or use an"
-                " algorithm without a memory."
+                " algorithm that needs no memory."
             )
         try:
             return meta_dataset_from_trials(used, self.known)
@@ -305,15 +304,15 @@ class TrialsMemory:
 
 
 def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
-    """Options whose memory, if any, is opened, so that proposers share it; trials stay so.
+    """Open the memory, if there is one, so that proposers share it; trials by name stay as is.
 
-    Meta-features take the place of the data ``X`` and ``y``.
+    Meta-features replace the data ``X`` and ``y``.
 
     Raises:
         TypeError: For a memory of the wrong type.
         MemoryMismatch: For a memory without another task.
     """
-    if options.get("memory") is None:  # the recipe says whether it needs one
+    if options.get("memory") is None:  # the recipe raises if it needs one
         return options
     options, task = describe_options(options), options.get("task")
     if (named := _trials_by_name(options["memory"])) is None:
@@ -331,7 +330,7 @@ def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
     """
     if isinstance(memory, Trials):
         raise TypeError(
-            "Trials do not say what was tuned: pass memory={name of the task: its trials}."
+            "Trials do not store what was tuned: pass memory={name of the task: its trials}."
         )
     if not isinstance(memory, Mapping):
         return None

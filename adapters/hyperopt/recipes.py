@@ -1,18 +1,18 @@
 """The methods by name, each an ``algo=`` for ``fmin``.
 
 Options are given by a call, ``algo=gbqr(alpha=0.2)``, or by ``functools.partial``. They are those
-of ``automl_plugins.recipes``, described there and, at run time, in the docstring of each method.
+of ``automl_plugins.recipes``, documented there and, at run time, in the docstring of each method.
 
 With ``seed``, or with the same generator as ``rstate`` of both, 25 trials and 25 more are the 50
-of one search. Seconds are ``result["seconds"]`` where the objective returns it, else the time
+of one search. Seconds are ``result["seconds"]`` if the objective returns it, else the time
 between ``book_time`` and ``refresh_time``; those of failed trials count as well.
 
-The search space may have conditions, of any depth. Trials may come from any other algorithm and
-continue with it. Failed trials, NaN and trials that raised (``catch_eval_exceptions=True``) are
-failures to be avoided, unfinished ones are counted, and configurations are repeated only when
-there are no others. What drove a proposal is in ``misc["automl_plugins"]["proposal"]`` of its
-document: where it is from, what the model expects of it, and the share of each earlier task in the
-decision.
+The search space may have conditions of any depth. Trials may come from any other algorithm, and
+any other may continue them. Failed trials, NaN and trials that raised
+(``catch_eval_exceptions=True``) are failures to be avoided, unfinished ones are counted, and
+configurations are repeated only when there are no others. ``misc["automl_plugins"]["proposal"]``
+of a document explains its proposal: the origin, the predictions of the model, and the share of
+each earlier task in the decision.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def auto(
 
     Its members are the quantile boosting of ``gbqr`` and Gaussian processes averaged over kernels;
     earlier tasks and a meta-learner join them if there is a memory, which also suggests the first
-    trials. ``explain`` says which member proposed, and how much each was trusted.
+    trials. ``explain`` tells which member proposed, and how much each was trusted.
 
     Arguments besides those of the recipe:
-        memory: See ``tst``; None for a search by itself.
+        memory: See ``tst``; None for a search without a memory.
 
     Example::
 
@@ -66,8 +66,8 @@ def auto(
 def gbqr(*, seed: int | None = None, **options: Unpack[GBQROptions]) -> Proposer:
     """Bayesian optimisation by gradient boosting with quantile regression (van Hoof 2018).
 
-    LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, say which
-    configuration may be better than the best one; ``algo=gbqr`` is the whole recipe.
+    LightGBM models of a quantile of the loss, each on a bootstrap sample of the trials, predict
+    which configuration may be better than the best one; ``algo=gbqr`` is the whole recipe.
 
     Example::
 
@@ -81,8 +81,8 @@ def gbqr(*, seed: int | None = None, **options: Unpack[GBQROptions]) -> Proposer
 def ei_per_second(*, seed: int | None = None, **options: Unpack[EIPerSecondOptions]) -> Proposer:
     """Expected improvement per second: what is likely to pay off, for the time it takes.
 
-    A LightGBM model of ln seconds (van Hoof 2018, 5.2) divides the expected improvement of a
-    random forest.
+    The expected improvement of a random forest is divided by the seconds that a LightGBM model of
+    ln seconds predicts (van Hoof 2018, 5.2).
 
     Example::
 
@@ -116,9 +116,9 @@ def tst(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[TSTOpti
     Arguments besides those of the recipe:
         memory: The earlier tasks: ``{name: its Trials}`` of the same search space, a
             ``MetaDataset``, a ``MetaStore``, its path or address, records of tasks, or the name of
-            a bundled memory. The trials of this search itself are left out. ``"auto"`` is the
-            bundled memory of the learner whose hyperparameters the labels of the space are, by
-            their names in the learner's library, if there is one; a line in the log says which.
+            a bundled memory. The trials of this search itself are left out. ``"auto"`` takes the
+            bundled memory of a learner if the labels of the space are its hyperparameters, by
+            their names in the learner's library; the log names it.
 
     Example::
 

@@ -28,15 +28,15 @@ from .proposing import Suggest
 from .space import ExpressionSpace
 from .trials import Document, values_of
 
-_EPOCH = datetime(2000, 1, 1)  # where simulated clocks begin
+_EPOCH = datetime(2000, 1, 1)  # start of the simulated clocks
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
 
 def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -> Method:
     """A suggest function of Hyperopt, or BOASF, to be replayed.
 
-    Every search is what ``fmin`` with ``rstate=np.random.default_rng(seed)`` makes of it, on the
-    simulated clock: ``book_time`` and ``refresh_time`` of a trial are a recorded duration apart.
+    Every search repeats ``fmin`` with ``rstate=np.random.default_rng(seed)`` on the simulated
+    clock: ``book_time`` and ``refresh_time`` of a trial are its recorded duration apart.
     A forbidden configuration fails at once, without an evaluation.
 
     Args:
@@ -45,8 +45,8 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
             is ``boasf_fmin``, whose arms are the options of the one categorical with children;
             it is charged the recorded seconds.
         name: Label in the results.
-        **options: Keyword arguments of ``algo``. BOASF has no other budget than its own: without
-            ``budget_seconds`` or ``max_evals`` it takes the number of trials of the replay.
+        **options: Keyword arguments of ``algo``. Without ``budget_seconds`` or ``max_evals`` the
+            budget of BOASF is the number of trials of the replay.
 
     Raises:
         ValueError: For an unknown name, or an option of BOASF outside its range.
@@ -74,7 +74,7 @@ def _named(name: str) -> Suggest:
         found: Any = getattr(import_module(module), attribute, None)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there; something that it needs is not
+            raise  # the module exists, but one of its own imports failed
         found = None
     if not callable(found):
         raise ValueError(
@@ -108,10 +108,10 @@ class HyperoptSearch:
 
     Args:
         algo: Suggest function.
-        problem: What is searched.
+        problem: The search problem.
 
     Attributes:
-        trials: All that was proposed so far.
+        trials: All trials proposed so far.
     """
 
     def __init__(self, algo: Suggest, problem: Problem) -> None:
@@ -134,7 +134,7 @@ class HyperoptSearch:
         return None
 
     def _suggest(self) -> Document | None:
-        """What ``FMinIter.run`` does for one trial: a document, inserted and running."""
+        """One trial as in ``FMinIter.run``: a document, inserted and running; None at the end."""
         ids = self.trials.new_trial_ids(1)
         self.trials.refresh()
         seed = self._rstate.integers(2**31 - 1)
@@ -143,12 +143,12 @@ class HyperoptSearch:
             return None
         self.trials.insert_trial_docs(documents)
         self.trials.refresh()
-        document: Document = self.trials.trials[-1]  # as inserted: a copy
+        document: Document = self.trials.trials[-1]  # the inserted copy
         document["state"] = JOB_STATE_RUNNING
         return document
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
-        """Finish the trial, at its moment of the simulated clock."""
+        """Finish the trial at its time on the simulated clock."""
         result: dict[str, Any] = {"status": STATUS_FAIL}
         if outcome.status == TrialStatus.COMPLETE:
             result = {"status": STATUS_OK, "loss": outcome.loss, "seconds": outcome.seconds}

@@ -1,4 +1,4 @@
-"""A Hyperopt search space in ConfigSpace's language, and its values in both.
+"""A Hyperopt search space translated to ConfigSpace, and values in both.
 
 ===============================  ===============================================================
 Hyperopt                         ConfigSpace
@@ -17,10 +17,9 @@ Hyperopt                         ConfigSpace
 Values are those of the labels, as ``fmin`` returns them: what an expression makes of them
 afterwards, ``hp.uniform("x", 0, 1) * 10``, is up to the objective.
 
-An option of a choice is called by its value if that is a number, a text, a bool or None. Any other
-option has the name of the text under "type", "name", "model", ..., else of the first text in it; a
-constant such as ``(64, 32)`` is written out, a function or class called by its name; and
-``label[i]`` is left for what has no name of its own.
+The name of an option is its value if that is a number, a text, a bool or None. Else it is the text
+under "type", "name", "model", ..., or the first text in the option; a constant such as
+``(64, 32)`` is written out, a function or class has its own name; anything else is ``label[i]``.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ from ._pyll import (
     labels,
 )
 
-#: Probability beyond each end of the range that a normal distribution is given.
+#: Probability beyond each end of the range of a normal distribution.
 TAIL = 1e-4
 
 _LEAST = 5e-324  # float above 0
@@ -77,8 +76,7 @@ _LOG_GRID = 16  # the same on a log scale
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
 
-#: Where a hyperparameter is active: under one of these options, by label of the choice; None is
-#: everywhere.
+#: The options under which a hyperparameter is active, by label of the choice; None if always.
 _Places = dict[str, set[int]] | None
 
 
@@ -88,9 +86,10 @@ class PyllSpace:
 
     Attributes:
         expr: The space, as a pyll expression.
-        space: The same in ConfigSpace's language.
+        space: The translation.
         options: Names of the options of each choice, by label.
-        stand_ins: Labels of what ConfigSpace cannot express, for which a number stands in.
+        stand_ins: Labels of hyperparameters that ConfigSpace cannot express; a number in [0, 1]
+            replaces them.
 
     Example::
 
@@ -104,7 +103,7 @@ class PyllSpace:
 
     @cached_property
     def domain(self) -> Domain:
-        """What suggest functions are shown; the objective is not part of it."""
+        """The domain of suggest functions, without an objective."""
         return Domain(None, self.expr, pass_expr_memo_ctrl=False)
 
     def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,12 +134,12 @@ class PyllSpace:
         return round(drawn) if isinstance(hyperparameter, IntegerHyperparameter) else float(drawn)
 
     def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a trial with these values would have drawn, by label; the way back.
+        """What a trial with these values would have drawn, by label; the inverse of ``values``.
 
-        Labels that ``values`` does not name are left out, and what is below them.
+        Labels missing in ``values`` are left out, with all hyperparameters below them.
 
         Raises:
-            ValueError: For a value that is no option of a choice.
+            ValueError: For a value that is not an option of a choice, or not a number.
         """
         drawn = {
             label: self._draw(label, values[label]) for label in self.space if label in values
@@ -155,23 +154,21 @@ class PyllSpace:
             index = find(self.options[label], value)
             if index is None:
                 raise ValueError(
-                    f"{value!r} is no option of {label!r}; its options are called"
+                    f"{value!r} is not an option of {label!r}; its options are"
                     f" {', '.join(map(repr, self.options[label]))}."
                 )
             return index
         if math.isnan(number := to_number(value)):
-            raise ValueError(f"{label}={value!r} is no number, as {self.space[label]} has.")
+            raise ValueError(f"{label}={value!r} is not a number, as {self.space[label]} needs.")
         number = value if isinstance(value, int) else number
         if self.domain.params[label].name == "randint":
             return int(number)
         if q := self.step(label):
-            return float(
-                round(number / q) * q
-            )  # more than 1000 multiples are a range in ``space``
+            return float(round(number / q) * q)  # ``space`` has a range for many multiples
         return float(number)
 
     def step(self, label: str) -> float | None:
-        """The ``q`` of a hyperparameter; None where it has none."""
+        """The ``q`` of a hyperparameter; None if it has none."""
         q: float | None = constant(self.domain.params[label], "q")
         return q
 
@@ -184,7 +181,7 @@ class ExpressionSpace:
 
     @cached_property
     def domain(self) -> Domain:
-        """What suggest functions are shown; the objective is not part of it."""
+        """The domain of suggest functions, without an objective."""
         return Domain(None, expression(self.space), pass_expr_memo_ctrl=False)
 
     def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,7 +204,7 @@ class ExpressionSpace:
         return found
 
     def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a trial would have drawn; ValueError for what is no value of a hyperparameter."""
+        """What a trial would have drawn; ValueError for an invalid value."""
         drawn: dict[str, Any] = {}
         for label, value in values.items():
             hyperparameter = self.space[label]
@@ -232,15 +229,15 @@ def _value(hyperparameter: Any, drawn: float) -> Any:
     return min(max(value, kind(hyperparameter.lower)), kind(hyperparameter.upper))
 
 
-#: A search space in both languages.
+#: A search space of Hyperopt and of ConfigSpace.
 SearchSpace = PyllSpace | ExpressionSpace
 
 
 def read_space(space: Any) -> SearchSpace:
-    """A search space that is a ``ConfigurationSpace``, or anything that ``fmin`` takes for one.
+    """Read a ``ConfigurationSpace``, or anything that ``fmin`` takes as a search space.
 
     Raises:
-        ValueError: For what ConfigSpace cannot express.
+        ValueError: For a space that ConfigSpace cannot express.
     """
     if isinstance(space, ConfigurationSpace):
         return ExpressionSpace(space)
@@ -248,10 +245,10 @@ def read_space(space: Any) -> SearchSpace:
 
 
 def is_space(thing: Any) -> bool:
-    """Whether something is a Hyperopt search space: an expression with hyperparameters."""
+    """Whether an object is a Hyperopt search space: an expression with hyperparameters."""
     try:
         return depends(pyll.as_apply(thing))
-    except Exception:  # whatever pyll thinks of a foreign object
+    except Exception:  # pyll may raise anything for foreign objects
         return False
 
 
@@ -260,12 +257,12 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     """A Hyperopt search space as a ``ConfigurationSpace``, conditions included.
 
     Args:
-        space: Anything that ``fmin`` takes for one.
-        lenient: Whether a number in [0, 1] stands in for what ConfigSpace cannot express.
+        space: Anything that ``fmin`` takes as a search space.
+        lenient: Whether a number in [0, 1] replaces what ConfigSpace cannot express.
 
     Raises:
-        ValueError: For what ConfigSpace cannot express, naming the expression: a range that
-            depends on another hyperparameter, a switch that is no ``hp.choice``.
+        ValueError: For an expression that ConfigSpace cannot express: a range that depends on
+            another hyperparameter, a switch that is not an ``hp.choice``.
     """
     expr = pyll.as_apply(space)
     stand_ins = _below_foreign_switches(expr, refuse=not lenient)
@@ -308,11 +305,12 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
 
 
 def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
-    """The hyperparameter that a distribution stands for.
+    """The hyperparameter of a distribution.
 
     Raises:
-        ValueError: For a distribution that is none of Hyperopt's, or whose range depends on other
-            hyperparameters or is too narrow for ConfigSpace; for a ``q`` that is no step.
+        ValueError: For a distribution that is not one of Hyperopt's, or whose range depends on
+            other hyperparameters or is too narrow for ConfigSpace; for a ``q`` that is not a
+            finite number above 0.
     """
     given = _constants(label, node)
     name, q = node.name, given.get("q")
@@ -333,7 +331,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     low, high = given["low"], given["high"]
     if q is not None:
         ends = (math.exp(low), math.exp(high)) if log else (low, high)
-        # what rounding gives, but for what only an end point gives
+        # multiples of q by rounding, except one that only an end point of the range rounds to
         first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
         if q == 1 and not (log and first < 1):
             if normal and not log and max(-first, last) <= MOST_EXACT:
@@ -343,10 +341,10 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
             return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
     low, high = float(low), float(high)
     if log:
-        # Logarithms of the numbers below are not exact: they count only where all are of these.
+        # Logarithms of subnormal numbers are not exact: they count only in a range of them alone.
         least = sys.float_info.min if high > math.log(sys.float_info.min) else _LEAST
         least = max(math.exp(low), least)
-        if q is not None and first < 1:  # half of q and less is 0: an octave is enough for it
+        if q is not None and first < 1:  # up to q / 2 all numbers are rounded to 0: keep an octave
             least = max(least, q / 4.0)
         low, high = least, max(math.exp(min(high, math.log(sys.float_info.max))), least)
     if low == high:
@@ -382,13 +380,13 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
 
 
 def _below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
-    """Labels below switches that are no ``hp.choice``; ValueError for one if ``refuse`` is set."""
+    """Labels below switches other than ``hp.choice``; ValueError for one if ``refuse`` is set."""
     found: set[str] = set()
     for node in pyll.dfs(expr):
         if node.name == "switch" and find_switched(node) is None and depends(node.pos_args[0]):
             if refuse:
                 raise ValueError(
-                    "Which option is taken depends on an expression,"
+                    "The option of a switch depends on an expression,"
                     f" {describe(node.pos_args[0])}: write it as hp.choice or hp.pchoice."
                 )
             found.update(name for option in node.pos_args[1:] for name in labels(option))
@@ -399,7 +397,7 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
     """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
 
     Raises:
-        ValueError: For two hyperparameters with one label.
+        ValueError: For two hyperparameters with the same label.
     """
     params: dict[str, Any] = {}
     places: dict[str, _Places] = {}
@@ -420,7 +418,7 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
         label = label_of(node)
         if params.setdefault(label, node) is not node:
             raise ValueError(
-                f"Two hyperparameters have the label {label!r}: give them labels of their own."
+                f"Two hyperparameters have the label {label!r}: give them different labels."
             )
         known = places.setdefault(label, {})
         if under is None or known is None:
@@ -433,7 +431,7 @@ def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
 def _simplify(
     where: _Places, places: Mapping[str, _Places], found: Mapping[str, Choice]
 ) -> _Places:
-    """The same without choices of which every option counts: these stand for where they are."""
+    """Replace a choice of which every option counts by the places where it is active itself."""
     while where is not None:
         whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
         if whole is None:

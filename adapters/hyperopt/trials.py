@@ -1,8 +1,7 @@
-"""Hyperopt's trials: their documents, what they are to the core, and why they were proposed.
+"""Hyperopt's trials: their documents, how the core reads them, and why they were proposed.
 
-``misc["automl_plugins"]`` of a document holds what a search must find again in the trials: the
-proposal, the arm, the round, the seconds it was charged, and with the first trial of a round its
-outcome. Hyperopt leaves it alone.
+``misc["automl_plugins"]`` of a document holds the state of a search: the proposal, the arm, the
+round, the seconds charged, and, in the first trial of a round, its outcome. Hyperopt ignores it.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from .space import PyllSpace
 Document = dict[str, Any]
 
 NOTE = "automl_plugins"  # our key in misc
-PROPOSAL = "proposal"  # what a proposer of the core notes there
+PROPOSAL = "proposal"  # key of a proposer's note there
 #: Key in ``misc`` of documents made by ``initial_trials``: the design, and a suggestion's score
 #: (None where it has none) and reason.
 INITIAL_DESIGN = "initial_design"
@@ -63,13 +62,13 @@ FINISHED = (JOB_STATE_DONE, JOB_STATE_ERROR)
 
 
 def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, Any]) -> Document:
-    """A document as Hyperopt's own suggest functions write it: every label of the space is there.
+    """A document as Hyperopt's own suggest functions make it, with every label of the space.
 
     Args:
-        trials: The trials that it is to be inserted into.
+        trials: The trials into which it is to be inserted.
         domain: The whole search space.
-        tid: Its number.
-        values: Active hyperparameters.
+        tid: Number of the trial.
+        values: Values of the active hyperparameters by label.
     """
     misc = {
         "tid": tid,
@@ -84,24 +83,24 @@ def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, 
 
 
 def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Active hyperparameters of a trial."""
+    """Values of the active hyperparameters of a trial, by label."""
     return {k: v[0] for k, v in document["misc"]["vals"].items() if len(v)}
 
 
 def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What we wrote into a document; empty for one that somebody else wrote."""
+    """The note of this package in a document; empty if there is none."""
     note = document["misc"].get(NOTE)
     return note if isinstance(note, dict) else {}
 
 
 def finished_documents(trials: Trials) -> list[Document]:
-    """Documents of the trials that have ended, in the order in which they did."""
+    """Documents of the trials that have ended, in the order of their ends."""
     done = [d for d in all_documents(trials) if d["state"] in FINISHED]
     return sorted(done, key=lambda d: (sortable(unix_time(d["refresh_time"])), d["tid"]))
 
 
 def owns(source: str) -> bool:
-    """Whether ``curves`` can read a path or address: never, Hyperopt writes pickles only."""
+    """Whether ``curves`` can read a path or address: never, for Hyperopt writes only pickles."""
     return False
 
 
@@ -120,10 +119,11 @@ def read_trial(document: Document) -> Trial:
     new, running                                    RUNNING
     ==============================================  ========
 
-    What ``write_history`` noted in a result counts instead: Hyperopt has no pruned trials. The
-    seconds are what a search noted in ``misc``, else ``result["seconds"]``, else the time between
-    ``book_time`` and ``refresh_time``, which are whole milliseconds in UTC: the first of them that
-    is a duration. Values are those of the labels, the index of the option for ``hp.choice``.
+    A note of ``write_history`` in a result overrides the status "fail": Hyperopt has no pruned
+    trials. The seconds are those noted in ``misc``, else ``result["seconds"]``, else the time
+    between ``book_time`` and ``refresh_time``, which are whole milliseconds in UTC: the first of
+    them that is a duration. Values are those of the labels, the index of the option for
+    ``hp.choice``.
     """
     result = document["result"]
     started, ended = unix_time(document["book_time"]), unix_time(document["refresh_time"])
@@ -150,7 +150,7 @@ def read_trial(document: Document) -> Trial:
     )
 
 
-_ROUNDED = 1e-9  # of a range: ends that differ by less are the same
+_ROUNDED = 1e-9  # share of a range: a value beyond its end by less counts as the end
 
 #: What a trial was read from (``_source``), the trial and its vector.
 _Read = tuple[tuple[Any, ...], Trial, FloatArray]
@@ -159,9 +159,9 @@ _Read = tuple[tuple[Any, ...], Trial, FloatArray]
 class TrialReader:
     """Reads trials of one search space as the history that proposers read, each only once.
 
-    Cancelled trials are left out. Integers beyond a range are clipped to it, floats stay where
-    they are; an active hyperparameter that a document lacks is missing, and labels that are not of
-    the space are not read, as with TPE: an arm of a bandit sees documents of the whole space.
+    Cancelled trials are left out. Integers beyond a range are clipped to it, floats are not. An
+    active hyperparameter without a value is missing. Labels outside the space are ignored, as by
+    TPE: an arm of a bandit sees documents of the whole space.
 
     Args:
         known: The search space.
@@ -176,9 +176,9 @@ class TrialReader:
         """The trials as a history.
 
         Args:
-            trials: What the documents belong to; only used to tell documents apart.
+            trials: The trials of the documents: the key of a cache.
             documents: All trials.
-            timed: Whether their seconds count; else they are unknown.
+            timed: Whether their seconds are read; else they are unknown.
 
         Raises:
             ValueError: For trials that are not of this search space.
@@ -201,10 +201,10 @@ class TrialReader:
         return history if timed else replace(history, seconds=np.full(len(read), math.nan))
 
     def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
-        """Vectors (n, d) of the ``vals`` of documents, inactive ones not removed.
+        """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet.
 
         Raises:
-            ValueError: For an option that the space does not have, or no label of it at all.
+            ValueError: For an unknown option, or a document without any label of the space.
         """
         names = self.vectors.names
         for row in vals:
@@ -217,7 +217,7 @@ class TrialReader:
         encoded = np.full((len(vals), self.vectors.d), math.nan)
         for column, name in enumerate(names):
             hyperparameter: Any = self.known.space[name]
-            # Integers of a sequence may be too large for floats: their differences are not.
+            # Integers of a sequence may be too large for floats, but their differences are not.
             is_listed = isinstance(hyperparameter, OrdinalHyperparameter)
             origin = hyperparameter.sequence[0] if is_listed else 0
             given = [row.get(name, ()) for row in vals]
@@ -227,7 +227,7 @@ class TrialReader:
         return encoded
 
     def _entries(self, name: str, hyperparameter: Any, drawn: FloatArray) -> FloatArray:
-        """Vector entries (n,) of drawn numbers, those of a sequence from its first value on."""
+        """Vector entries (n,) of drawn numbers; those of a sequence are relative to its first."""
         if name in self.known.options:
             n = len(self.known.options[name])
             wrong = (drawn < 0) | (drawn >= n)
@@ -244,7 +244,7 @@ class TrialReader:
         legal = np.clip(drawn, hyperparameter.lower, hyperparameter.upper)
         if isinstance(hyperparameter, IntegerHyperparameter) and not scale_of(hyperparameter):
             return np.asarray(hyperparameter.to_vector(np.rint(legal).astype(np.int64)))
-        # Normal distributions have no ends: what lies beyond the range was not tried at its end.
+        # Normal distributions are unbounded: a value beyond the range is not clipped to its end.
         is_log = getattr(hyperparameter, "log", False)
         values = np.where(drawn > 0.0, drawn, legal) if is_log else drawn
         entries = np.asarray(hyperparameter.to_vector(values))
@@ -267,10 +267,10 @@ class TrialReader:
 
 
 def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
-    """Documents with numbers that tell them apart, mostly their own.
+    """Documents with unique numbers, mostly their own.
 
-    Hyperopt gives a number twice where trials that raised were read from a file: it takes their
-    count for the next one. The later ones have negative numbers here.
+    Hyperopt gives a number twice if trials that raised were read from a file: it takes the count
+    of trials as the next number. The later ones get negative numbers here.
     """
     found: list[tuple[int, Document]] = []
     seen: Counter[int] = Counter()
@@ -282,7 +282,7 @@ def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
 
 
 def _source(document: Document) -> tuple[Any, ...]:
-    """What a trial is read from; it has changed when one of these is another object."""
+    """The objects that a trial is read from: if one is replaced, the trial has changed."""
     result = document["result"]
     facts = (result.get("status"), result.get("loss"), result.get("seconds"))
     return *facts, result, document["state"], document["refresh_time"], document["misc"]["vals"]
@@ -296,10 +296,10 @@ def _has_changed(document: Document, read: _Read | None) -> bool:
 
 
 def explain(trials: Trials, tid: int | None = None) -> Explanation:
-    """Why a trial was proposed, whoever proposed it.
+    """Why a trial was proposed, by any algorithm.
 
-    It is read from what the algos of this package note in ``misc["automl_plugins"]`` of a
-    document. What somebody has changed there to something that is no fact is left out.
+    It is read from the notes of this package's algorithms in ``misc["automl_plugins"]`` of a
+    document. Entries that were changed to something invalid are left out.
 
     Args:
         trials: The trials of a search.

@@ -53,8 +53,12 @@ ERRORS: list[Known] = [
     Known(V, "No choice has the label 'algorithm'; there are", "no such arm"),
     Known(V, "Pass search_space=: the distributions that the objective asks for", "no space"),
     Known(V, "The search space has no choice whose options could be arms", "no such arm"),
-    Known(V, "The volume of .*, whose range has no end, is not known: weights=", "no volume"),
-    Known(V, "Several choices could be the arms: .* Say which one with label=", "which arm?"),
+    Known(
+        V,
+        "The range of .* is unbounded or unknown, so it has no volume: pass weights=",
+        "no volume",
+    ),
+    Known(V, "Several choices could be the arms: .* Pass label=, one of them", "which arm?"),
     Known(V, "n must be at least \\d+ with r_min=.* got", "a schedule too short"),
     # of the frameworks
     Known(V, "does not support dynamic value space", "Optuna: choices cannot change"),

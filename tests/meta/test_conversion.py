@@ -323,7 +323,7 @@ RECORD = TaskRecord("t", [{"x": 0.5}], np.array([1.0]))
         ({}, "optuna", {}, TypeError, "Cannot read a dict as a history"),
         ("nowhere", "optuna", {}, ValueError, "There is no file 'nowhere'"),
         (optuna.create_study(), "smac", {"space": {"x": 1}}, TypeError, "of either framework"),
-        (Trials(), "optuna", {"name": "t"}, ValueError, "Trials keep no more than the index"),
+        (Trials(), "optuna", {"name": "t"}, ValueError, "Trials store only the index"),
     ],
 )
 def test_bad_input_is_explained(

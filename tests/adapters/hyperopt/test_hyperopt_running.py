@@ -280,8 +280,8 @@ def test_more_points_than_evaluations_are_refused_or_left() -> None:
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        ({"model": 0}, "lacks a value of 'C'"),
-        ({"C": 0.5}, "lacks a value of 'model'"),
+        ({"model": 0}, "has no value for 'C'"),
+        ({"C": 0.5}, "has no value for 'model'"),
         ({"model": 0, "C": 0.5, "c": 1}, "no label 'c'; there are model, C, depth"),
         ({"model": 7}, "'model' must be the index of an option, one of 0, 1, 2, got 7"),
         ({"model": "svm"}, "'model' must be the index of an option"),

@@ -137,7 +137,7 @@ def test_options_are_called_by_their_values_or_names() -> None:
 def test_a_value_that_is_no_option_is_refused() -> None:
     space = translate({"b": hp.choice("b", [True, False])})
     assert space.labels({"b": "true"}) == {"b": 0}  # as files have it
-    with pytest.raises(ValueError, match="1 is no option of 'b'; its options are called True"):
+    with pytest.raises(ValueError, match="1 is not an option of 'b'; its options are True"):
         space.labels({"b": 1})
 
 
