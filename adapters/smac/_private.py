@@ -1,4 +1,4 @@
-"""The only place that touches what SMAC does not promise to keep.
+"""The only module that uses private parts of SMAC.
 
 ``tests/adapters/smac/test_smac_private.py`` fails loudly when one of these changes.
 """
@@ -29,7 +29,7 @@ from smac.runner.dask_runner import DaskParallelRunner
 
 _logger = logging.getLogger("smac.automl_plugins")
 
-#: Seconds that Dask has to start a worker again when there is none.
+#: Seconds to wait for Dask to restart a worker when there is none.
 _PATIENCE = 300
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
@@ -42,7 +42,7 @@ _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
 
 
 def next_trial(facade: AbstractFacade) -> TrialInfo | None:
-    """What ``ask`` returns; None where SMAC has no further trial, for which it raises."""
+    """What ``ask`` returns; None where it raises because SMAC has no further trial."""
     try:
         return facade.ask()
     except (StopIteration, ConfigurationSpaceExhaustedException):
@@ -60,7 +60,7 @@ def scenario_of(smbo: SMBO) -> Scenario:
 
 
 def facade_name(meta: Mapping[str, Any]) -> str | None:
-    """Name of the facade's class in the meta data of a scenario, None where it is not there."""
+    """Name of the facade's class in the meta data of a scenario; None if there is none."""
     name = meta.get("facade", {}).get("name")
     return None if name is None else str(name)
 
@@ -71,7 +71,7 @@ def space_of(model: AbstractModel) -> ConfigurationSpace:
 
 
 class Model(AbstractModel):
-    """A model that needs no types of SMAC, which has none for a normal or beta child."""
+    """A model for spaces whose types SMAC cannot compute: those with a normal or beta child."""
 
     def __init__(self, configspace: ConfigurationSpace, *args: Any, **options: Any) -> None:
         try:
@@ -84,9 +84,9 @@ class Model(AbstractModel):
 
 
 class Selector(ConfigSelector):
-    """A config selector that is given the run and needs neither model nor acquisition.
+    """A config selector that needs neither a model nor an acquisition function.
 
-    Whatever else a facade has is accepted and left alone.
+    Other parts of a facade are accepted and ignored.
     """
 
     def _set_components(  # type: ignore[override]
@@ -96,37 +96,37 @@ class Selector(ConfigSelector):
         callbacks: list[Callback] | None = None,
         **others: Any,
     ) -> None:
-        # A facade that sets up its log disables all loggers that exist.
+        # A facade that sets up logging disables all existing loggers.
         for name, logger in logging.root.manager.loggerDict.items():
             if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
                 logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()
-        # SMBO.update_model and update_acquisition_function exchange these.
+        # SMBO.update_model and update_acquisition_function replace these.
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario it was made for."""
+        """The scenario of the constructor."""
         return self._scenario
 
     @property
     def runhistory(self) -> RunHistory:
-        """That of the facade it has been given to; RuntimeError before."""
+        """The run history of the selector's facade; RuntimeError without a facade."""
         if self._runhistory is None:
             raise RuntimeError("This config selector has not been given to a facade.")
         return self._runhistory
 
     @property
     def initial_configurations(self) -> list[Configuration]:
-        """What the facade's initial design has selected."""
+        """The configurations that the facade's initial design selected."""
         return self._initial_design_configs
 
     def begin(self) -> None:
-        """Tell the callbacks that a configuration is looked for."""
+        """Tell the callbacks that the search for a configuration begins."""
         self._call_callbacks_on_start()
 
     def end(self, config: Configuration) -> None:
@@ -144,21 +144,21 @@ class Facade(HyperparameterOptimizationFacade):
 
 
 class DaskRunner(DaskParallelRunner):
-    """SMAC's runner on Dask, but a trial that killed its worker has crashed.
+    """SMAC's runner on Dask, except that a trial that killed its worker counts as crashed.
 
-    SMAC's own ends the search with Dask's ``KilledWorker`` and leaves the trial running, gives
-    new workers five seconds to start, and closes its client after Dask has closed it when Python
-    ends, which takes a minute.
+    SMAC's own runner ends the search with Dask's ``KilledWorker`` and leaves the trial running,
+    gives new workers five seconds to start, and at the end of Python closes its client after Dask
+    has closed it, which takes a minute.
     """
 
     @classmethod
     def replacing(cls, runner: DaskParallelRunner) -> Self:
-        """A runner with the workers of another, which must not be used any more."""
+        """A runner that takes over the workers of another, which must not be used any more."""
         new = cls(runner._single_worker, runner._patience, dask_client=runner._client)
         new._close_client_at_del, runner._close_client_at_del = runner._close_client_at_del, False
         new._scheduler_file = runner._scheduler_file
         new._submitted = {}
-        # Called before what Dask itself does at the end, for it was registered later.
+        # Registered after Dask's own exit function, so called before it.
         atexit.register(_close, weakref.ref(new))
         return new
 
@@ -166,14 +166,14 @@ class DaskRunner(DaskParallelRunner):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """That of SMAC's own: either continues a run of the other."""
+        """That of SMAC's own runner, so that each can continue a run of the other."""
         return {"name": DaskParallelRunner.__name__}
 
     def submit_trial(self, trial_info: TrialInfo, **data: Any) -> None:
-        """Have a worker evaluate a trial, once one is free.
+        """Submit a trial once a worker is free.
 
         Raises:
-            TimeoutError: If no worker was started again for minutes.
+            TimeoutError: If no worker is restarted within five minutes.
         """
         while self.is_running() and self.count_available_workers() <= 0:
             self.wait()
@@ -217,7 +217,7 @@ def _close(reference: weakref.ref[DaskRunner]) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide SMAC's log, for there are hundreds of searches, and the warnings that it provokes."""
+    """Hide SMAC's log and the warnings that it causes: a replay runs hundreds of searches."""
     logger = logging.getLogger("smac")
     level = logger.level
     logger.setLevel(max(level, logging.ERROR))

@@ -1,4 +1,4 @@
-"""What SMAC stores of a model, an acquisition function or a proposer: class names and settings."""
+"""Descriptions that SMAC stores of models, acquisition functions and proposers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 _DEPTH = 16  # levels of a description; an object and its settings are two
-_SHORT = 20  # entries of a list that are described one by one
+_SHORT = 20  # longest list whose entries are described one by one
 
 
 def describe(part: Any, depth: int = _DEPTH) -> Any:
     """Class names and settings of a part, as builtins that JSON keeps.
 
-    The name of a run is a hash of it, so it repeats exactly. Of large data, such as the tasks of a
-    memory, it has the number only: change the name of the scenario if a run must not be continued
-    with others.
+    The name of a run is a hash of it, so it must be reproducible. For large data, such as the
+    tasks of a memory, it has their number only: change the name of the scenario if a run must not
+    be continued with other data.
     """
     part = part.item() if isinstance(part, np.generic) else part
     if part is None or isinstance(part, bool | int | str):
@@ -29,7 +29,7 @@ def describe(part: Any, depth: int = _DEPTH) -> Any:
     if isinstance(part, np.ndarray):
         return {"shape": list(part.shape)}
     if isinstance(part, logging.Logger):
-        return part.name  # handlers may keep what was logged: another run each time
+        return part.name  # handlers may keep the messages, which differ from run to run
     if isinstance(part, Mapping | list | tuple):
         if depth <= 0 or len(part) > _SHORT:
             return {"entries": len(part)}
@@ -43,7 +43,7 @@ def describe(part: Any, depth: int = _DEPTH) -> Any:
 
 
 def _settings(part: Any) -> dict[str, Any]:
-    """Public settings by name, without what a fit or a cache has left."""
+    """Public settings by name, without fitted attributes and caches."""
     if isinstance(part, type):
         return {"class": part.__name__}
     if hasattr(part, "get_params"):  # scikit-learn

@@ -18,22 +18,22 @@ from automl_plugins.records.trial import Status
 
 from .trials import canonical, read_trial
 
-_FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
+_FLOOR = 1e-3  # seconds: below a millisecond, clocks mostly measure their own overhead
 
 
 class CostEncoder(AbstractRunHistoryEncoder):
     """Costs as ``automl_plugins.proposers.models`` transforms them, for ``runhistory_encoder=``.
 
-    A trial that failed, or has an infinite cost, counts as the worst one that succeeded, whatever
-    the scenario's crash cost: that marks a failure, and would dwarf every measured cost.
+    A trial that failed, or has an infinite cost, gets the worst cost of a success, not the
+    scenario's crash cost, which would dwarf every measured cost.
 
     Args:
-        scenario: The scenario, of one objective.
+        scenario: The scenario, with one objective.
         target: ``"log_regret"``, ``"normal_scores"``, ``"standardize"`` or ``"raw"``.
-        considered_states: Trials that are considered besides those that ran out of time; None
-            takes all that finished.
-        lower_budget_states: Those of lower budgets that are considered too.
-        seed: As in SMAC's own encoders, which keep it.
+        considered_states: States of the trials that are used, besides those that ran out of time;
+            None takes all finished ones.
+        lower_budget_states: States of the trials at lower budgets that are used too.
+        seed: As in SMAC's own encoders, which only store it.
 
     Raises:
         ValueError: For several objectives or an unknown target.
@@ -62,7 +62,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
         one_of("target", target, TARGETS)
         super().__init__(
             scenario,
-            considered_states=considered_states,  # type: ignore[arg-type]  # SMAC's own default
+            considered_states=considered_states,  # type: ignore[arg-type]  # None is its default
             lower_budget_states=lower_budget_states,  # type: ignore[arg-type]
             seed=seed,
         )
@@ -74,13 +74,13 @@ class CostEncoder(AbstractRunHistoryEncoder):
         return {**super().meta, "target": self.target}
 
     def transform(self, budget_subset: list[Any] | None = None) -> tuple[FloatArray, FloatArray]:
-        """Configurations (n, d), instance features after them, and targets (n, c).
+        """Configurations (n, d) followed by instance features, and targets (n, c).
 
         Args:
-            budget_subset: The budget whose trials are considered; None takes all.
+            budget_subset: The budgets whose trials are used; None takes all.
         """
         trials = self._get_considered_trials(budget_subset)
-        # SMAC scales these by themselves; a scale of their own says nothing.
+        # SMAC scales these separately, which makes them incomparable with the others.
         trials.update(self._get_timeout_trials(budget_subset))
         return self._build_matrix(trials)
 
@@ -114,12 +114,12 @@ class CostEncoder(AbstractRunHistoryEncoder):
 
 
 class CostAndSecondsEncoder(CostEncoder):
-    """Costs as ``CostEncoder`` has them, and ln seconds: two columns, for ``EIPerSecond``.
+    """Costs as in ``CostEncoder``, and ln seconds: two columns, for ``EIPerSecond``.
 
-    The seconds are true ones: those between start and end where SMAC keeps no running time, of
-    crashed trials and of those that ran out of time or memory. Where they are not given (ask and
-    tell without ``time``), the median of the others; below a millisecond, a millisecond. Arguments
-    and errors are those of ``CostEncoder``.
+    SMAC stores no running time of trials that crashed or ran out of time or memory: their seconds
+    are those from start to end. Unknown seconds (ask and tell without ``time``) become the median
+    of the others, and seconds below a millisecond a millisecond. Arguments and errors are those of
+    ``CostEncoder``.
 
     Example::
 

@@ -35,34 +35,35 @@ class GBQRFacade(Facade):
     learns from failures and running trials, and from seconds if asked to
     (``config_selector=GBQRFacade.get_config_selector(scenario, per_second=True)``).
 
-    Every part can be exchanged:
+    Every part can be replaced:
 
-    * ``initial_design``: its configurations come first; GBQR's own start only adds what is still
-      missing. The default has none but ``additional_configs`` and the scenario's default.
-    * ``random_design``: configurations it asks for are random ones. The default asks for none.
-    * ``intensifier``: any; with ``Hyperband`` or ``SuccessiveHalving`` GBQR proposes what their
-      brackets start with, and the highest budget with enough configurations counts.
+    * ``initial_design``: its configurations come first; GBQR's own start-up only adds what is
+      missing. The default has only ``additional_configs`` and the scenario's default.
+    * ``random_design``: decides which configurations are random. By default none are.
+    * ``intensifier``: any; with ``Hyperband`` or ``SuccessiveHalving`` GBQR proposes the
+      configurations that start their brackets, and learns from the highest budget with enough
+      configurations.
     * ``config_selector``: a ``ProposerConfigSelector`` with any other proposer, or one of SMAC's.
-    * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: any
-      of them hands the choice over to SMAC's own ``ConfigSelector``, with a new model for each
-      configuration; the others of the four are those of ``get_model`` and so on, the initial
-      design is SMAC's (Sobol points). Running trials are then unknown to the model, as in all of
-      SMAC, and proposals take SMAC's time.
+    * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: with
+      any of them SMAC's own ``ConfigSelector`` chooses, with a new model for each configuration;
+      the others of the four are those of ``get_model`` and so on, the initial design is SMAC's
+      (Sobol points). The model then does not see running trials, as in all of SMAC, and proposals
+      take as long as SMAC's.
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
 
-    With several workers, those of Dask, a trial that kills its process has crashed and the search
-    continues. Dask evaluates it on three other workers before it gives up:
-    ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` before the facade is made
-    lets one death be enough.
+    With several workers (of Dask) a trial that kills its process counts as crashed, and the search
+    continues. Dask first retries it on three other workers, unless
+    ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` is called before the facade
+    is made.
 
     Args:
-        scenario: The scenario, of one objective.
-        target_function: What is minimised; None for ask and tell.
+        scenario: The scenario, with one objective.
+        target_function: The function to minimise; None for ask and tell.
         **parts: See above.
 
     Raises:
         ValueError: For several objectives; for a ``ProposerConfigSelector`` together with a part
-            that it does not ask; for one of another search space; for ``EIPerSecond`` without
+            that it does not use; for one of another search space; for ``EIPerSecond`` without
             an encoder of seconds or a model that predicts them, and the reverse.
 
     Example::
@@ -98,7 +99,7 @@ class GBQRFacade(Facade):
         min_trials: int | None = None,
         **options: Unpack[GBQROptions],
     ) -> ProposerConfigSelector:
-        """GBQR as the chooser.
+        """A selector that asks GBQR.
 
         Args:
             scenario: The scenario.
@@ -126,14 +127,14 @@ class GBQRFacade(Facade):
 
     @staticmethod
     def get_runhistory_encoder(scenario: Scenario) -> CostEncoder:  # type: ignore[override]
-        """Costs as normal scores: only their order counts."""
+        """Costs as normal scores: only their ranks count."""
         return CostEncoder(scenario, target="normal_scores")
 
     @staticmethod
     def get_initial_design(  # type: ignore[override]
         scenario: Scenario, *, additional_configs: list[Configuration] | None = None
     ) -> RandomInitialDesign:
-        """None but ``additional_configs``, for GBQR's own start fills the space."""
+        """Only ``additional_configs``, for GBQR fills the space itself."""
         return RandomInitialDesign(
             scenario, n_configs=0, additional_configs=list(additional_configs or [])
         )
@@ -149,7 +150,7 @@ class GBQRFacade(Facade):
     def get_multi_objective_algorithm(  # type: ignore[override]
         scenario: Scenario,
     ) -> AbstractMultiObjectiveAlgorithm:
-        """There is none.
+        """Not supported.
 
         Raises:
             ValueError: Always.
@@ -165,28 +166,27 @@ class AutoFacade(GBQRFacade):
     tasks and a meta-learner as well, and the memory suggests the first configurations. Its
     ``ProposerConfigSelector`` explains them: ``facade.intensifier.config_selector.explain(best)``.
 
-    Parts can be exchanged as in ``GBQRFacade``. SMAC's own selector, to which a ``model``,
-    ``acquisition_function``, ``acquisition_maximizer`` or ``runhistory_encoder`` hands the choice
-    over, asks one model: that is the one given or, from ``get_model``, that of ``GBQRFacade``.
-    There is no committee then.
+    Parts can be replaced as in ``GBQRFacade``. With a ``model``, ``acquisition_function``,
+    ``acquisition_maximizer`` or ``runhistory_encoder``, SMAC's own selector replaces the committee
+    and asks one model: the given one, else that of ``GBQRFacade.get_model``.
 
     Args:
-        scenario: The scenario, of one objective.
-        target_function: What is minimised; None for ask and tell.
+        scenario: The scenario, with one objective.
+        target_function: The function to minimise; None for ask and tell.
         memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
-            of tasks, or the name of a bundled memory; None for a search by itself. ``"auto"`` is
-            the bundled memory of the learner whose hyperparameters the space has, by their names
-            in the learner's library, if there is one; a line in the log says which. Runs of the
-            task that has the name of the scenario are left out.
+            of tasks, or the name of a bundled memory; None for a search without a memory.
+            ``"auto"`` takes the bundled memory of a learner if the space has its hyperparameters,
+            by their names in the learner's library; the log names it. Runs of the task with the
+            name of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.
         **parts: See ``GBQRFacade``. Further arguments of the recipe are given to the selector:
             ``config_selector=AutoFacade.get_config_selector(scenario, memory=memory, X=X, y=y)``.
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For one of which the search space can use nothing.
-        ValueError: As ``GBQRFacade``; for ``memory`` or ``per_second`` beside a part that is asked
-            in place of the committee.
+        MemoryMismatch: For a memory that shares nothing with the search space.
+        ValueError: As ``GBQRFacade``; for ``memory`` or ``per_second`` together with a part that
+            replaces the committee.
 
     Example::
 
@@ -207,9 +207,9 @@ class AutoFacade(GBQRFacade):
         own = {"memory": memory is not None, "per_second": per_second}
         if choosing and any(own.values()):
             raise ValueError(
-                f"{' and '.join(n for n, given in own.items() if given)} would not be used: the"
-                f" committee is not asked beside {' and '.join(sorted(choosing))}. Give them to"
-                " the selector: config_selector=AutoFacade.get_config_selector(scenario,"
+                f"{' and '.join(n for n, given in own.items() if given)} would not be used:"
+                f" {' and '.join(sorted(choosing))} given here replaces the committee. Give them"
+                " to the selector: config_selector=AutoFacade.get_config_selector(scenario,"
                 " memory=..., per_second=...)."
             )
         if not choosing and scenario.count_objectives() == 1:
@@ -226,7 +226,7 @@ class AutoFacade(GBQRFacade):
         memory: Memory | AlignedMemory | None = None,
         **options: Unpack[AutoOptions],
     ) -> ProposerConfigSelector:
-        """The committee as the chooser.
+        """A selector that asks the committee.
 
         Args:
             scenario: The scenario.
@@ -250,7 +250,7 @@ def _check_fits(
 ) -> None:
     if replaced:
         raise ValueError(
-            f"{' and '.join(replaced)} would never be asked: a ProposerConfigSelector chooses by"
+            f"{' and '.join(replaced)} would not be used: a ProposerConfigSelector chooses by"
             " itself. Leave out config_selector, or pass one of SMAC's."
         )
     if selector.scenario.configspace != scenario.configspace:
@@ -260,7 +260,7 @@ def _check_fits(
 
 
 def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
-    """Add the parts that fit those given, for SMAC's own selector; ValueError if these do not."""
+    """Add missing parts for SMAC's own selector; ValueError if the given ones do not fit."""
     usual_design = HyperparameterOptimizationFacade.get_initial_design(scenario)
     parts.setdefault("initial_design", usual_design)
     if isinstance(parts.get("runhistory_encoder"), CostAndSecondsEncoder):
@@ -286,7 +286,7 @@ def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
     if with_seconds and not isinstance(function, EIPerSecond | QuantileBound):
         raise ValueError(
             f"CostAndSecondsEncoder encodes seconds, which {type(function).__name__} does not"
-            " know: pass EIPerSecond() or QuantileBound(), or CostEncoder(scenario)."
+            " use: pass EIPerSecond() or QuantileBound(), or CostEncoder(scenario)."
         )
     if with_seconds and not isinstance(model, SurrogateModel | MultiObjectiveModel):
         raise ValueError(

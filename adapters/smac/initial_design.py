@@ -27,23 +27,23 @@ from automl_plugins.meta.warm_start import (
 )
 from automl_plugins.spaces.values import as_configuration, to_values
 
-SUGGESTED = ", suggested by earlier tasks"  # ends the origin of such a configuration
-_MOST = 25  # suggestions, where the user does not say: what auto-sklearn takes
+SUGGESTED = ", suggested by earlier tasks"  # end of the origin of such a configuration
+_MOST = 25  # suggestions by default, as in auto-sklearn
 
 
 class MetaInitialDesign(AbstractInitialDesign):
-    """What a memory suggests for the task, for ``initial_design=`` of any facade.
+    """The suggestions of a memory for the task, for ``initial_design=`` of any facade.
 
     All suggestions are made on construction, so a memory that does not fit is refused there.
 
     Args:
-        scenario: The scenario; its ``configspace`` is matched with the memory by name.
+        scenario: The scenario; its ``configspace`` is matched with the memory by names.
         memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
             memory. None for a ready ``Design``.
-        X: The data of the task, of which meta-features are computed.
+        X: The data of the task, from which meta-features are computed.
         y: Its target.
-        meta_features: Its meta-features instead. Without either all known tasks count alike. They
-            are part of ``meta``: a run that is to be continued needs the same ones.
+        meta_features: Its meta-features instead. Without either all known tasks weigh the same.
+            They are part of ``meta``: a run that is to be continued needs the same ones.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
         mode: ``"add"``: suggestions, then the whole default design; ``"part"``: suggestions take
             the first places of it; ``"replace"``: suggestions only.
@@ -52,18 +52,18 @@ class MetaInitialDesign(AbstractInitialDesign):
         default: The design that suggestions are added to or replace; None takes that of
             ``HyperparameterOptimizationFacade``, Sobol points. For another facade pass its
             ``get_initial_design(scenario)``.
-        max_ratio: Share of the trials that suggestions and default design may take; unlike
-            SMAC's own designs this one is not cut unless asked to.
+        max_ratio: Share of the trials that suggestions and default design may take; unlike in
+            SMAC's own designs the default is 1.
         additional_configs: Configurations that come last.
         seed: Seed of the default design; None takes the scenario's.
         exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
             recorded into the same store.
 
     Attributes:
-        suggestions: The suggestions with scores and reasons, and notes on how they came about.
+        suggestions: The suggestions with scores and reasons, and notes on how they were made.
 
     Raises:
-        TypeError: For a memory, design or default design that is none.
+        TypeError: For a memory, design or default design of the wrong type.
         ValueError: For a memory that shares no hyperparameter with the space, an unknown design or
             mode, X without y, or more configurations than trials.
 
@@ -139,7 +139,7 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What SMAC stores of the design; builtins only, for the name of a run is its hash."""
+        """What SMAC stores of the design; only builtins, for the name of a run is its hash."""
         return self._meta
 
     def select_configurations(self) -> list[Configuration]:
@@ -173,8 +173,8 @@ class KNNInitialDesign(MetaInitialDesign):
         scenario: The scenario.
         memory: The memory.
         k: Number of suggestions; no more than the scenario has trials.
-        mode: What becomes of the default design.
-        **options: The other arguments of ``MetaInitialDesign``, which has the errors too.
+        mode: How the default design is used.
+        **options: The other arguments of ``MetaInitialDesign``; its errors apply, too.
 
     Example::
 
@@ -200,7 +200,7 @@ class KNNInitialDesign(MetaInitialDesign):
 def _usual(
     scenario: Scenario, default: AbstractInitialDesign | None, seed: int | None
 ) -> list[Configuration]:
-    """What the search would begin with otherwise."""
+    """The configurations of the default design."""
     if default is None:
         default = SobolInitialDesign(scenario, seed=seed)
     if not isinstance(default, AbstractInitialDesign):
@@ -241,7 +241,7 @@ def _describe_memory(dataset: MetaDataset | None) -> dict[str, int] | None:
 
 
 def _distinct(configs: list[Configuration]) -> list[Configuration]:
-    """Rebuilt from their vectors, for equal configurations have several hashes otherwise."""
+    """Distinct configurations, rebuilt from their vectors so that equal ones have equal hashes."""
     found: dict[Configuration, None] = {}
     for config in configs:
         rebuilt = as_configuration(config.config_space, config.get_array())
@@ -255,5 +255,5 @@ def _values(configs: list[Configuration]) -> list[dict[str, Any]]:
 
 
 def _plain(number: float) -> float | None:
-    """JSON has no NaN."""
+    """A number as JSON keeps it: None for NaN and infinities."""
     return float(number) if math.isfinite(number) else None

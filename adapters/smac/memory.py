@@ -1,4 +1,4 @@
-"""Run histories as tasks of a memory and as searches to compare, and runs of anywhere as one."""
+"""Run histories as tasks of a memory and as searches, and runs of any origin as run histories."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def curves(
 
     Returns:
         One search for each run history. Trials that crashed or ran out of time or memory are
-        failed ones; running ones are left out, which the search says. The step of a trial is its
-        budget, None for the highest one.
+        failed ones; running ones are left out, and counted in ``left_out``. The step of a trial
+        is its budget, None for the highest one.
 
     Raises:
         TypeError: For anything else.
-        ValueError: For a folder without run histories, one that does not say what was tuned, or
-            runs on several objectives or instances, whose losses cannot be compared.
+        ValueError: For a folder without run histories, an unknown table or method, or runs on
+            several objectives or instances, whose losses cannot be compared.
     """
     labels: dict[str, Any] = {"table": table, "method": method, "seed": seed}
     given = {name: value for name, value in labels.items() if value is not None}
@@ -70,8 +70,8 @@ def _read_search(run: Run) -> Search:
     if run.table is None or run.method is None:
         absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
         raise ValueError(
-            f"A run history does not say what it is of: pass {absent}. With Scenario(name=...) and"
-            " its folder or facade, table= and method= are known."
+            f"A run history does not store what was tuned: pass {absent}. With Scenario(name=...)"
+            " and its folder or facade, table= and method= are known."
         )
     finished = run.finished()
     return Search.of(
@@ -109,7 +109,7 @@ def read_task(
     runs = runs_of(source)
     if len(runs) != 1:
         raise ValueError(
-            f"{source} holds {len(runs)} run histories, a task is one of them: pass its folder, or"
+            f"{source} holds {len(runs)} run histories, but a task is one: pass its folder, or"
             " read all with meta_dataset_from_runhistory."
         )
     run = runs[0] if name is None else replace(runs[0], table=name)
@@ -120,8 +120,8 @@ def read_task(
 def _read_record(run: Run, finished: Sequence[FinishedTrial]) -> TaskRecord:
     if run.table is None:
         raise UnnamedTask(
-            "A run history does not say what it is of: pass name=, or give the Scenario a name and"
-            " pass its folder or facade."
+            "A run history does not store what was tuned: pass name=, or give the Scenario a name"
+            " and pass its folder or facade."
         )
     return TaskRecord.of(
         run.table, run.read(finished), space=run.space, framework="smac", seed=run.seed
@@ -138,7 +138,7 @@ def meta_dataset_from_runhistory(
 ) -> MetaDataset:
     """Run histories as the memory that initial designs and meta-models read.
 
-    Run histories of one name are one task, so the seeds of a scenario go together.
+    Run histories with the same name are one task, so the seeds of a scenario are joined.
 
     Args:
         sources: A run history, a facade, or a folder with any number of run histories below it;
@@ -146,7 +146,7 @@ def meta_dataset_from_runhistory(
             its scenario.
         space: The search space; None takes the union of the recorded ones.
         meta_features: Properties of the data by name of the task.
-        tags: What else is known, by name of the task.
+        tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
 
     Raises:
@@ -157,7 +157,7 @@ def meta_dataset_from_runhistory(
     return dataset_of(records, space, meta_features=meta_features, tags=tags, **options)
 
 
-# --- runs of anywhere as a run history ------------------------------------------------------
+# --- runs of any origin as a run history ----------------------------------------------------
 
 
 def write_history(
@@ -169,15 +169,15 @@ def write_history(
     """Runs as a run history, for ``tell`` of a facade, or to be saved for SMAC.
 
     A configuration that was evaluated again has another seed each time: 0, 1, ... SMAC has no
-    pruned trials, and its model takes costs at face value: what was pruned or evaluated at a
-    lower budget has the status TIMEOUT and, like what failed, the cost of the worst complete run
-    (SMAC cannot fit its model to an infinite one). ``read_task`` finds the true losses again.
-    ``RunHistory.add`` looks at all earlier trials: 1 000 runs take seconds, 10 000 minutes.
+    pruned trials, and its model takes costs at face value: a run that was pruned or at a lower
+    budget has the status TIMEOUT and, like a failed one, the cost of the worst complete run
+    (SMAC cannot fit its model to an infinite one). ``read_task`` restores the true losses.
+    ``RunHistory.add`` scans all earlier trials: 1 000 runs take seconds, 10 000 minutes.
 
     Args:
         record: The runs.
         space: The search space of the scenario; None takes the recorded one.
-        crash_cost: The cost of failed runs instead.
+        crash_cost: The cost of these runs instead.
 
     Raises:
         ValueError: If the space is not known, or no run fits it.
@@ -200,7 +200,7 @@ def write_history(
         config = as_configuration(space, to_vector(space, values))
         seconds, end = float(record.seconds[i]), float(record.times[i])
         length = 0.0 if math.isnan(seconds) else seconds
-        if math.isnan(end):  # its own clock, which no time is taken for
+        if math.isnan(end):  # a simulated clock, whose times ``known_times`` ignores
             end = clock = clock + length
         status, cost, note = _outcome(record, i, worst if crash_cost is None else crash_cost)
         history.add(
@@ -218,7 +218,7 @@ def write_history(
 
 
 def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusType, float, Any]:
-    """Status and cost for SMAC's model, and what it has no word for."""
+    """Status and cost for SMAC's model, and a note with the facts that they do not express."""
     status = Status(record.status[row])
     # The seconds are more exact than the difference of two times.
     loss, budget, seconds = (
@@ -239,19 +239,18 @@ def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusTyp
 class RecordCallback(SearchRecorder, Callback):
     """A callback that writes finished trials to a store: those that succeed, and those that fail.
 
-    A trial is known by the name of its scenario, its configuration, seed, budget and end, so it is
-    never there twice, however often it is recorded or imported (``add``). Works with parallel
-    workers: SMAC reports results in the main process.
+    A trial is identified by the search space and seed of its scenario, its configuration, seed,
+    budget and end, so it is stored once, however often it is recorded or imported (``add``). Works
+    with parallel workers: SMAC reports results in the main process.
 
-    Nothing that happens while trials are recorded stops SMAC: the first failure is logged as a
-    warning, all are counted in ``n_lost``. What is wrong with the arguments is raised at once,
-    what is wrong with the scenario when ``optimize`` begins.
+    A failure to record does not stop SMAC: the first is logged as a warning, all are counted in
+    ``n_lost``. Wrong arguments raise at once, an unsuitable scenario when ``optimize`` begins.
 
     Args:
         store: A ``MetaStore``, or its address or path.
         task: Name of the task; None takes the name that the scenario was given.
         meta_features: Properties of the data by name, such as ``meta_features(X, y)``.
-        tags: What else is known of the task.
+        tags: Further facts about the task.
 
     Raises:
         StoreError, TypeError, ValueError: As ``Recorder``.
@@ -272,7 +271,7 @@ class RecordCallback(SearchRecorder, Callback):
         self.recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
 
     def on_start(self, smbo: SMBO) -> None:
-        """Refuse what could not be recorded, before ``optimize`` begins.
+        """Refuse a scenario that cannot be recorded, before ``optimize`` begins.
 
         Raises:
             ValueError: For a scenario without a name if ``task`` was not given; with several
@@ -295,11 +294,11 @@ class RecordCallback(SearchRecorder, Callback):
         scenario = scenario_of(smbo)
         run = self._named(describe_run(smbo.runhistory, scenario))
         if run.table is None:
-            raise ValueError("The Scenario has no name to call the task by: pass task=.")
+            raise ValueError("The Scenario has no name, so the task has none: pass task=.")
         if (n := len(scenario.instances or ())) > 1:
             raise ValueError(
                 f"The scenario has {n} instances, whose losses cannot be compared: RecordCallback"
-                " records tasks with one."
+                " takes scenarios with one."
             )
         return run
 
@@ -307,7 +306,7 @@ class RecordCallback(SearchRecorder, Callback):
         return run if self.recorder.task is None else replace(run, table=self.recorder.task)
 
     def add(self, source: Source | Iterable[Source]) -> int:
-        """Write all finished trials of run histories that are not there yet; returns how many.
+        """Write all finished trials that are not stored yet; return their number.
 
         Args:
             source: A run history, a facade, a folder with any number of run histories below it;
@@ -333,9 +332,9 @@ def _search(run: Run) -> str:
 
 
 def _key(config: Configuration, key: TrialKey, value: TrialValue) -> str:
-    """Ids of configurations differ between run histories; their values do not.
+    """Key of a trial that is the same in every run history: by values, not by configuration ids.
 
-    What was told without a time has none: its cost tells one run from another.
+    A trial told without a time is distinguished by its cost.
     """
     values = encode(plain_configuration(values_of(config), where="A trial"))
     when = value.endtime or (value.cost, value.time)

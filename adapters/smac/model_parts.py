@@ -29,7 +29,7 @@ from .description import describe
 
 _logger = logging.getLogger("smac.automl_plugins")
 
-_BATCH = 1000  # random configurations of which the median bound is taken
+_BATCH = 1000  # random configurations for the median bound
 
 
 # --- models ---------------------------------------------------------------------------------
@@ -38,21 +38,21 @@ _BATCH = 1000  # random configurations of which the median bound is taken
 class SurrogateModel(Model):
     """A surrogate with ``fit(X, y)`` and ``predict(X)``, for ``model=`` of a facade.
 
-    ``BlackBoxFacade`` alone refuses it: it takes Gaussian processes only.
+    Only ``BlackBoxFacade`` refuses it, for it takes Gaussian processes only.
 
-    It sees the features of ``VectorSpace``: numbers on [0, 1], categories one by one, inactive
-    hyperparameters as NaN; after them the features of the instance, if there are any. Trained on
+    It sees the features of ``VectorSpace``: numbers on [0, 1], one-hot categories, NaN for
+    inactive hyperparameters; then the features of the instance, if there are any. Trained on
     two columns, costs and ln seconds (``CostAndSecondsEncoder``), it predicts both: the second by
     a ``RunningTime``.
 
-    Costs that are not finite, such as SMAC's crash cost, count as the worst finite one.
+    Costs that are not finite, such as SMAC's crash cost, are replaced by the worst finite one.
 
     Args:
         configspace: The search space.
         surrogate: Copied, never fitted itself. None takes that of GBQR.
         instance_features: Those of the scenario.
-        pca_components: Most features of an instance; more are reduced by a PCA.
-        seed: Seed of the fits: equal data, equal model.
+        pca_components: Largest number of instance features; more are reduced by a PCA.
+        seed: Seed of the fits, which are then reproducible.
 
     Raises:
         TypeError: For a surrogate without ``fit`` and ``predict``.
@@ -88,7 +88,7 @@ class SurrogateModel(Model):
         return {**super().meta, "surrogate": describe(self.surrogate), "seed": self._seed}
 
     def _train(self, X: FloatArray, Y: FloatArray) -> Self:
-        Y = Y.reshape(len(X), -1)  # MultiObjectiveModel passes on single columns, flat
+        Y = Y.reshape(len(X), -1)  # MultiObjectiveModel passes single columns as vectors
         if Y.shape[1] > 2:
             raise ValueError(
                 "SurrogateModel models a cost, or a cost and its seconds;"
@@ -109,8 +109,8 @@ class SurrogateModel(Model):
     ) -> tuple[FloatArray, FloatArray | None]:
         if covariance_type not in (None, "std", "diagonal"):
             raise ValueError(
-                "covariance_type must be None, 'std' or 'diagonal': a surrogate knows no"
-                f" covariances, got {covariance_type!r}."
+                "covariance_type must be None, 'std' or 'diagonal', for a surrogate predicts no"
+                f" covariances; got {covariance_type!r}."
             )
         if self._fitted is None:
             raise ValueError("The model has to be trained before it can predict.")
@@ -118,7 +118,7 @@ class SurrogateModel(Model):
         answers = [self._fitted.predict(features)]
         if self._running_time is not None:
             answers.append(self._running_time.predict(features))
-        # A bare bound knows no deviation.
+        # Surrogates that predict only a bound have the deviation 0.
         pairs = [a if isinstance(a, tuple) else (a, np.zeros(len(X))) for a in answers]
         mean = np.column_stack([np.asarray(m, dtype=np.float64) for m, _ in pairs])
         std = np.column_stack([np.asarray(s, dtype=np.float64) for _, s in pairs])
@@ -129,7 +129,7 @@ class SurrogateModel(Model):
     def predict_marginalized(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance (m, outputs) at ``X`` (m, d), over all instances.
 
-        SMAC's own method asks for each configuration by itself, and knows one output.
+        SMAC's own method predicts each configuration separately, and only one output.
         """
         if self._instance_features is None or X.ndim != 2 or X.shape[1] != self._n_hps:
             return super().predict_marginalized(X)
@@ -138,7 +138,7 @@ class SurrogateModel(Model):
         pairs = np.hstack([np.repeat(X, n, axis=0), np.tile(instances, (m, 1))])
         mean, variance = self.predict(pairs)
         assert variance is not None
-        # Var[1/n sum X_i] = 1/n^2 sum Var[X_i] for independent X_i, as SMAC has it.
+        # Var[1/n sum X_i] = 1/n^2 sum Var[X_i] for independent X_i, as in SMAC.
         variance = variance.reshape(m, n, -1).sum(axis=1) / n**2
         return mean.reshape(m, n, -1).mean(axis=1), np.maximum(variance, self._var_threshold)
 
@@ -153,9 +153,9 @@ class SurrogateModel(Model):
         if not self._warned and not finite.any() and len(costs) > 1:
             self._warned = True
             _logger.warning(
-                "The runhistory encoder gave no finite cost, for scaling by an infinite crash cost"
-                " leaves none: pass runhistory_encoder=CostEncoder(scenario), or a scenario with a"
-                " finite crash_cost."
+                "The runhistory encoder gave no finite cost, as happens when it scales by an"
+                " infinite crash cost: pass runhistory_encoder=CostEncoder(scenario), or a"
+                " scenario with a finite crash_cost."
             )
         worst = float(costs[finite].max()) if finite.any() else 0.0
         return np.where(finite, costs, worst)
@@ -167,8 +167,8 @@ class SurrogateModel(Model):
 class QuantileBound(AbstractAcquisitionFunction):
     """The negated lower bound of the cost, mean - beta std: GBQR's acquisition (thesis 5.3.2).
 
-    Of a model that predicts ln seconds too (``CostAndSecondsEncoder``), GBQR-median (thesis
-    eq. 5.2): how far the bound is better than that of the median random configuration, per
+    If the model predicts ln seconds too (``CostAndSecondsEncoder``), GBQR-median (thesis
+    eq. 5.2): the improvement of the bound over that of the median random configuration, per
     second.
 
     Args:
@@ -205,7 +205,7 @@ class QuantileBound(AbstractAcquisitionFunction):
         bound, log_seconds = self._bound(X)
         if log_seconds is None:
             return bound[:, None]
-        if self._median is None:  # kept until the next update, so that scores can be compared
+        if self._median is None:  # kept until the next update, so that scores are comparable
             space = VectorSpace(space_of(_model_of(self)))
             batch = space.sample(_BATCH, np.random.default_rng(0))
             self._median = float(np.median(self._bound(batch)[0]))
@@ -225,7 +225,7 @@ class EIPerSecond(AbstractAcquisitionFunction):
     SMAC's ``MultiObjectiveModel`` of a list of two) predicts them.
 
     Args:
-        xi: Improvement of the encoded cost below which nothing is gained.
+        xi: Improvements of the encoded cost count only beyond this.
         cost_exponent: kappa, in [0, 1]; 0 ignores the seconds.
         cost_budget: Evaluated configurations over which kappa falls linearly to 0; None keeps it.
 
@@ -278,7 +278,7 @@ class EIPerSecond(AbstractAcquisitionFunction):
         mean, variance = _model_of(self).predict_marginalized(X)
         if mean.shape[1] != 2:
             raise ValueError(
-                "EIPerSecond needs predictions of cost and ln seconds, the model predicts"
+                "EIPerSecond needs predictions of cost and ln seconds, but the model predicts"
                 f" {mean.shape[1]} value(s): pass runhistory_encoder=CostAndSecondsEncoder("
                 "scenario) and model=SurrogateModel(scenario.configspace)."
             )

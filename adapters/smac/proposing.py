@@ -1,4 +1,4 @@
-"""Proposers of the core in SMAC: any one by ``ProposerConfigSelector``."""
+"""Any proposer of the core as a config selector of SMAC."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ from .trials import Rows, canonical
 _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
-_POOL = 512  # random configurations among which one is new
-_SMALL = 100_000  # configurations of a space that may be exhausted
+_POOL = 512  # random configurations from which a new one is taken
+_SMALL = 100_000  # largest size of a space that is searched exhaustively for a new one
 
 
 class ProposerConfigSelector(Selector):
     """Asks a proposer for each configuration, for ``config_selector=`` of any facade.
 
-    First come the configurations of the facade's initial design, then a proposal each. The
-    proposer is shown the run history itself: failures as failures whatever their crash cost, the
-    seconds of every trial, and configurations that are running, or were given to the intensifier
-    and are not in the run history yet. So ``GBQRFacade``, whose initial design is empty, is the
-    facade to use; the model, acquisition function, maximizer, encoder and random design of
-    another facade are not asked.
+    The configurations of the facade's initial design come first, then the proposals. The
+    proposer sees the run history itself: failures as failures whatever their crash cost, the
+    seconds of every trial, and configurations that are running, or were passed to the intensifier
+    and are not in the run history yet. So use ``GBQRFacade``, whose initial design is empty; the
+    model, acquisition function, maximizer, encoder and random design of another facade are not
+    used.
 
-    A proposal depends on the seed, the number of configurations so far and the run history alone:
-    a run that is resumed continues as if it had never stopped, but for a ``random_design`` that
-    draws anew. Seeds and instances of a configuration are averaged, see
+    A proposal depends only on the seed, the number of configurations so far and the run history:
+    a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew.
+    Seeds and instances of a configuration are averaged, see
     ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
-    configurations counts. A proposer whose model fails is replaced by a random configuration,
-    with one warning in SMAC's log. The search ends when the space is exhausted; SMAC waits for
-    what is still running.
+    configurations counts. If the proposer's model fails, a random configuration is taken, with
+    one warning in SMAC's log. The search ends when the space is exhausted; SMAC waits for running
+    trials.
 
     Args:
-        scenario: The scenario, of one objective.
+        scenario: The scenario, with one objective.
         proposer: Such as ``automl_plugins.recipes.gbqr()`` or ``tst(memory, task=...)``.
         min_trials: Configurations that must have finished a budget before its costs are the
-            losses; None takes one more than the hyperparameters that are active together.
-        random_design: When to take a random configuration instead; None never does.
+            losses; None takes one more than the largest number of active hyperparameters.
+        random_design: Decides when a random configuration is taken instead; None never does.
         seed: Non-negative integer; None takes the scenario's.
 
     Raises:
@@ -86,7 +86,7 @@ class ProposerConfigSelector(Selector):
     ) -> None:
         if scenario.count_objectives() > 1:
             raise ValueError(
-                f"The proposers of automl_plugins minimise one objective, the scenario has"
+                "The proposers of automl_plugins minimise one objective, the scenario has"
                 f" {scenario.count_objectives()}: {scenario.objectives}. Combine them into one"
                 " cost, or use a facade of SMAC without ProposerConfigSelector."
             )
@@ -108,13 +108,13 @@ class ProposerConfigSelector(Selector):
         self.random_design = random_design
         self._streams = Streams(scenario.seed if seed is None else seed)
         self._rows = Rows(scenario.configspace, enough)
-        self._waiting: dict[int, Configuration] = {}  # given away, not in the run history yet
+        self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
         self._proposals: dict[int, Proposal] = {}
         self._warned = False
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What SMAC stores of the selector: a run is continued by an equal one only."""
+        """What SMAC stores of the selector: only one with equal ``meta`` continues a run."""
         design = self.random_design
         return {
             "name": type(self).__name__,
@@ -125,8 +125,8 @@ class ProposerConfigSelector(Selector):
         }
 
     def __iter__(self) -> Iterator[Configuration]:
-        """Configurations, each once, until there are no others."""
-        self._waiting, self._proposals = {}, {}  # of the facade it was given to before
+        """Yield configurations, each once, until the space is exhausted."""
+        self._waiting, self._proposals = {}, {}  # drop those of an earlier facade
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begin()
@@ -138,21 +138,22 @@ class ProposerConfigSelector(Selector):
             if proposal is None:
                 unused = (
                     f" {len(self._waiting)} of them were never evaluated: the intensifier starts"
-                    " no bracket before it is full. Take smaller brackets, or another intensifier."
+                    " a bracket only when it is full. Use smaller brackets, or another"
+                    " intensifier."
                 )
                 _logger.warning(
-                    "All configurations were tried: the search ends."
+                    "All configurations were proposed: the search ends."
                     + (unused if self._waiting else "")
                 )
                 return
             config = as_configuration(self.space.space, proposal.vector)
-            # The values decide: ConfigSpace rounds them.
+            # ConfigSpace rounds values, so the vector is computed from them again.
             proposal = replace(proposal, vector=canonical(config))
             self._proposals[self._key(config)] = proposal
             yield self._give(config, f"Proposer: {proposal.origin}")
 
     def history(self) -> History:
-        """What the proposer is shown next: the run history, and what is not in it yet."""
+        """The proposer's next input: the run history and the configurations not in it yet."""
         known = self._known()
         self._waiting = {k: config for k, config in self._waiting.items() if k not in known}
         return self._rows.read(self.runhistory, list(self._waiting.values()))
@@ -160,7 +161,7 @@ class ProposerConfigSelector(Selector):
     def explain(self, config: Configuration) -> Explanation:
         """Why a configuration was tried: predictions, and the shares of earlier tasks.
 
-        It is read from what was noted with its trials, so it is known of a continued run too.
+        It is read from the notes of its trials, so it is also known after a run is resumed.
         """
         key, known = self._key(config), self.runhistory.config_ids.items()
         number = next((n for other, n in known if self._key(other) == key), len(known) + 1)
@@ -177,7 +178,7 @@ class ProposerConfigSelector(Selector):
         )
 
     def proposal_of(self, config: Configuration) -> Proposal | None:
-        """What was proposed since the facade was made; None for what comes from elsewhere."""
+        """The proposal of a configuration since the facade was made; None if there is none."""
         return self._proposals.get(self._key(config))
 
     def _next(self) -> Proposal | None:
@@ -194,7 +195,8 @@ class ProposerConfigSelector(Selector):
             if not self._warned:
                 self._warned = True
                 _logger.warning(
-                    f"{failure} Random configurations are taken instead; this is said once."
+                    f"{failure} Random configurations are taken instead. Further failures are not"
+                    " logged."
                 )
             return self._random(history, k)
         config = as_configuration(self.space.space, proposal.vector)
@@ -202,7 +204,7 @@ class ProposerConfigSelector(Selector):
         return proposal if new else self._random(history, k)
 
     def _random(self, history: History, k: int) -> Proposal | None:
-        """A configuration that was not tried; None if there is none."""
+        """A random untried configuration; None if there is none."""
         rng = self._streams.generator("random", k)
         seen = np.sort(self.space.keys(history.vectors))
         for exhaustive in (False, True):
@@ -231,10 +233,10 @@ class ProposerConfigSelector(Selector):
 class ExplainCallback(Callback):
     """Writes why each configuration was proposed into ``additional_info`` of its trials.
 
-    ``GBQRFacade`` has it; another facade is given it with its selector.
+    ``GBQRFacade`` adds it by itself; pass it to another facade together with the selector.
 
     Args:
-        selector: What proposes.
+        selector: The selector that proposes.
 
     Example::
 
@@ -249,7 +251,7 @@ class ExplainCallback(Callback):
         self.selector = selector
 
     def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
-        """Add the note, where there is no other under its name."""
+        """Add the note, unless its key is in use."""
         proposal = self.selector.proposal_of(info.config)
         if proposal is not None and isinstance(value.additional_info, dict):
             value.additional_info.setdefault(_NOTE, proposal.to_dict())
@@ -272,7 +274,7 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
 
 
 def _read_note(value: TrialValue) -> Mapping[str, Any] | None:
-    """Our note on a trial; None where the target function has one of its own under its name."""
+    """The note of ``ExplainCallback`` on a trial; None if absent, or the user's own."""
     info = value.additional_info
     note = info.get(_NOTE) if isinstance(info, Mapping) else None
     return note if isinstance(note, Mapping) and "origin" in note else None

@@ -25,9 +25,9 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from ._private import next_trial, quiet, uses_budgets
 
 _UNLIMITED = 10**6  # trials of a search whose budget is in seconds
-_SMALL = 10_000  # configurations of a space that a search may exhaust
+_SMALL = 10_000  # largest size of a space that a search may exhaust
 
-# What the replay decides, and what has no meaning in one.
+# Arguments that the replay sets, or that have no meaning in it.
 _SCENARIO_OF_THE_REPLAY = ("configspace", "n_trials", "n_workers", "output_directory", "seed")
 _PARTS_OF_THE_REPLAY = ("dask_client", "overwrite", "scenario", "target_function")
 
@@ -41,31 +41,31 @@ def optimizer(
 ) -> SMACMethod:
     """A SMAC facade to be replayed.
 
-    Facades of several fidelities evaluate at steps of the learning curves, from the first to the
+    Facades with several fidelities evaluate at steps of the learning curves, from the first to the
     last. SMAC cannot fit its model to the infinite cost of a failure: a failed trial costs as
-    much as the worst one so far, and is reported after the first that succeeds. In a small finite
-    space SMAC gives up when 16 random draws (``retries`` of its config selector) bring nothing
+    much as the worst one so far, and is reported after the first success. In a small finite
+    space SMAC gives up when 16 random draws (``retries`` of its config selector) give nothing
     new; the search then ends, sometimes before everything was tried.
 
     Args:
         facade: A facade class, or its name in ``smac`` with or without "Facade".
         name: Label in the results.
-        scenario: Further arguments of ``Scenario``; those of the replay are deterministic=True,
-            min_budget and max_budget the first and the last step.
+        scenario: Further arguments of ``Scenario``; the defaults here are deterministic=True, and
+            the first and the last step as min_budget and max_budget.
         **parts: Further arguments of the facade. A function, method or ``functools.partial`` is
             called with the scenario of each search and returns the part, for example
             ``config_selector=partial(Facade.get_config_selector, retrain_after=1)``; of any
             other object every search uses a deep copy.
 
     Raises:
-        ValueError: For an unknown name, or arguments that the replay decides.
+        ValueError: For an unknown name, or arguments that the replay sets.
         TypeError: For a part that the facade does not take.
     """
     if isinstance(facade, str):
         facade = _find_facade(facade)
     extra = dict(scenario or {})
     if taken := sorted({*extra} & {*_SCENARIO_OF_THE_REPLAY} | {*parts} & {*_PARTS_OF_THE_REPLAY}):
-        raise ValueError(f"{', '.join(taken)} cannot be given: the replay decides.")
+        raise ValueError(f"{', '.join(taken)} cannot be given: the replay sets them.")
     try:
         inspect.signature(facade).bind(None, **parts)
     except TypeError as error:
@@ -82,7 +82,7 @@ def _find_facade(name: str) -> type[AbstractFacade]:
 
 
 def label(facade: str) -> str:
-    """What results of a facade are labelled with, from the name of its class."""
+    """Label of a facade's results, from the name of its class."""
     return f"smac.{facade.removesuffix('Facade')}"
 
 
@@ -96,7 +96,7 @@ class SMACMethod:
     parts: Mapping[str, Any] = field(hash=False)
 
     def start(self, problem: Problem) -> SMACSearch:
-        """A facade of its own.
+        """Start a search with a new facade.
 
         Raises:
             ValueError: If the facade has several fidelities, but the problem has no steps.
@@ -126,7 +126,7 @@ class SMACMethod:
 
 
 def _make_part(part: Any, scenario: Scenario) -> Any:
-    # Not every callable is a factory: acquisition functions are callable themselves.
+    # Not every callable is a factory: acquisition functions are callable, too.
     if inspect.isroutine(part) or isinstance(part, partial):
         return part(scenario)
     return copy.deepcopy(part)
@@ -143,10 +143,10 @@ class SMACSearch:
         self._asked: set[Configuration] = set()
         self._under_way = 0
         self._worst: float | None = None  # the largest loss told so far
-        self._failed: list[tuple[Proposal, Outcome]] = []  # until there is one
+        self._failed: list[tuple[Proposal, Outcome]] = []  # reported after the first success
 
     def ask(self) -> Proposal | None:
-        """The next configuration; None when there is none before a further result, or at all."""
+        """The next configuration; None if there is none until another result, or at all."""
         if self._must_wait():
             return None
         with quiet():
@@ -158,17 +158,17 @@ class SMACSearch:
         return Proposal(values_of(info.config), self._step(info.budget), token=info)
 
     def _must_wait(self) -> bool:
-        """Whether everything was asked for and a result is missing.
+        """Whether all configurations were asked for and a result is missing.
 
-        SMAC then repeats itself until there is a first result - for ever, inside ``ask`` - and
-        later on ends the search, although a result could still promote a configuration.
+        Before the first result SMAC's ``ask`` would then loop for ever; later it would end the
+        search, although a result could still promote a configuration.
         """
         if not self._under_way and self._worst is not None:
             return False
         return len(self._asked) >= self._size
 
     def _step(self, budget: float | None) -> float | None:
-        """The step at which to stop. Budgets are powers of eta, off a step by rounding errors."""
+        """The step at which to stop; budgets, powers of eta, miss steps by rounding errors."""
         if budget is None:
             return None
         near = [step for step in self._steps if math.isclose(step, budget)]

@@ -1,12 +1,12 @@
-"""The one reader of SMAC's trials: where they are found, and what a proposer is shown of them.
+"""The only reader of SMAC's trials, of their folders, and of the ``History`` for proposers.
 
-Several seeds and instances of a configuration are one row of its ``History``. Its loss is the
-mean cost, of several instances without the effect of each: racing evaluates most configurations on
-a few instances only, and a configuration is not good because its instances were easy.
+All seeds and instances of a configuration are one row of the ``History``. Its loss is the mean
+cost, adjusted for the effects of the instances: racing evaluates most configurations on few
+instances, and easy instances do not make a configuration good.
 
-Of several budgets, the loss is that of the highest budget which enough configurations have
-finished (``loss_budget``). One that has not come so far is a PRUNED row with the cost at its own
-highest budget: the intensifier preferred others.
+With several budgets, the loss is that at the highest budget that enough configurations have
+finished (``loss_budget``). A configuration that has not reached it is a PRUNED row with the cost
+at its own highest budget: the intensifier preferred others.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
     """Read one trial; its step is the budget.
 
     A trial that succeeded with one finite cost is complete; one that crashed or ran out of time or
-    memory has failed, whatever the crash cost. What ``write_history`` noted counts instead: SMAC
-    has no pruned trials.
+    memory has failed, whatever the crash cost. A note of ``write_history`` overrides a failure,
+    for SMAC has no pruned trials.
 
-    The seconds are what ``write_history`` noted, else ``time``, else the time from start to end:
-    the first of them that is a duration. SMAC leaves ``time`` at 0 where a trial crashed or ran
+    The seconds are those noted by ``write_history``, else ``time``, else the time from start to
+    end: the first of them that is a duration. SMAC leaves ``time`` at 0 if a trial crashed or ran
     out of time or memory; ask and tell has ``time`` only, and 0 for an end that was not given.
     """
     info = value.additional_info
@@ -81,12 +81,12 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
     )
 
 
-# --- where they are found -------------------------------------------------------------------
+# --- run histories --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run history and what is known of it; None where it is not."""
+    """A run history and facts about it; None where they are unknown."""
 
     history: RunHistory
     space: ConfigurationSpace | None
@@ -117,7 +117,7 @@ class Run:
         return sorted(done, key=lambda trial: trial[2].endtime)
 
     def read(self, finished: Iterable[FinishedTrial]) -> list[Trial]:
-        """Trials with values as the space of the run has them; those in full have no step."""
+        """Trials with values of the run's space; those at the highest budget have no step."""
         highest = self.max_budget
         if highest is None:
             highest = max((k.budget for k in self.history if k.budget is not None), default=0.0)
@@ -176,21 +176,21 @@ def _files(root: Path) -> Iterable[Path]:
 def _read_file(file: Path) -> Run:
     space_file, scenario_file = file.with_name("configspace.json"), file.with_name("scenario.json")
     if not space_file.is_file():
-        raise ValueError(f"{file} needs the search space beside it, in {space_file.name}.")
+        raise ValueError(f"{file} needs the search space in {space_file.name} next to it.")
     space = ConfigurationSpace.from_json(space_file)
-    # Scenario.load refuses what another version wrote, and most of it does not matter here.
+    # Not Scenario.load, which refuses files of other versions.
     known = json.loads(scenario_file.read_text()) if scenario_file.is_file() else {}
     try:  # RunHistory.load takes a broken file for an empty one
         json.loads(file.read_text())
     except ValueError as error:
-        raise ValueError(f"{file} is no JSON: {error}.") from None
+        raise ValueError(f"{file} is not valid JSON: {error}.") from None
     history = RunHistory()
     history.load(file, configspace=space)
     return _describe(history, space, known)
 
 
 def describe_run(history: RunHistory, scenario: Scenario) -> Run:
-    """A run history with what its scenario says of it."""
+    """A run history with the facts of its scenario."""
     facts = {name: getattr(scenario, name) for name in ("name", "seed", "max_budget")}
     return _describe(history, scenario.configspace, facts | {"_meta": scenario.meta})
 
@@ -198,17 +198,17 @@ def describe_run(history: RunHistory, scenario: Scenario) -> Run:
 def _describe(history: RunHistory, space: ConfigurationSpace, facts: Mapping[str, Any]) -> Run:
     name, facade = facts.get("name"), facade_name(facts.get("_meta", {}))
     if name is not None and re.fullmatch("[0-9a-f]{32}", name):
-        name = None  # a hash that SMAC makes up, another one for each seed
+        name = None  # a hash that SMAC made up, which differs between seeds
     method = None if facade is None else label(facade)
     return Run(history, space, name, method, facts.get("seed"), facts.get("max_budget"))
 
 
-# --- as rows of a history --------------------------------------------------------------------
+# --- rows of a history -----------------------------------------------------------------------
 
 
 @dataclass
 class Rows:
-    """Reads a run history, each trial and configuration once.
+    """Reads a run history incrementally, each trial and configuration once.
 
     Args:
         space: The search space.
@@ -234,7 +234,7 @@ class Rows:
                 running[key.config_id] = None
                 continue
             finished.setdefault(key.config_id, []).append((key, trial))
-            end = sortable(trial.ended), place  # without clocks: the order of asking
+            end = sortable(trial.ended), place  # without times: the order of asking
             ends[key.config_id] = min(ends.get(key.config_id, end), end)
         order = sorted(finished, key=ends.__getitem__)
         level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
@@ -273,7 +273,7 @@ class Rows:
 
 
 def canonical(config: Configuration) -> FloatArray:
-    """The vector (d,) of a configuration's values: the same before and after a run is saved."""
+    """The vector (d,) of a configuration's values, which saving a run does not change."""
     space = config.config_space
     vector = np.full(len(space), np.nan)
     for name, value in config.items():
@@ -282,11 +282,11 @@ def canonical(config: Configuration) -> FloatArray:
 
 
 def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
-    """The budget whose costs are the losses of ``configs``, finished trials of each.
+    """The budget whose costs are the losses; ``configs`` are the finished trials of each.
 
-    The highest one at which ``min_trials`` configurations are complete; before there is one, that
-    at which most are, the higher one of equals. None without budgets; infinite where
-    configurations were evaluated in full, without a budget, beside those with one.
+    The highest budget at which ``min_trials`` configurations are complete; until there is one, the
+    budget with most complete configurations, the higher one of equals. None without budgets;
+    infinite if some trials have a budget and others none, which are evaluations in full.
     """
     counts, in_full = Counter[float](), False
     for trials in configs:
@@ -303,7 +303,7 @@ def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | 
 
 
 def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
-    """Trials at the lowest budget from the level on; without one, at the highest budget."""
+    """Trials at the lowest budget >= ``level``; if there is none, at the highest budget."""
     budgets = [trial.step for _, trial in pairs if trial.step is not None]
     if level is None or len(budgets) < len(pairs):
         return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
@@ -334,7 +334,7 @@ def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
                 rows.append(row)
                 instances.append(names.setdefault(key.instance, len(names)))
                 costs.append(trial.loss)
-    # Sums must not overflow where the largest number there is marks a bad configuration.
+    # Users mark bad configurations with the largest float: clip, so that sums do not overflow.
     return adjusted_means(
         np.clip(np.array(costs, dtype=np.float64), -HUGE, HUGE),
         np.array(rows, dtype=np.int64),
@@ -346,7 +346,7 @@ def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
 def adjusted_means(
     costs: FloatArray, rows: IntArray, instances: IntArray, n_rows: int
 ) -> FloatArray:
-    """Mean cost (n_rows,) of each row, had it been evaluated on all instances; NaN without trials.
+    """Estimated mean cost (n_rows,) of each row on all instances; NaN for rows without trials.
 
     Least squares of cost = a[row] + b[instance] with sum b = 0, for trials (t,) of known row and
     instance, both counted from 0. With one instance, or all rows on all instances, a is the plain

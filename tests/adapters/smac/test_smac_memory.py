@@ -167,7 +167,7 @@ def test_broken_files_are_errors(tmp_path: Path) -> None:
     optimize(tmp_path, name="p", n=2)
     file = tmp_path / "p" / "0" / "runhistory.json"
     file.write_text(file.read_text()[:-20])
-    with pytest.raises(ValueError, match=r"runhistory\.json is no JSON"):
+    with pytest.raises(ValueError, match=r"runhistory\.json is not valid JSON"):
         curves(tmp_path)
 
 
@@ -271,7 +271,7 @@ def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
 
 
 def test_scenarios_that_cannot_be_recorded_are_refused_before_they_start(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no name to call the task by: pass task="):
+    with pytest.raises(ValueError, match="no name, so the task has none: pass task="):
         optimize(tmp_path / "a", RecordCallback(FakeStore()), n=2)  # SMAC makes one up
     options: dict[str, Any] = {
         "instances": ["i", "j"],
