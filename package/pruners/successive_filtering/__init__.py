@@ -1,4 +1,4 @@
-"""``SuccessiveFilteringPruner`` of automl_plugins: a draw decides who goes on."""
+"""``SuccessiveFilteringPruner`` of automl_plugins: trials advance by chance."""
 
 from automl_plugins.adapters.optuna import SuccessiveFilteringPruner
 

@@ -1,6 +1,6 @@
-"""Learning curves of 27 steps: how many were spent, with no pruner and with this one.
+"""Learning curves of 27 steps: the steps spent without a pruner and with this one.
 
-Runs where the folder ``package`` is:
+Run it in the folder that contains ``package``:
 
     python package/pruners/successive_filtering/example.py [--n-trials 50]
 """

@@ -1,4 +1,4 @@
-"""``BOASFSampler`` and ``BanditSampler`` of automl_plugins: which algorithm gets the trials."""
+"""``BOASFSampler`` and ``BanditSampler`` of automl_plugins: algorithm selection as a bandit."""
 
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, arm_report
 

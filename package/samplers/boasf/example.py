@@ -1,6 +1,6 @@
-"""Three algorithms of which one is good: what BOASF and a bandit gave to each.
+"""Three algorithms, one of them good: the trials that BOASF and a bandit gave to each.
 
-Runs where the folder ``package`` is:
+Run it in the folder that contains ``package``:
 
     python package/samplers/boasf/example.py [--n-trials 60]
 """

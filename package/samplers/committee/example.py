@@ -1,6 +1,6 @@
-"""A search in a space with a condition, and who proposed its best trial.
+"""A search in a space with a condition, and the member that proposed its best trial.
 
-Runs where the folder ``package`` is:
+Run it in the folder that contains ``package``:
 
     python package/samplers/committee/example.py [--n-trials 30]
 """

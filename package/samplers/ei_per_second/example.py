@@ -1,6 +1,6 @@
-"""Trials that take from one second to a thousand, which the objective reports itself.
+"""Trials of one second to a thousand, which the objective reports itself.
 
-Runs where the folder ``package`` is:
+Run it in the folder that contains ``package``:
 
     python package/samplers/ei_per_second/example.py [--n-trials 30]
 """

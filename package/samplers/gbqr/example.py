@@ -1,6 +1,6 @@
 """GBQR on an objective in which half of the options fail.
 
-Runs where the folder ``package`` is:
+Run it in the folder that contains ``package``:
 
     python package/samplers/gbqr/example.py [--n-trials 30]
 """

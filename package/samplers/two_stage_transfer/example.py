@@ -1,6 +1,6 @@
-"""Ten trials with three earlier studies, one of which contradicts, and the votes of each.
+"""Ten trials with three earlier studies, one of them misleading, and the votes of each.
 
-Runs where the folder ``package`` is:
+Run it in the folder that contains ``package``:
 
     python package/samplers/two_stage_transfer/example.py [--n-trials 10]
 """

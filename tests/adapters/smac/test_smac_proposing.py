@@ -790,7 +790,7 @@ DESIGNED = partial(
         ),
         (
             {"acquisition_function": EI(), "runhistory_encoder": SECONDS},
-            "encodes seconds, which EI does not know",
+            "encodes seconds, which EI does not use",
         ),
         (
             {"runhistory_encoder": partial(RunHistoryEIPSEncoder)},
