@@ -26,7 +26,7 @@ collect_ignore = (
 
 @pytest.fixture(autouse=True)
 def heard() -> None:
-    """All loggers of the package are on: benchmarks and facades of SMAC turn them off."""
+    """Turn on all loggers of the package, which benchmarks and facades of SMAC turn off."""
     for framework in ("optuna", "hyperopt"):
         if logging.getLogger(framework).level > logging.INFO:
             logging.getLogger(framework).setLevel(logging.INFO)
@@ -38,13 +38,13 @@ def heard() -> None:
 
 @pytest.fixture(scope="session")
 def recorded_runs() -> ModuleType:
-    """The module ``recorded_tables`` of the benchmarks; skips where its data are not at hand."""
+    """The module ``recorded_tables`` of the benchmarks; skips the test without its data."""
     name = "recorded_tables"
     path = Path(__file__).resolve().parents[1] / "examples" / "benchmarks" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # its dataclasses look themselves up
+    sys.modules[name] = module  # ``dataclass`` looks up the module of its class
     spec.loader.exec_module(module)
     folder = module.data_folder()
     if folder is None or not all((folder / name).is_dir() for name in ("oboe", "svm_grid")):

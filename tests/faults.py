@@ -1,12 +1,12 @@
-"""Faults made on purpose, by real signals, locks and limits: ``make faults``.
+"""Fault injection with real signals, locks and limits: ``make faults``.
 
     python tests/faults.py kills  # 100 workers of studies, killed with SIGKILL at random moments
     python tests/faults.py resumed  # replays and boasf_fmin, killed and run again to their end
     python tests/faults.py locked full  # a locked storage, a full disk
-    python tests/faults.py --quick  # all of it, a few times
+    python tests/faults.py --quick  # all faults, a few times
 
-Exits with an error if a finished trial is lost, a file is damaged or a search cannot go on. Unix
-only: workers are forked.
+Exits with an error if a finished trial is lost, a file is damaged or a search cannot continue.
+Unix only: workers are forked.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
 }
 
 
-def check(holds: bool, what: str) -> None:
-    """SystemExit if something does not hold."""
+def check(holds: bool, fault: str) -> None:
+    """Exit with the message ``fault`` unless a condition holds."""
     if not holds:
-        raise SystemExit(f"FAULT: {what}")
+        raise SystemExit(f"FAULT: {fault}")
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -77,7 +77,7 @@ def storage_in(folder: Path, kind: str) -> BaseStorage:
     if kind == "sqlite":
         return RDBStorage(f"sqlite:///{folder / 'study.db'}")
     path = str(folder / "study.log")
-    # Whoever is killed leaves its lock, which the others take over after so many seconds.
+    # A killed worker leaves its lock, which the others break after the grace period.
     return JournalStorage(JournalFileBackend(path, JournalFileSymlinkLock(path, grace_period=2)))
 
 
@@ -99,7 +99,7 @@ def kill(process: Any, after: float) -> bool:
 
 
 def work(folder: Path, kind: str, name: str, log: Path) -> None:
-    """Trials without end; each is noted in a file as soon as it is stored."""
+    """Run trials without end; each is noted in a file as soon as it is stored."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -129,16 +129,20 @@ def kills(folder: Path, n: int) -> None:
 def kill_workers(
     folder: Path, kind: str, name: str, n: int, rng: np.random.Generator
 ) -> tuple[int, int]:
-    """How many finished trials were noted, and how many others stay running."""
+    """Kill ``n`` workers of a study, one after another.
+
+    Returns:
+        Number of finished trials noted, and number of trials left running.
+    """
     optuna.create_study(study_name="s", storage=storage_in(folder, kind))
     log = folder / "noted"
     workers = [begin(work, folder, kind, name, log) for _ in range(AT_ONCE)]
     killed = 0
     while killed < n:
         before = log.stat().st_size if log.exists() else 0
-        deadline = time.monotonic() + 120  # one of them gets on, or nobody ever will
+        deadline = time.monotonic() + 120
         while not log.exists() or log.stat().st_size == before:
-            check(time.monotonic() < deadline, f"no worker of {name} on {kind} gets on")
+            check(time.monotonic() < deadline, f"no worker of {name} on {kind} makes progress")
             time.sleep(0.005)
         check(kill(workers.pop(0), rng.uniform(0, 0.3)), f"a worker of {name} ended by itself")
         killed += 1
@@ -163,12 +167,12 @@ def verify(folder: Path, kind: str, name: str, n_killed: int) -> tuple[int, int]
     check(zombies <= n_killed, f"{zombies} trials are left running by {n_killed} workers")
     study.optimize(objective, n_trials=10)
     new = study.get_trials(deepcopy=False)[len(stored) :]
-    check(all(t.state == TrialState.COMPLETE for t in new), "the study does not go on")
+    check(all(t.state == TrialState.COMPLETE for t in new), "the study does not continue")
     check(len({repr(t.params) for t in new}) == len(new), "a configuration is proposed twice")
     if kind == "sqlite":
         with contextlib.closing(sqlite3.connect(folder / "study.db")) as plain:
-            told = plain.execute("PRAGMA integrity_check").fetchall()
-        check(told == [("ok",)], f"the file is damaged: {told}")
+            found = plain.execute("PRAGMA integrity_check").fetchall()
+        check(found == [("ok",)], f"the file is damaged: {found}")
     return len(noted), zombies
 
 
@@ -196,7 +200,7 @@ def sleep_and_square(x: float) -> float:
 
 
 def run_boasf(path: Path, log: Path, n: int) -> Trials:
-    """Every evaluation is noted before it is told."""
+    """Run BOASF; every evaluation is noted before its result is returned."""
 
     def fn(config: dict[str, Any]) -> float:
         loss = sleep_and_square(config.get("C", 2.0) - 1.0)
@@ -232,11 +236,11 @@ def resumed(folder: Path, n: int) -> None:
     for _ in range(n):
         alive += kill(begin(run_boasf, save, log, 30), rng.uniform(0.1, 0.5))
     trials = run_boasf(save, log, 30)
-    told = [float(line) for line in log.read_text().split()]
+    noted = [float(line) for line in log.read_text().split()]
     check(len(trials) == 30, f"{len(trials)} of 30 trials")
-    check(len(told) - 30 <= alive, "more than the trial under way was evaluated again")
-    check(set(trials.losses()) <= set(told), "a loss that no evaluation had")
-    print(f"boasf_fmin killed {alive} times: 30 trials, {len(told) - 30} evaluated again")
+    check(len(noted) - 30 <= alive, "more than the running trial was evaluated again")
+    check(set(trials.losses()) <= set(noted), "a loss that no evaluation had")
+    print(f"boasf_fmin killed {alive} times: 30 trials, {len(noted) - 30} evaluated again")
 
 
 # --- a locked storage -------------------------------------------------------------------------
@@ -260,7 +264,7 @@ def locked(folder: Path, seconds: float) -> None:
         ready = FORK.Event()
         recorder.recorder.store.close()
         holder = begin(hold, path, seconds, ready)
-        check(ready.wait(60), "nobody could lock the file")
+        check(ready.wait(60), "the file could not be locked")
         start = time.monotonic()
         study.optimize(objective, n_trials=3, callbacks=[recorder])
         waited = time.monotonic() - start
@@ -275,7 +279,7 @@ def locked(folder: Path, seconds: float) -> None:
 
 @contextlib.contextmanager
 def at_most(size: int) -> Iterator[None]:
-    """No file can grow beyond a size; Python ignores the signal, so writing fails."""
+    """Limit the size of files; Python ignores the signal, so writing beyond it fails."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -309,7 +313,7 @@ def fill_storage(folder: Path) -> None:
     check(all(states[n] == TrialState.COMPLETE for n in done), "a trial is lost")
     study.sampler = GBQRSampler(seed=1)
     study.optimize(objective, n_trials=3)
-    print(f"disk full after {len(done)} trials of a study: they are there, it goes on", flush=True)
+    print(f"disk full after {len(done)} trials of a study: none is lost, it continues", flush=True)
 
 
 def fill_store(folder: Path) -> None:
@@ -332,8 +336,8 @@ def fill_store(folder: Path) -> None:
     with MetaStore(path) as store:
         kept = sum(len(found) for found in store.records() if found.framework)
         check(kept == recorder.n_recorded, f"{kept} of {recorder.n_recorded} runs")
-        check(store.record("bowl", {"x": 1}, 0.5), "the store does not go on")
-    print(f"disk full under a store: the search went on, {lost} runs counted as lost", flush=True)
+        check(store.record("bowl", {"x": 1}, 0.5), "the store cannot be written any more")
+    print(f"disk full under a store: the search continued, {lost} runs counted lost", flush=True)
 
 
 def fill_files(folder: Path) -> None:

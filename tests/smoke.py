@@ -27,7 +27,7 @@ SECONDS = 1800  # on a busy machine
 
 FEW = "--n-trials 3 --seeds 1"
 
-# Without pandas, like who installs an extra of one framework; and what they print.
+# Examples, run without pandas as if one framework's extra was installed, and their output.
 PLAIN = {
     f"quickstart.py {FEW}": r"TPESampler: mean log loss 0\.\d+.*AutoSampler: mean log loss 0\.\d+",
     f"transfer_lightgbm.py {FEW}": r"wine TPESampler \[.*wine AutoSampler \[",
@@ -85,7 +85,7 @@ BENCHMARKS = (
 
 
 def invent_tables(folder: Path) -> None:
-    """Runs of two sources, in the files that ``recorded_tables.py`` reads."""
+    """Write invented runs of two sources in the files that ``recorded_tables.py`` reads."""
     rng = np.random.default_rng(0)
     svm, oboe = folder / "svm_grid", folder / "oboe"
     for path in (svm, oboe):
@@ -129,7 +129,7 @@ def invent_tables(folder: Path) -> None:
 
 
 def block_pandas(folder: Path) -> None:
-    """Make a folder on ``PYTHONPATH`` hide pandas."""
+    """Make a folder that hides pandas when it is on ``PYTHONPATH``."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         "import sys\n"
@@ -142,7 +142,7 @@ def block_pandas(folder: Path) -> None:
 
 
 def run(script: Path, arguments: list[str], folder: Path, environment: dict[str, str]) -> str:
-    """What it prints.
+    """Run a script and return its output.
 
     Raises:
         RuntimeError: If it fails, or takes too long.
@@ -182,18 +182,18 @@ def main() -> int:
             if plain:
                 environment["PYTHONPATH"] = str(folder / "plain")
             place = EXAMPLES if plain else EXAMPLES / "benchmarks"
-            start, trouble = time.monotonic(), ""
+            start, failure = time.monotonic(), ""
             try:
                 output = run(place / script, arguments, folder, environment)
                 if not re.search(PLAIN.get(command, ""), output, re.DOTALL):
-                    trouble = f"{output}prints no {PLAIN[command]!r}"
+                    failure = f"{output}prints no {PLAIN[command]!r}"
             except RuntimeError as error:
-                trouble = str(error)
-            n_failed += bool(trouble)
+                failure = str(error)
+            n_failed += bool(failure)
             seconds = time.monotonic() - start
-            print(f"{seconds:5.1f} s  {command}{': FAILED' if trouble else ''}", flush=True)
-            if trouble:
-                print(trouble)
+            print(f"{seconds:5.1f} s  {command}{': FAILED' if failure else ''}", flush=True)
+            if failure:
+                print(failure)
     print(f"{len(chosen) - n_failed} of {len(chosen)} commands run.")
     return min(n_failed, 1)
 

@@ -33,17 +33,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _KEYS = {"file", "original", "broken", "tests"}
 _COPIED = ("adapters", "automl_plugins", "examples", "tests", "pyproject.toml", "README.md")
-_SECONDS = 1800  # on a busy machine; a test that hangs does not say what is wrong
+_SECONDS = 1800  # time limit of a break's tests, on a busy machine
 _OUTCOME = re.compile(r"^(FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Break:
-    """A mistake, and who must notice it.
+    """A mistake, and the tests that must notice it.
 
     Attributes:
-        name: What is wrong.
-        file: Where, from the root of the project.
+        name: Name of the mistake.
+        file: Path of the file from the root of the project.
         original: Text that occurs once in the file.
         broken: What replaces it.
         tests: Node ids of the tests that must fail, without parameters.
@@ -75,10 +75,10 @@ class Break:
 
 
 def load(folder: Path = Path(__file__).parent) -> list[Break]:
-    """All breaks, sorted by file and place in it.
+    """All breaks, sorted by TOML file and place in it.
 
     Raises:
-        ValueError: For a key that is missing or unknown, and a name that is there twice.
+        ValueError: For a key that is missing or unknown, or a repeated name.
     """
     found: dict[str, Break] = {}
     for path in sorted(folder.glob("*.toml")):
@@ -92,7 +92,7 @@ def load(folder: Path = Path(__file__).parent) -> list[Break]:
 
 
 def copy_project(target: Path) -> Path:
-    """What the tests need, below ``target``, with the adapters where they are imported from."""
+    """Copy what the tests need to ``target``, with the adapters where they are imported from."""
     target.mkdir()
     skipped = shutil.ignore_patterns("__pycache__", "evidence", "*.egg-info")
     for name in _COPIED:
@@ -101,7 +101,7 @@ def copy_project(target: Path) -> Path:
             shutil.copytree(source, target / name, ignore=skipped)
         else:
             shutil.copy2(source, target / name)
-    # An editable installation would otherwise answer with the adapters of the original.
+    # Else an editable installation would import the adapters of the original.
     (target / "automl_plugins" / "adapters").symlink_to(target / "adapters")
     return target
 
@@ -113,7 +113,7 @@ def _run(arguments: Sequence[str], root: Path) -> subprocess.CompletedProcess[st
         env={
             **os.environ,
             "PYTHONPATH": str(root),
-            "PYTHONDONTWRITEBYTECODE": "1",  # it could outlive the broken line
+            "PYTHONDONTWRITEBYTECODE": "1",  # bytecode of a broken file could be used later
             "OMP_NUM_THREADS": "1",
         },
         capture_output=True,
@@ -145,7 +145,7 @@ def check_copy(root: Path) -> None:
 
 
 def verdict(one: Break, root: Path) -> str:
-    """Empty if the tests notice the break, else what is wrong; the copy is left as it was."""
+    """Run a break's tests; empty if all notice it, else a report. The copy is restored."""
     path = root / one.file
     before, stat = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(one.apply(root), encoding="utf-8")
@@ -193,15 +193,15 @@ def main() -> int:
         def judge(one: Break) -> str:
             copy, start = copies.get(), time.monotonic()
             try:
-                trouble = verdict(one, copy)
+                report = verdict(one, copy)
             finally:
                 copies.put(copy)
             seconds = time.monotonic() - start
-            print(f"{seconds:5.1f} s  {one.name}: {trouble or 'noticed'}", flush=True)
-            return trouble
+            print(f"{seconds:5.1f} s  {one.name}: {report or 'noticed'}", flush=True)
+            return report
 
         with ThreadPoolExecutor(args.jobs) as pool:
-            n = sum(bool(trouble) for trouble in pool.map(judge, breaks))
+            n = sum(bool(report) for report in pool.map(judge, breaks))
     print(f"{len(breaks) - n} of {len(breaks)} breaks are noticed.")
     return min(n, 1)
 

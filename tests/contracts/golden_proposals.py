@@ -1,4 +1,4 @@
-"""Proposals of every method, each from a given history: pairs of all factors occur.
+"""Proposals of every method, each from a given history; the cases cover all pairs of factors.
 
 A case is named after its framework, space, history and seed.
 """
@@ -105,7 +105,7 @@ def is_allowed(values: Values) -> bool:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a method is asked in: a space, a history, earlier tasks and a seed."""
+    """The input of a method: a space, a history, earlier tasks and a seed."""
 
     space: str
     history: str
@@ -129,7 +129,7 @@ class Situation:
 
     @property
     def tasks(self) -> dict[str, list[Run]]:
-        """Of 40 configurations; those of the history are among them, or they among those."""
+        """Tasks of 40 configurations, which contain those of the history or lie among them."""
         rng = np.random.default_rng([1, self.seed])
         options: Any = {"allowed": is_allowed} if self.space == "forbidden" else {}
         return draw_tasks(self.parameters, 40, rng, TASKS, **options)
@@ -166,9 +166,9 @@ class Method:
     """A method in every framework.
 
     Attributes:
-        core: Makes a proposer, given earlier tasks if it takes them.
-        optuna: Makes a sampler, the same way.
-        hyperopt: Makes an algo; its earlier tasks are ``memory=``.
+        core: Makes a proposer, from earlier tasks if it takes them.
+        optuna: Makes a sampler in the same way.
+        hyperopt: Makes an algo, with earlier tasks as ``memory=``.
         transfers: Whether it takes earlier tasks.
     """
 
@@ -323,8 +323,8 @@ ASKS: dict[str, dict[str, Ask]] = {
 Factors = tuple[str, str, str, str, int]  # method, framework, space, history, seed
 
 
-#: Where the last bit of a sum, which processors round differently, decides between two proposals
-#: that are almost as good: another seed, with which it does not.
+#: Other seeds for cases in which two proposals are almost equally good, so that the last bit of a
+#: sum decides, which processors round differently.
 SEEDS: dict[Factors, int] = {
     ("auto_per_second", "hyperopt", "conditional", "failed", 1): 2,
     ("auto_per_second", "hyperopt", "conditional", "running", 0): 2,
@@ -348,10 +348,10 @@ SEEDS: dict[Factors, int] = {
 
 
 def chosen() -> list[Factors]:
-    """Few of all combinations: those that are written, and further ones for what they leave out.
+    """A few of all combinations: those with a golden, and further ones for missing ``parts``.
 
-    Taken greedily until nothing of ``parts`` is missing. A new method adds cases and changes none.
-    Optuna and Hyperopt know no forbidden clauses; SMAC has no methods that choose arms.
+    They are added greedily until no part is missing. A new method adds cases and changes none.
+    Optuna and Hyperopt have no forbidden clauses; SMAC has no methods that choose arms.
     """
     left = [
         (method, framework, space, history, seed)
@@ -377,7 +377,7 @@ def chosen() -> list[Factors]:
 
 
 def written() -> list[Factors]:
-    """The cases that have a golden, of methods and levels that there still are."""
+    """The cases with a golden, of methods and levels that still exist."""
     found = []
     for method, asks in ASKS.items():
         path = FOLDER / f"proposals_{method}.json"
@@ -389,7 +389,7 @@ def written() -> list[Factors]:
 
 
 def parts(factors: Factors) -> set[Any]:
-    """Every two levels, and every space and every history of a method in a framework."""
+    """Each pair of levels, and the space and the history with both method and framework."""
     method, framework, space, history, _ = factors
     pairs = set(combinations(enumerate(factors), 2))
     return pairs | {(method, framework, space), (method, framework, history)}

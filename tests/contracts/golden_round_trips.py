@@ -83,11 +83,11 @@ FRAMEWORKS = {
 }
 
 
-# --- what is kept -----------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------
 
 
 def store_twice(framework: Framework, history: Any, space: Any, folder: Path) -> list[TaskRecord]:
-    """What a store has of a history that is written to it twice."""
+    """The records of a store to which a history is written twice."""
     with MetaStore(folder / "runs.db") as store:
         framework.add(store, history, space)
         framework.add(store, history, space)
@@ -95,7 +95,7 @@ def store_twice(framework: Framework, history: Any, space: Any, folder: Path) ->
 
 
 def describe(record: TaskRecord) -> dict[str, Any]:
-    """A record in plain values; the ends of runs from that of the first that has one."""
+    """A record in plain values; ends of runs are relative to the first known one."""
     known = record.times[~np.isnan(record.times)]
     ends = record.times - (known[0] if len(known) else 0.0)
     return {
@@ -119,7 +119,7 @@ def describe(record: TaskRecord) -> dict[str, Any]:
 
 
 def describe_space(space: ConfigurationSpace) -> dict[str, Any]:
-    """Kinds, parents and defaults by name; the rest shows in the vectors of a memory."""
+    """Types, parents and defaults by name; the rest is covered by the vectors of a memory."""
     return {
         name: [
             type(space[name]).__name__,
@@ -146,7 +146,7 @@ def translate(name: str, target: str, folder: Path) -> Any:
 
 
 def fit(target: str, folder: Path) -> Any:
-    """In a space that few runs fit: they are clipped, imputed or left out, with a warning."""
+    """Convert to a space that few runs fit: the others are clipped, imputed or left out."""
     (found,) = record("optuna", folder)
     space = as_configspace(NARROW)
     with warnings.catch_warnings(record=True) as caught:
@@ -158,7 +158,7 @@ def fit(target: str, folder: Path) -> Any:
 
 
 def remember(name: str, folder: Path) -> Any:
-    """As a memory, aligned with the searched space and with another."""
+    """Read as a memory, aligned with the searched space and with another one."""
     framework = FRAMEWORKS[name]
     dataset = framework.dataset(framework.make())
     with MetaStore(folder / "runs.db") as store:

@@ -1,4 +1,4 @@
-"""Whole searches, short and on few configurations: replays, and BOASF with its rounds."""
+"""Whole short searches on few configurations: replays, and BOASF with its rounds."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def boasf_in_hyperopt(folder: Path, *, seed: int, cells: bool = False, **options
 
 
 def describe(report: Any, arms: list[int]) -> dict[str, Any]:
-    """The arms in the order of trials, what they came to and the rounds; no names, no prose."""
+    """The arms in the order of trials, the figures of the report and the rounds, without texts."""
     frame = report.to_frame().drop(columns=["arm", "reason"]).astype(object)
     return {
         "arms": arms,

@@ -1,9 +1,8 @@
-"""What the package did on a given day, case by case: the contents of ``goldens/``.
+"""Recorded behaviour of the package, case by case: the contents of ``goldens/``.
 
 Each golden is a JSON file with its cases, and the versions and the arithmetic that it was written
-with. A case is computed through public names from inputs that are drawn by ``numpy``'s plainest
-random numbers, has no clock in it, and depends on no other case, so that one difference does not
-spread.
+with. A case uses public names only, draws its inputs with ``rng.random`` of ``numpy``, does not
+depend on a clock, and is independent of other cases, so that one difference does not spread.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 from scipy.linalg import cholesky
 
 FOLDER = Path(__file__).parent / "goldens"
-#: A model's fit, and with it a proposal, may be another one with another of these.
+#: Libraries whose versions may change the fit of a model, and so a proposal.
 NUMERICS = ("numpy", "scipy", "scikit-learn", "lightgbm", "ConfigSpace")
 LIBRARIES = (*NUMERICS, "optuna", "smac", "hyperopt")
 RTOL = 1e-6
@@ -32,12 +31,12 @@ _WIDTH = 98
 
 @dataclass(frozen=True)
 class Case:
-    """Something to be computed, and where it is kept.
+    """A computation and the place of its expected result.
 
     Attributes:
         golden: The file, without its suffix.
         name: The case in the file.
-        compute: Returns what is kept, given an empty folder.
+        compute: Returns the result, given an empty folder.
         needs: Libraries whose versions must be those of the golden.
     """
 
@@ -52,9 +51,9 @@ class Case:
 
 
 def arithmetic() -> str:
-    """A digest of logarithms and products: kinds of processors differ in their last digits.
+    """A digest of logarithms and products, whose last digits differ between processors.
 
-    A search that refits its models may go another way from the first such difference on.
+    From the first such difference on, a search that refits its models may diverge.
     """
     x = np.random.RandomState(0).rand(64, 64)
     products = x @ x.T + 64.0 * np.eye(64)
@@ -82,7 +81,7 @@ def write(golden: str, cases: Mapping[str, Any]) -> None:
 
 
 def plain(thing: Any) -> Any:
-    """The same as JSON has it, floats with a few digits; NaN is None."""
+    """Convert to plain JSON types; floats have few digits, NaN is None."""
     if isinstance(thing, Mapping):
         return {str(key): plain(value) for key, value in thing.items()}
     if isinstance(thing, np.ndarray):
@@ -101,7 +100,7 @@ def _unusual(value: float) -> str | None:
 
 
 def differences(found: Any, expected: Any, at: str = "") -> Iterator[str]:
-    """What differs, a line each: floats by more than ``RTOL``, all else at all, types included."""
+    """A line for each difference: of floats beyond ``RTOL``, else of any value or type."""
     if type(found) is not type(expected):
         yield f"{at}: {found!r} instead of {expected!r}"
     elif isinstance(expected, dict):
@@ -122,7 +121,7 @@ def differences(found: Any, expected: Any, at: str = "") -> Iterator[str]:
 
 
 def _lines(thing: Any, indent: str = "", before: str = "", after: str = "") -> Sequence[str]:
-    """JSON, as much on a line as there is room for."""
+    """JSON with as much on a line as fits."""
     line = f"{indent}{before}{json.dumps(thing)}{after}"
     if len(line) <= _WIDTH or not isinstance(thing, dict | list):
         return [line]

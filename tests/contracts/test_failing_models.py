@@ -1,4 +1,4 @@
-"""A model that raises, wherever it is asked, ends no search: one warning, and it goes on."""
+"""A model that raises at any point does not end a search: one warning, and it continues."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def loss(x: float, y: float) -> float:
     return (x - 0.3) ** 2 + y
 
 
-def everything(*_: Any, **__: Any) -> Any:
+def fail(*_: Any, **__: Any) -> Any:
     raise ZeroDivisionError("on purpose")
 
 
 # --- Optuna -----------------------------------------------------------------------------------
 
-# Which part raises, and a sampler that asks it.
+# The owner and name of the part that raises, and a sampler that calls it.
 PARTS: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "fit": (QuantileBoosting, "fit", lambda: GBQRSampler(seed=1)),
     "predict": (QuantileBoosting, "predict", lambda: GBQRSampler(seed=1)),
@@ -109,10 +109,10 @@ def test_an_optuna_study_goes_on(
     part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     owner, name, make = PARTS[part]
-    monkeypatch.setattr(owner, name, everything)
+    monkeypatch.setattr(owner, name, fail)
     optuna.logging.enable_propagation()
     study = optuna.create_study(sampler=make())
-    running = study.ask()  # so that somebody is beside
+    running = study.ask()  # so that another trial is running
     running.suggest_float("x", 0, 1), running.suggest_float("y", 0, 1)
 
     def objective(trial: optuna.Trial) -> float:
@@ -121,11 +121,11 @@ def test_an_optuna_study_goes_on(
     study.optimize(objective, n_trials=N, catch=RuntimeError)
     assert len(study.trials) == N + 1
     assert all(trial.params.keys() == {"x", "y"} for trial in study.trials)
-    told = list({r for r in caplog.records if "automl_plugins" in r.name})  # some pass twice
-    told = [r for r in told if r.levelno >= logging.WARNING]
-    if part != "promise":  # is asked for only where the tasks promise much
-        assert len(told) == 1 and "on purpose" in told[0].getMessage()
-    assert len(told) <= 1
+    logged = {r for r in caplog.records if "automl_plugins" in r.name}  # some are logged twice
+    warned = [r for r in logged if r.levelno >= logging.WARNING]
+    if part != "promise":  # called only if the tasks are informative
+        assert len(warned) == 1 and "on purpose" in warned[0].getMessage()
+    assert len(warned) <= 1
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -168,7 +168,7 @@ def test_a_hyperopt_search_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(owner, name, everything)
+    monkeypatch.setattr(owner, name, fail)
 
     def objective(config: dict[str, float]) -> dict[str, Any]:
         try:
@@ -210,7 +210,7 @@ def test_a_smac_search_goes_on(
     caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(owner, name, everything)
+    monkeypatch.setattr(owner, name, fail)
     scenario = Scenario(space(), n_trials=N, deterministic=True, output_directory=tmp_path, seed=1)
     options: dict[str, Any] = {}
     if proposer is not None:

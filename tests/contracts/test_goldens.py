@@ -1,4 +1,4 @@
-"""The package does what it did: proposals, round trips, replays and arms as they are written.
+"""Proposals, round trips, replays and searches of arms are as recorded in the goldens.
 
 ``python tests/contracts/write_goldens.py`` writes the goldens.
 """
@@ -22,7 +22,7 @@ cached = cache(read)
 
 @pytest.fixture(autouse=True)
 def _quietly() -> Any:
-    """Without a line for each trial in the report of a failure."""
+    """Log no line for each trial, for the report of a failure."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     yield

@@ -25,7 +25,7 @@ from hyperopt_runs import minimise
 
 Algo = Callable[..., Any]
 
-#: Of ``hyperopt.tests.unit.test_tpe.TestOpt`` in 0.3.0: the loss to get below, and trials for it.
+#: From ``hyperopt.tests.unit.test_tpe.TestOpt`` in 0.3.0: the loss to reach, and trials for it.
 THRESHOLDS = {
     "quadratic1": (1e-5, 1000),
     "q1_lognormal": (0.01, 250),
@@ -36,8 +36,8 @@ THRESHOLDS = {
     "many_dists": (0.0005, 200),
     "branin": (0.7, 200),
 }
-#: What these reach instead. The distractor is a peak that is hard to see beside a long slope: TPE
-#: has settings of its own for it, and of annealing Hyperopt asks no more than this.
+#: Easier losses. The distractor is a narrow peak next to a long slope: Hyperopt tests TPE on it
+#: with special settings, and annealing with this loss.
 EASIER = {("gbqr", "distractor"): -0.96, ("ei_per_second", "distractor"): -0.96}
 SEARCHING = ("auto", "gbqr", "ei_per_second", "tst")
 
@@ -68,7 +68,7 @@ ARMS: Mapping[str, Callable[[str], Algo]] = {
 
 
 class _Case(CasePerDomain):  # type: ignore[misc]
-    """Runs ``fmin`` on ``self.bandit``, which the cases set; an overflow is an error, as there."""
+    """Runs ``fmin`` on ``self.bandit``, which the cases set; as there, an overflow is an error."""
 
     bandit: Domain
 
@@ -96,7 +96,7 @@ class TestThresholds(_Case):
 
 @pytest.mark.parametrize("name", sorted({*ALGOS, *ARMS} - {*SEARCHING}))
 class TestItRuns(_Case):
-    """Ten trials of each, as Hyperopt asks of TPE and of annealing."""
+    """Ten trials of each, as in Hyperopt's tests of TPE and annealing."""
 
     @pytest.fixture(autouse=True)
     def given(self, name: str) -> None:

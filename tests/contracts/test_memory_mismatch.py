@@ -1,4 +1,4 @@
-"""A memory that does not fit: refused where it can be known, else one warning and none."""
+"""A memory that does not fit is refused if the space is known, else ignored with one warning."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def of_optuna(sampler: optuna.samplers.BaseSampler) -> Points:
 
 
 def without(method: str) -> str:
-    """What continues without a memory."""
+    """The method that continues without a memory."""
     return "auto" if method == "auto" else "gbqr"
 
 
 def optuna_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
     sampler = getattr(optuna_samplers, SAMPLERS[method])(memory, seed=3)
-    # The first trial's parameters are not known before: both samplers draw them the same way.
+    # The first trial's parameters are unknown, so both samplers draw them in the same way.
     plain = getattr(optuna_samplers, SAMPLERS[without(method)])(seed=3)
     return of_optuna(sampler), of_optuna(plain)
 
@@ -125,9 +125,9 @@ def test_one_warning_and_the_search_continues_without(
     with caplog.at_level(logging.WARNING):
         found, plain = DOORS[door](method, a_memory())
     (record,) = caplog.records
-    told = record.message
-    assert "share no hyperparameter" in told and "continues without its memory" in told
-    # Optuna's samplers speak in Optuna's log, whose verbosity its users set.
+    message = record.message
+    assert "share no hyperparameter" in message and "continues without its memory" in message
+    # Optuna's samplers write to Optuna's log, whose verbosity its users set.
     assert record.name.startswith("optuna.") == (door == "optuna")
     assert found == plain
 
@@ -229,8 +229,8 @@ def test_a_model_that_fails_in_smac_is_replaced_by_gbqr_too(
     )  # fmt: skip
     with caplog.at_level(logging.WARNING, logger="automl_plugins"):
         smac.optimize()
-    (told,) = [r.message for r in caplog.records if r.name.startswith("automl_plugins")]
-    assert "on purpose" in told and "continues without its memory" in told
+    (message,) = [r.message for r in caplog.records if r.name.startswith("automl_plugins")]
+    assert "on purpose" in message and "continues without its memory" in message
     assert {c.origin for c in smac.runhistory.get_configs()} <= {
         "Proposer: design",
         "Proposer: model",

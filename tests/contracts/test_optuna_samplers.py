@@ -73,9 +73,9 @@ class TestWhole(_Given, BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnl
 
 @pytest.mark.parametrize("sampler", FURTHER.values(), ids=FURTHER.keys(), indirect=True)
 class TestRelative(_Given, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
-    """What a proposer sees of Optuna.
+    """Cases that depend on the proposer.
 
-    Distributions, alone and in pairs, are the business of the adapter, which is the same for all.
+    Single distributions and pairs depend on the adapter only, which is the same for all.
     """
 
     test_sample_relative_numerical = None  # type: ignore[assignment]

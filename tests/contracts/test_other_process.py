@@ -1,7 +1,6 @@
-"""The same stored trials give the same proposals, wherever they are read.
+"""The same stored trials give the same proposals in any process.
 
-In another process with another hash seed, time zone, locale (with a comma in its numbers) and
-folder.
+The other process has another hash seed, time zone, locale (with a decimal comma) and folder.
 """
 
 from __future__ import annotations
@@ -132,7 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comma_locale(folder: Path) -> dict[str, str]:
-    """Settings of a locale with a decimal comma, made where the system has its source."""
+    """Settings of a locale with a decimal comma, if it can be compiled; else of locale C."""
     if shutil.which("localedef") is None or not Path("/usr/share/i18n/locales/de_DE").is_file():
         return {"LC_ALL": "C"}
     made = folder / "locales"
@@ -143,7 +142,7 @@ def comma_locale(folder: Path) -> dict[str, str]:
 
 
 def propose(folder: Path, place: Path, **settings: str) -> tuple[dict[str, object], list[object]]:
-    """Proposals, and how the child wrote 1.5, named its time zone and hashed a text."""
+    """Proposals of a child process, and its text for 1.5, time zone and hash of a text."""
     for name in ("study.db", "memory.json"):
         shutil.copy(folder / name, place / name)
     known = {n: v for n, v in os.environ.items() if not n.startswith("LC_") and n != "LANG"}

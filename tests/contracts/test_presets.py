@@ -1,6 +1,6 @@
-"""The presets named after a source do what it says: each against a plain computation of its own.
+"""Presets named after a paper follow it: each is compared with a plain computation.
 
-That they are the same in every framework is in ``test_same_proposal``.
+``test_same_proposal`` checks that they are the same in every framework.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def tst_memory(space: VectorSpace) -> tuple[MetaDataset, FloatArray]:
         TaskRecord(
             f"task {i}",
             [dict(Configuration(space.space, vector=v)) for v in known],
-            # Of very different scales: each is brought to [0, 1].
+            # Losses on very different scales: each task is scaled to [0, 1].
             10.0**i * losses(known, at),
             space=space.space,
         )
@@ -380,7 +380,7 @@ def test_boasf_of_the_paper_is_algorithm_1(seed: int) -> None:
             p = (scores - scores.min()) / np.ptp(scores) if len(alive) > 1 else np.ones(1)  # eq. 7
             assert [d.probability for d in opened.decisions] == pytest.approx(p.tolist())
             alive = [a for a in alive if a in opened.arms]
-            assert set(alive) == set(opened.arms)  # nobody comes back
+            assert set(alive) == set(opened.arms)  # no arm comes back
             weights = np.exp(plain_scores(alive))  # eq. 8
         else:
             weights = np.ones(n_arms)
@@ -423,7 +423,7 @@ def test_weighted_sampling_of_the_paper_draws_by_2_to_the_n_alone() -> None:
     def objective(trial: optuna.Trial) -> float:
         model = trial.suggest_categorical("model", list(counts))
         values = [trial.suggest_float(f"{model}{i}", 0, 1) for i in range(counts[model])]
-        if model == "c":  # what fails is not given up
+        if model == "c":  # a failing model is not given up
             raise RuntimeError
         return sum(values)
 

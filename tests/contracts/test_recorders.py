@@ -1,6 +1,6 @@
-"""What records trials while a search runs, the same in every framework.
+"""Recorders of trials during a search, which behave the same in every framework.
 
-A trial is written once, as ``read_task`` reads it, and nothing that the store does stops a search.
+A trial is written once, as ``read_task`` reads it, and a failing store does not stop a search.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Framework(NamedTuple):
 
     Attributes:
         record: Makes the recorder, of ``(store, task, **facts)``.
-        search: Runs ``N`` trials with a recorder, or without one; returns what holds them.
-        add: Writes what a source holds.
-        read: The trials of a source as a task.
+        search: Runs ``N`` trials with a recorder, or without one; returns their source.
+        add: Writes the trials of a source.
+        read: Reads the trials of a source as a task.
     """
 
     record: Callable[..., Any]
@@ -140,14 +140,14 @@ def test_every_trial_is_written_once_as_it_is_read(framework: Framework, tmp_pat
     whole = framework.read(source)
     assert set(whole.status.tolist()) == {Status.COMPLETE, Status.FAILED}
     assert len(store.single) == N
-    for i, told in enumerate(store.single):
-        assert (told.name, told.meta_features, told.tags) == ("iris", *FACTS.values())
-        assert told.configurations[0] == whole.configurations[i]
+    for i, record in enumerate(store.single):
+        assert (record.name, record.meta_features, record.tags) == ("iris", *FACTS.values())
+        assert record.configurations[0] == whole.configurations[i]
         for column in ("losses", "status", "budget"):
-            np.testing.assert_array_equal(getattr(told, column)[0], getattr(whole, column)[i])
+            np.testing.assert_array_equal(getattr(record, column)[0], getattr(whole, column)[i])
         if whole.framework != "hyperopt":  # where the recorder has a finer clock
-            np.testing.assert_array_equal(told.seconds[0], whole.seconds[i])
-            np.testing.assert_array_equal(told.times[0], whole.times[i])
+            np.testing.assert_array_equal(record.seconds[0], whole.seconds[i])
+            np.testing.assert_array_equal(record.times[0], whole.times[i])
     assert store.single[-1].space == whole.space
     assert framework.add(framework.record(store, "iris"), source) == 0
     assert (recorder.n_recorded, recorder.n_lost, len(store.runs)) == (N, 0, N)
@@ -178,7 +178,7 @@ def test_a_store_that_breaks_does_not_stop_a_search(
     (message,) = [r.getMessage() for r in caplog.records if "automl_plugins" in r.name]
     assert "OSError: no space left on device" in message
     with pytest.raises(OSError, match="no space"):
-        framework.add(recorder, source)  # asked for by hand, it does not pass over it
+        framework.add(recorder, source)  # called by the user, it raises
 
 
 def test_recorders_pickle(framework: Framework, tmp_path: Path) -> None:

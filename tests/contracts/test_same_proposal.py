@@ -44,7 +44,7 @@ def random_space(rng: np.random.Generator) -> list[Parameter]:
         for i in range(int(rng.integers(0, 3))):
             below = number(rng, f"n{option}{i}")
             parameters.append(replace(below, parent="outer", options=(option,)))
-    if outer.high > 2:  # else it is below all options, which Optuna cannot tell from none
+    if outer.high > 2:  # else it is active under all options, which is no condition to Optuna
         parameters.append(replace(number(rng, "both"), parent="outer", options=(0, 1)))
     if rng.random() < 0.6:
         inner = Parameter("inner", "choice", high=2, parent="outer", options=(0,))
@@ -62,7 +62,7 @@ def number(rng: np.random.Generator, name: str) -> Parameter:
 
 
 def random_memory(parameters: list[Parameter], rng: np.random.Generator) -> list[TaskRecord]:
-    """Earlier tasks; those of one space rank their configurations alike, more or less."""
+    """Earlier tasks of one space, whose losses depend on similar functions."""
     space = as_configspace(parameters)
     records = []
     for name in ("monday", "tuesday", "wednesday"):
@@ -125,7 +125,7 @@ ONCE: dict[str, Method] = {
 def test_all_frameworks_propose_the_same(method: str, case: int, tmp_path: Path) -> None:
     rng = np.random.default_rng([case, 5])
     parameters = random_space(rng)
-    # enough for Optuna's trials to tell all conditions
+    # enough trials for Optuna to infer all conditions
     runs = draw_runs(parameters, int(rng.integers(60, 80)), rng, failed=0.1, running=2)
     check(method, parameters, random_memory(parameters, rng), runs, tmp_path)
 
@@ -139,7 +139,7 @@ def test_transfer_begins_the_same(case: int, tmp_path: Path) -> None:
 
 
 def test_of_many_options_the_least_served_has_its_turn(tmp_path: Path) -> None:
-    """Every fifth time, whichever member of the committee proposes; here it is bad, too."""
+    """It has every fifth turn, whichever member of the committee proposes, though it is bad."""
     options, least = 16, 11
     parameters = [Parameter("outer", "choice", high=options)]
     parameters += [

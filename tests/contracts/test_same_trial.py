@@ -1,7 +1,7 @@
-"""The sampler, the store, the curves and the memory see one trial alike, in every framework.
+"""The sampler, the store, the curves and the memory read a trial in the same way.
 
-Each case is one trial, foreign or damaged ones among them: what a framework holds, and what all
-readers must make of it. Each reader is asked through its own door.
+Each case is one trial of a framework, some of them foreign or damaged, and the reading expected of
+all readers. Each reader is called through its own interface.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BEGIN = datetime(2026, 1, 1)
 
 
 class Seen(NamedTuple):
-    """What a reader makes of a trial; None: it leaves it out."""
+    """A trial as a reader reads it; None stands for a trial that is left out."""
 
     status: Status
     loss: float
@@ -303,7 +303,7 @@ def test_all_see_the_same(framework: str, name: str, maximize: bool) -> None:
         expected = expected._replace(loss=-expected.loss)
     for reader, found in seen.items():
         if expected.status == RUNNING and reader != "sampler":
-            assert found is None, reader  # only samplers care
+            assert found is None, reader  # only samplers read running trials
         else:
             assert found is not None, reader
             np.testing.assert_array_equal(found, expected, err_msg=reader)

@@ -1,4 +1,4 @@
-"""Whether a recorded value is a choice: every door of the package gives the same answer."""
+"""Every interface of the package agrees on which choice a recorded value is."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 Choices = list[Any]
 Door = Callable[[Choices, Any], int | None]
-UNTOLD = -1  # the door has put a default in its place
-
 DOORS: dict[str, Door] = {}
 
 
@@ -79,7 +77,7 @@ def alignment(choices: Choices, value: Any) -> int | None:
 
 @door
 def conversion(choices: Choices, value: Any) -> int | None:
-    """A failed run: nothing is imputed there."""
+    """Converts a failed run, for which nothing is imputed."""
     record = TaskRecord("t", [{"x": value, "y": 0.5}], np.array([math.nan]))
     found = conform(record, space_of(choices), partial=True).configurations
     return index_of(choices, found[0]["x"]) if found and "x" in found[0] else None
@@ -172,7 +170,7 @@ def replay(choices: Choices, value: Any) -> int | None:
         return None
 
 
-# Doors that put the default in the place of what is not told: numbers for categories of texts.
+# Doors that replace an unknown value by the default.
 IMPUTE = {name for name in DOORS if name.endswith("initial_design")}
 ATOMS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2, width=16),

@@ -1,4 +1,4 @@
-"""A task is described by its meta-features or by its data, the same behind every door."""
+"""A task may be described by its meta-features or its data, with the same result everywhere."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,10 +66,10 @@ def test_the_data_is_as_good_as_its_meta_features(
     door: Callable[..., list[float]], method: str
 ) -> None:
     options = {"distance": "meta_features"} if method == "tst" else {}
-    told = door(method, meta_features=meta_features(X, Y), **options)
-    assert door(method, X=X, y=Y, **options) == told
+    found = door(method, meta_features=meta_features(X, Y), **options)
+    assert door(method, X=X, y=Y, **options) == found
     if method == "pmf":
-        assert told != door(method)
+        assert found != door(method)
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -1,13 +1,13 @@
-"""Write the goldens: what the package does today becomes what ``test_goldens.py`` expects.
+"""Write the goldens: today's behaviour becomes what ``test_goldens.py`` expects.
 
     python tests/contracts/write_goldens.py [PART OF THE NAME OF A CASE ...]
 
-Cases that agree with what is written keep their digits, so that a golden changes only where the
-behaviour did; the cases that changed are listed. Write them only for a change that is meant, in a
-commit of its own that says why; with other versions of the libraries all are written anew.
+Cases that agree with the written ones keep their digits, so that a golden changes only where the
+behaviour did; the cases that changed are listed. Write them only for an intended change, in a
+separate commit that says why. With other versions of the libraries all are written anew.
 """
 
-# ruff: noqa: E402  # what the tests share is found first
+# ruff: noqa: E402  # tests/shared is put on the path first
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main() -> None:
         write(golden, found)
     for path in FOLDER.glob("*.json"):
         if path.stem not in by_golden:
-            print(f"{path.name} is no golden any more and is deleted.")
+            print(f"{path.name} is deleted, for it has no cases any more.")
             path.unlink()
 
 

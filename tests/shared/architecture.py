@@ -1,7 +1,7 @@
-"""The house in figures, measured from its imports: ``python tests/shared/architecture.py``.
+"""Figures of the architecture, measured from its imports: ``python tests/shared/architecture.py``.
 
-Files, lines, public names, circles, layers and the longest chain of modules behind a proposal;
-with ``walks`` also how many modules run in each of the six walks of docs/architecture.md.
+Files, lines, import cycles, layers and the longest chain of modules behind a proposal; with
+``walks`` also how many modules run in each of the six walks of docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE, ADAPTERS = "automl_plugins", "automl_plugins.adapters"
 FOLDERS = {CORE: ROOT / "automl_plugins", ADAPTERS: ROOT / "adapters"}
 GROUND = "ground"
-"""The modules of the top level that know nothing of the rooms above."""
+"""The modules of the top level that import no room above them."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Import:
     """One import statement of a name or module.
 
     Attributes:
-        module: What imports, as a dotted name.
-        imported: What is imported, in full; ``from a import b`` is ``a.b``, which may be a module.
+        module: Dotted name of the importing module.
+        imported: Full name of the import; ``from a import b`` is ``a.b``, which may be a module.
         deferred: Whether it stands inside a function.
     """
 
@@ -72,7 +72,7 @@ def imports_of(module: str, source: str) -> Iterator[Import]:
 
 @cache
 def all_imports() -> tuple[Import, ...]:
-    """The imports of all modules but the packages' faces, which only hand names on."""
+    """The imports of all modules except the ``__init__`` files, which only re-export names."""
     return tuple(
         found
         for name, path in modules().items()
@@ -82,25 +82,25 @@ def all_imports() -> tuple[Import, ...]:
 
 
 @cache
-def _handed_on() -> Mapping[str, str]:
-    """What the names are that the packages' faces hand on."""
-    handed_on = {}
+def _reexports() -> Mapping[str, str]:
+    """Where the names are defined that the ``__init__`` files re-export."""
+    reexports = {}
     for name, path in modules().items():
         package = name.removesuffix(".__init__")
         if package != name:
             for found in imports_of(name, path.read_text(encoding="utf-8")):
                 public = f"{package}.{found.imported.rpartition('.')[2]}"
                 if found.imported.startswith(f"{CORE}.") and found.imported != public:
-                    handed_on[public] = found.imported
-    return handed_on
+                    reexports[public] = found.imported
+    return reexports
 
 
 def module_of(imported: str) -> str | None:
     """The module of this project that an imported name belongs to."""
     if imported in modules():
         return imported
-    if imported in _handed_on():
-        return module_of(_handed_on()[imported])
+    if imported in _reexports():
+        return module_of(_reexports()[imported])
     if f"{imported}.__init__" in modules():
         return f"{imported}.__init__"
     parent = imported.rpartition(".")[0]
@@ -118,7 +118,7 @@ def room_of(module: str) -> str:
 
 
 def arrows() -> dict[str, set[str]]:
-    """Which module imports which; imports for type checkers count, as they tie files too."""
+    """The modules that each module imports, imports for type checkers included."""
     found: dict[str, set[str]] = {name: set() for name in modules()}
     for one in all_imports():
         target = module_of(one.imported)
@@ -128,7 +128,7 @@ def arrows() -> dict[str, set[str]]:
 
 
 def circle() -> list[str]:
-    """The modules of one circle of imports; empty if there is none."""
+    """The modules of one import cycle; empty if there is none."""
     try:
         TopologicalSorter(arrows()).prepare()
     except CycleError as error:
@@ -150,7 +150,7 @@ def layers() -> dict[str, int]:
 
 
 def longest_chain(start: str) -> list[str]:
-    """The longest chain of imports below a module; needs a house without circles."""
+    """The longest chain of imports below a module; needs imports without cycles."""
     graph = arrows()
 
     @cache
@@ -167,7 +167,7 @@ def count_modules(walk: Callable[[], Any]) -> set[str]:
     touched: set[str] = set()
 
     def note(frame: Any, event: str, _: Any) -> None:
-        # bodies of modules and classes, which run at an import, are not optimised; functions are
+        # code of functions is optimised; bodies of modules and classes, run at import, are not
         if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             name = files.get(frame.f_code.co_filename)
             if name is not None:

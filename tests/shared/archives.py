@@ -1,4 +1,4 @@
-"""What the archives of a release must hold: ``make release`` asks this, and tests do.
+"""Checks of the contents of a release's archives, for ``make release`` and the tests.
 
 python tests/shared/archives.py dist
 """
@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from architecture import ROOT, modules
 
 MOST_BYTES = 5_000_000  # of the wheel
-LEFT_OUT = (".ci/", ".git")  # what is no part of a source archive
+LEFT_OUT = (".ci/", ".git")  # not part of a source archive
 
 
 def sources(root: Path = ROOT) -> list[str]:
@@ -26,14 +26,14 @@ def sources(root: Path = ROOT) -> list[str]:
         FileNotFoundError: If there is no repository.
     """
     if not (root / ".git").exists():
-        raise FileNotFoundError(f"{root} is no git repository: which files belong is not known.")
+        raise FileNotFoundError(f"{root} is not a git repository, so its files are unknown.")
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     return [name for name in done.stdout.splitlines() if (root / name).is_file()]
 
 
 def wrong_in_wheel(path: Path) -> Iterator[str]:
-    """What a wheel lacks, or has too much."""
+    """Missing and superfluous files of a wheel, as messages."""
     with zipfile.ZipFile(path) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
     of_package = {name for name in names if not name.partition("/")[0].endswith(".dist-info")}
@@ -49,7 +49,7 @@ def wrong_in_wheel(path: Path) -> Iterator[str]:
 
 
 def wrong_in_sdist(path: Path) -> Iterator[str]:
-    """What a source archive lacks of the project's files, or has too much."""
+    """Missing and superfluous files of a source archive, as messages."""
     with tarfile.open(path) as archive:
         files = [PurePosixPath(one.name).parts[1:] for one in archive if one.isfile()]
     made = {("PKG-INFO",), ("setup.cfg",)}  # by the build
@@ -65,13 +65,13 @@ def _differences(path: Path, expected: set[str], found: set[str]) -> Iterator[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="what `python -m build` has filled")
+    parser.add_argument("folder", type=Path, help="output of `python -m build`")
     folder = parser.parse_args().folder
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     for archive in (wheel, sdist):
         print(f"{archive.name}: {archive.stat().st_size / 1e6:.2f} MB")
     wrong = [*wrong_in_wheel(wheel), *wrong_in_sdist(sdist)]
-    print("\n".join(wrong) or "Both hold what they should.")
+    print("\n".join(wrong) or "Both archives are complete.")
     return bool(wrong)
 
 

@@ -1,8 +1,8 @@
-"""What is installed is what was tested, byte by byte: ``make audit``.
+"""Check that the installed distributions are those that were tested: ``make audit``.
 
-Every distribution has the version that constraints.txt names, its requirements are there, and its
-files have the hashes that its wheel recorded. OSV, the open list of known vulnerabilities, is
-asked for these versions; where it cannot be reached the audit says so, and no more.
+Every distribution has the version that constraints.txt pins, its requirements are installed, and
+its files have the hashes that its wheel recorded. OSV, the open list of known vulnerabilities, is
+queried for these versions; if it cannot be reached, the audit only reports that.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ def normal(name: str) -> str:
 
 
 def pinned(*files: str) -> dict[str, set[str]]:
-    """The versions that are tested, by name; ValueError for a line that pins none."""
+    """The versions that are tested, by name; ValueError for a line that pins no version."""
     found: dict[str, set[str]] = {}
     for file in files:
         for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
             if line := line.split("#")[0].strip():
                 if not (match := re.fullmatch(r"([\w.-]+)==([\w.!+]+)(\s*;.*)?", line)):
-                    raise ValueError(f"{file}: {line!r} is no NAME==VERSION")
+                    raise ValueError(f"{file}: {line!r} is not NAME==VERSION")
                 found.setdefault(normal(match[1]), set()).add(match[2])
     return found
 
 
 def wrong_versions(known: dict[str, set[str]]) -> dict[str, str]:
-    """Distributions by name whose version is not one that is pinned, or that are not pinned."""
+    """Versions by name of distributions with another version than pinned, or not pinned."""
     here = {normal(d.metadata["Name"]): d.version for d in distributions()}
     return {
         name: version
@@ -52,7 +52,7 @@ def wrong_versions(known: dict[str, set[str]]) -> dict[str, str]:
 
 
 def changed_files(distribution: Distribution) -> list[str]:
-    """Files whose content is not what the wheel recorded; compiled and made ones have no hash."""
+    """Files that differ from their recorded hash; compiled and generated files have none."""
     # From Python 3.12 on Distribution.files leaves out what is missing, so the record itself.
     rows = csv.reader((distribution.read_text("RECORD") or "").splitlines())
     return [
@@ -72,7 +72,7 @@ def is_intact(path: Path, recorded: str) -> bool:
 
 
 def known_vulnerabilities(versions: Mapping[str, str], url: str = OSV) -> dict[str, list[str]]:
-    """Known vulnerabilities by distribution; OSError where the list does not answer."""
+    """Known vulnerabilities by distribution; OSError if the list cannot be reached."""
     names = sorted(versions)
     queries = [
         {"package": {"name": name, "ecosystem": "PyPI"}, "version": versions[name]}
@@ -91,7 +91,7 @@ def known_vulnerabilities(versions: Mapping[str, str], url: str = OSV) -> dict[s
 
 
 def main() -> None:
-    trouble = [
+    problems = [
         f"{name} {version} is not pinned in constraints.txt"
         for name, version in wrong_versions(pinned("constraints.txt")).items()
     ]
@@ -99,17 +99,17 @@ def main() -> None:
     for distribution in distributions():
         if (name := normal(distribution.metadata["Name"])) not in UNPINNED:
             versions[name] = distribution.version
-            trouble += [f"{name}: {file} has changed" for file in changed_files(distribution)]
+            problems += [f"{name}: {file} has changed" for file in changed_files(distribution)]
     asked = "no known vulnerability"
     try:
         for name, ids in known_vulnerabilities(versions).items():
-            trouble.append(f"{name} {versions[name]} has known vulnerabilities: {', '.join(ids)}")
+            problems.append(f"{name} {versions[name]} has known vulnerabilities: {', '.join(ids)}")
     except (OSError, ValueError) as error:
-        asked = f"known vulnerabilities were not asked for, the list does not answer ({error})"
+        asked = f"known vulnerabilities not checked, the list cannot be reached ({error})"
     if subprocess.run([sys.executable, "-m", "pip", "check"], check=False).returncode:
-        trouble.append("pip check: requirements are missing")
-    if trouble:
-        raise SystemExit("\n".join(trouble))
+        problems.append("pip check: requirements are missing")
+    if problems:
+        raise SystemExit("\n".join(problems))
     print(
         f"{len(versions)} distributions: pinned versions, recorded files, no requirement missing;"
     )

@@ -1,4 +1,4 @@
-"""Time and work that are the same on every machine: a clock that sleeping moves, and calls."""
+"""Measures that are the same on every machine: a simulated clock, and counts of calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 class Clock:
-    """Stands in for the clocks and the sleep of ``time``; no time passes but in a sleep."""
+    """Replaces the clocks and the sleep of ``time``; time passes only in a sleep."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -26,9 +26,9 @@ class Clock:
 
 
 def count_calls(work: Callable[[], Any]) -> int:
-    """How many functions ``work`` calls, in Python and in C; run it once before, for its caches.
+    """Number of function calls of ``work``, in Python and C; run it once before, for its caches.
 
-    What goes through its data element by element shows in this number, as it would in seconds.
+    Code that loops over its data in Python shows in this number, as it would in seconds.
     """
     n = 0
 

@@ -1,6 +1,6 @@
-"""Problems that try a search: one for each difficulty that Hyperopt's own tests are about.
+"""Test problems, one for each difficulty that Hyperopt's own tests cover.
 
-Each has a search space, and a loss made anew with a seed, since some are noisy.
+Each has a search space, and a loss that is made from a seed, since some are noisy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from hyperopt import hp
 
 Loss = Callable[[Any], float]
-#: How to make the space, how to make the loss from a seed.
+#: Functions that make the space, and the loss from a seed.
 Function = tuple[Callable[[], Any], Callable[[int], Loss]]
 
 

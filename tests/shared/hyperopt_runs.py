@@ -1,4 +1,4 @@
-"""Quiet searches of Hyperopt, and what they have evaluated."""
+"""Searches of Hyperopt without output, and their trials."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def values_of(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def configs(trials: Trials) -> list[dict[str, Any]]:
-    """Active values of all trials, those that raised too."""
+    """Active values of all trials, including those that raised."""
     return [values_of(document) for document in trials._dynamic_trials]
 
 
@@ -51,6 +51,6 @@ def options_of(trials: Trials, label: str = "model") -> list[int]:
 
 
 def explanation(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What drove a proposal, as it is stored; empty for one that is not of our proposers."""
+    """The stored note on a proposal; empty if it is not from a proposer of this package."""
     note: dict[str, Any] = document["misc"].get("automl_plugins", {}).get("proposal", {})
     return note

@@ -1,4 +1,4 @@
-"""Small search spaces, histories in them, and a surrogate that predicts what it is told."""
+"""Small search spaces, histories in them, and a surrogate with given predictions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def search(space: VectorSpace, proposer: Proposer, n: int) -> History:
 
 
 class Told:
-    """A surrogate that predicts what it is told; notes how many it is asked for."""
+    """A surrogate with given predictions; records the sizes of its inputs."""
 
     def __init__(self, answer: Any) -> None:
         self.answer, self.sizes = answer, list[int]()

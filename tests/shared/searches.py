@@ -1,7 +1,7 @@
-"""One search space and one history in the words of every framework, and what each proposes next.
+"""A search space and a history in the form of every framework, and the next proposal of each.
 
-Nothing here asks the project for anything but proposals, so that what is proposed can be compared
-between frameworks, and with what was proposed before a change.
+Only the proposals are made by the project, so that they can be compared between frameworks and
+with those before a change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Values = dict[str, Any]
 Outcome = Literal["complete", "failed", "pruned", "running"]
 
 _BEGIN = datetime(2026, 1, 1)
-_STEP = 3  # at which runs are pruned
+_STEP = 3  # step at which runs are pruned
 
 
 # --- spaces -----------------------------------------------------------------------------------
@@ -48,10 +48,10 @@ _STEP = 3  # at which runs are pruned
 
 @dataclass(frozen=True)
 class Parameter:
-    """A hyperparameter, below options of its parent if it has one.
+    """A hyperparameter, active under ``options`` of its parent if it has one.
 
-    ``low`` and ``high`` of a real log scale are exponents of e; ``high`` of a choice is the number
-    of its options.
+    ``low`` and ``high`` of kind "log" are exponents of e; ``high`` of a choice is the number of
+    its options.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Parameter:
         return [f"{self.parent}{option}" for option in self.options]
 
     def at(self, u: float) -> Any:
-        """The value at a place in [0, 1); few digits, which are the same on every machine."""
+        """The value at ``u`` in [0, 1), rounded to be the same on every machine."""
         if self.kind == "choice":
             return self.choices[int(u * self.high)]
         if self.kind == "int":
@@ -110,7 +110,7 @@ def as_configspace(parameters: Space) -> ConfigurationSpace:
 
 
 def as_pyll(parameters: Space) -> Any:
-    nodes: dict[str, Any] = {}  # the same one in all options that it is below
+    nodes: dict[str, Any] = {}  # one node for all options of its parent
 
     def below(parent: str | None, option: int) -> dict[str, Any]:
         for p in parameters:
@@ -165,7 +165,7 @@ class Run:
 
 
 def draw_values(parameters: Space, rng: np.random.Generator) -> tuple[Values, float]:
-    """A configuration at random, and its loss; by ``rng.random`` alone."""
+    """A random configuration and its loss; uses only ``rng.random``."""
     values: Values = {}
     loss = 0.1 * rng.random()
     for p in parameters:
@@ -186,12 +186,12 @@ def draw_runs(
     running: int = 0,
     allowed: Callable[[Values], bool] = lambda values: True,
 ) -> list[Run]:
-    """Different configurations, shares of which failed or were pruned; the last are running."""
+    """Runs of distinct configurations; shares failed or were pruned, the last are running."""
     runs: list[Run] = []
     while len(runs) < n:
         values, loss = draw_values(parameters, rng)
         lot = rng.random()
-        # Whole milliseconds, which is what Hyperopt's clock has.
+        # Whole milliseconds, the resolution of Hyperopt's clock.
         seconds = round(0.01 + 10 ** (2 * rng.random()) * loss, 3)
         status: Outcome = "complete"
         if len(runs) >= n - running:
@@ -214,7 +214,7 @@ def draw_tasks(
     *,
     allowed: Callable[[Values], bool] = lambda values: True,
 ) -> dict[str, list[Run]]:
-    """Earlier tasks, which rank the same configurations alike, more or less."""
+    """Earlier tasks with similar rankings of the same configurations."""
     shared = draw_runs(parameters, n, rng, allowed=allowed)
     return {
         name: [replace(run, loss=round(run.loss + 0.2 * rng.random(), 6)) for run in shared]
@@ -225,7 +225,7 @@ def draw_tasks(
 def as_study(
     parameters: Space, runs: Sequence[Run], sampler: optuna.samplers.BaseSampler | None = None
 ) -> optuna.Study:
-    """The runs one after the other; seconds are the durations and the attribute "seconds"."""
+    """The runs in sequence; their seconds are durations and the user attribute "seconds"."""
     study = optuna.create_study(sampler=sampler)
     by_name = {p.name: distribution(p) for p in parameters}
     state = {
@@ -253,7 +253,7 @@ def as_study(
 
 
 def as_trials(parameters: Space, runs: Sequence[Run]) -> Trials:
-    """The runs one after the other by Hyperopt's clock; a pruned one is "fail" with a loss."""
+    """The runs in sequence by Hyperopt's clock; a pruned run is "fail" with a loss."""
     trials, domain = Trials(), Domain(lambda values: 0.0, as_pyll(parameters))
     moment = _BEGIN
     documents = []
@@ -283,7 +283,7 @@ def as_trials(parameters: Space, runs: Sequence[Run]) -> Trials:
 def as_document(
     trials: Trials, domain: Domain, tid: int, vals: Mapping[str, list[Any]], result: Values
 ) -> dict[str, Any]:
-    """A document of Hyperopt, not inserted yet; ``vals`` are empty for what is inactive."""
+    """A document of Hyperopt, not inserted yet; ``vals`` of inactive labels are empty."""
     misc = {
         "tid": tid,
         "cmd": domain.cmd,
@@ -298,7 +298,7 @@ def as_document(
 def add_to(
     history: RunHistory, space: ConfigurationSpace, runs: Sequence[Run], *, begin: float = 0.0
 ) -> RunHistory:
-    """The runs one after the other in SMAC's history; a pruned one ran out of time."""
+    """The runs in sequence in SMAC's history; a pruned run ran out of time."""
     status = {
         "complete": StatusType.SUCCESS,
         "failed": StatusType.CRASHED,
@@ -314,7 +314,7 @@ def add_to(
         complete = run.status == "complete"
         value = TrialValue(
             run.loss if complete else np.inf,
-            time=run.seconds if complete else 0.0,  # which SMAC leaves out of crashes
+            time=run.seconds if complete else 0.0,  # SMAC stores no time of a crash
             status=status[run.status],
             starttime=moment - run.seconds,
             endtime=moment,
@@ -353,7 +353,7 @@ def in_hyperopt(algo: Callable[..., Any], parameters: Space, runs: Sequence[Run]
 
 
 def values_of(document: dict[str, Any], parameters: Space) -> Values:
-    """The values of a document of Hyperopt's, with options by name."""
+    """The values of a document of Hyperopt, with options by name."""
     vals = document["misc"]["vals"]
     return {
         p.name: p.choices[int(vals[p.name][0])] if p.kind == "choice" else plain(vals[p.name][0])

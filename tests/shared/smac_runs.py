@@ -1,4 +1,4 @@
-"""A small conditional search in SMAC that several tests run."""
+"""A small conditional search in SMAC, shared by several tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INSTANCES: dict[str, Any] = {
 
 @partial
 def few_candidates(run: Scenario) -> LocalAndSortedRandomSearch:
-    """A maximizer that takes little time."""
+    """A fast maximizer."""
     return LocalAndSortedRandomSearch(
         run.configspace,
         challengers=20,
@@ -70,7 +70,7 @@ def facade(
     overwrite: bool = True,
     **given: Any,
 ) -> AbstractFacade:
-    """A facade of parts and options of the scenario by name; partials are called with that."""
+    """A facade; ``given`` are its parts and the scenario's options, partials take the scenario."""
     options = {k: v for k, v in given.items() if k in Scenario.__dataclass_fields__}
     run = scenario(folder, space, **options)
     parts = {k: v for k, v in given.items() if k not in options}
@@ -88,7 +88,7 @@ def selector_of(smac: AbstractFacade) -> ProposerConfigSelector:
 
 
 def search(smac: AbstractFacade) -> list[dict[str, Any]]:
-    """Configurations and costs in order, after the search."""
+    """Run the search; its configurations and costs in order."""
     with quiet():
         smac.optimize()
     return trajectory(smac)

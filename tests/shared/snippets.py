@@ -1,7 +1,7 @@
-"""Snippets of the README and of the docs are run as they are printed; here is what they need.
+"""Runs snippets of the README and the docs as they are printed, with small budgets.
 
-Names that a page takes for granted (``objective``, ``space``, ``scenario``, ...) are given by the
-framework that a snippet imports, or by a text that only this snippet has. Budgets are small.
+Names that a page takes for granted (``objective``, ``space``, ``scenario``, ...) follow from the
+framework that a snippet imports, or from a text that occurs in this snippet only.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from smac import Scenario
 
 from automl_plugins import replay
 
-N_TRIALS = 4  # of each search, whatever the page says
-ENOUGH = 10  # for a committee to have proposed something
+N_TRIALS = 4  # of each search, in place of the page's number
+ENOUGH = 10  # trials until a committee proposes
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -43,7 +43,7 @@ def snippets(text: str) -> list[str]:
 
 
 def run_snippet(code: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run it in the empty folder ``path``; every ``.show()`` must show a figure."""
+    """Run a snippet in the empty folder ``path``; every ``.show()`` must show a figure."""
     n_trials = ENOUGH if "plot_member_trust" in code else N_TRIALS
     figures = make_small(monkeypatch, path, n_trials)
     exec(compile(code, "snippet", "exec"), given_to(code, path))
@@ -51,7 +51,7 @@ def run_snippet(code: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def given_to(code: str, path: Path) -> dict[str, Any]:
-    """What a snippet has of its user."""
+    """The names that a snippet takes for granted, with their values."""
     for key, prepare in SPECIAL.items():
         if key in code:
             return prepare(path)
@@ -63,7 +63,7 @@ def given_to(code: str, path: Path) -> dict[str, Any]:
     return given
 
 
-# --- what the user has ------------------------------------------------------------------------
+# --- names that snippets take for granted -----------------------------------------------------
 
 
 def branches(trial: optuna.Trial) -> float:
@@ -151,7 +151,7 @@ def runs_of_wandb(_: Path) -> dict[str, Any]:
 
 
 def loss(config: dict[str, Any]) -> float:
-    time.sleep(0.005)  # else a budget in seconds is very many evaluations
+    time.sleep(0.005)  # else a budget in seconds means too many evaluations
     return float(config.get("C", config.get("depth", 3) / 9))
 
 
@@ -242,14 +242,14 @@ SPECIAL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "wandb": runs_of_wandb,
     "explain(study.best_trial))\nplot_member_trust": a_search,
 }
-"""By a text of the snippet, where the frameworks that it imports do not say what it needs."""
+"""By a text in the snippet, where the imported frameworks do not determine what it needs."""
 
 
 # --- small budgets ----------------------------------------------------------------------------
 
 
 def make_small(monkeypatch: pytest.MonkeyPatch, path: Path, n_trials: int) -> list[go.Figure]:
-    """Small budgets, in an empty folder; the figures that will be shown."""
+    """Set small budgets and the working folder; return the list that collects shown figures."""
     monkeypatch.chdir(path)
     figures: list[go.Figure] = []
     monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))
@@ -267,9 +267,9 @@ def make_small(monkeypatch: pytest.MonkeyPatch, path: Path, n_trials: int) -> li
 
 
 def _limited(function: Callable[..., Any], count: str, limits: dict[str, Any]) -> Any:
-    """``function`` with options that are given replaced by smaller ones.
+    """``function`` with smaller values of the options that are given.
 
-    Where seconds are given it gets a ``count`` of trials as well.
+    If a ``timeout`` is given, the option ``count`` limits the trials as well.
     """
 
     def limited(*args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Processes that search one study side by side, and what each trial asks of their storage."""
+"""Processes that search one study in parallel, and the storage accesses of each trial."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.orm import Mapper
 
 WORKERS = 8
-PATIENCE = 600  # seconds; who takes longer waits for ever
+PATIENCE = 600  # seconds after which a worker is taken to hang
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -46,8 +46,8 @@ def earlier() -> list[optuna.Study]:
     return studies
 
 
-# By the number of all trials. Half of them by design: a model is fitted for each trial while all
-# eight ask at once.
+# Functions of the number of all trials. Half of these are start-up trials, for a model is fitted
+# for each of the others while all eight workers ask at once.
 SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
     "AutoSampler": lambda n: AutoSampler(seed=1, n_startup_trials=n // 2),
     "GBQRSampler": lambda n: GBQRSampler(seed=1, n_startup_trials=n // 2),
@@ -68,7 +68,7 @@ def open_storage(address: str) -> BaseStorage:
 
 @contextmanager
 def opened(address: str) -> Iterator[BaseStorage]:
-    """The storage, whose connections are closed after the block."""
+    """Open a storage; its connections are closed after the block."""
     storage = open_storage(address)
     try:
         yield storage
@@ -79,9 +79,9 @@ def opened(address: str) -> Iterator[BaseStorage]:
 
 
 class Meter:
-    """Counts what a storage is asked and what it answers.
+    """Counts the accesses to a storage and the records it returns.
 
-    Of a database statements and rows, of a journal its reads and the lines read.
+    These are statements and rows of a database, reads and lines of a journal.
     """
 
     def __init__(self, storage: BaseStorage) -> None:
@@ -115,7 +115,7 @@ class Meter:
 def work(
     address: str, sampler: str, n_trials: int, together: bool, log: Path, everyone: Any
 ) -> None:
-    """Run a worker's trials, and note in a file what each of them asked of the storage."""
+    """Run a worker's trials, and write the storage accesses of each to a file."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = open_storage(address)
     meter, notes = Meter(storage), list[tuple[int, int, int]]()
@@ -145,17 +145,17 @@ def run_workers(
     """Run all workers on a new study, named like the folder.
 
     Args:
-        address: Of the storage.
+        address: Address of the storage.
         sampler: Its name in ``SAMPLERS``.
         folder: For the notes of the workers.
-        n_trials: Of each worker.
+        n_trials: Trials of each worker.
         together: Whether no trial ends before all workers have begun theirs.
 
     Returns:
-        Number of each trial, how often the storage was asked for it, and how much it answered.
+        Number of each trial, of accesses to the storage for it, and of records returned.
 
     Raises:
-        RuntimeError: For workers that fail, or are not done in time; they are killed.
+        RuntimeError: If workers fail, or do not finish in time; they are killed.
     """
     with opened(address) as storage:
         optuna.create_study(study_name=folder.name, storage=storage)
