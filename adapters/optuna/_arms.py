@@ -27,9 +27,7 @@ from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
 from ._steps import steps_of
-from .space import hyperparameter_of
-
-Distributions = Mapping[str, BaseDistribution]
+from .space import Distributions, hyperparameter_of
 
 _LONGEST = 100  # characters of a key
 
