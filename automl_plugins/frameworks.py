@@ -43,6 +43,7 @@ class Problem:
         n_trials: Evaluations it may make; None when the budget is in seconds.
         n_workers: Evaluations that run at the same time.
         steps: Steps of the learning curves, ascending; empty where there are none.
+        seconds: Seconds it may take; None when the budget is in trials.
 
     Example::
 
@@ -54,6 +55,7 @@ class Problem:
     n_trials: int | None = None
     n_workers: int = 1
     steps: tuple[float, ...] = ()
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

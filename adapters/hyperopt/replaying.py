@@ -46,14 +46,14 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
             it is charged the recorded seconds.
         name: Label in the results.
         **options: Keyword arguments of ``algo``. Without ``budget_seconds`` or ``max_evals`` the
-            budget of BOASF is the number of trials of the replay.
+            budget of BOASF is that of the replay, times its workers if it is in seconds.
 
     Raises:
         ValueError: For an unknown name, or an option of BOASF outside its range.
         TypeError: For an option that ``algo`` does not take.
     """
     if algo == "boasf" or algo is boasf_fmin or algo is boasf:
-        Boasf(**_with_budget(options, 1))  # bad options fail here, not later
+        Boasf(**_with_budget(options, {"max_evals": 1}))  # bad options fail here, not later
         return NamedMethod(name or "automl_plugins.boasf", partial(_start_boasf, options))
     suggest = _named(algo) if isinstance(algo, str) else algo
     label = name if name is not None else _label(suggest)
@@ -94,13 +94,16 @@ def _label(suggest: Any) -> str:
 
 
 def _start_boasf(options: Mapping[str, Any], problem: Problem) -> HyperoptSearch:
-    options = {"seed": problem.seed} | _with_budget(options, problem.n_trials)
+    budget: dict[str, float | None] = {"max_evals": problem.n_trials}
+    if problem.seconds is not None:  # of the clock, while BOASF charges each evaluation its own
+        budget = {"budget_seconds": problem.seconds * problem.n_workers}
+    options = {"seed": problem.seed} | _with_budget(options, budget)
     return HyperoptSearch(boasf(**options), problem)
 
 
-def _with_budget(options: Mapping[str, Any], max_evals: int | None) -> dict[str, Any]:
+def _with_budget(options: Mapping[str, Any], budget: Mapping[str, float | None]) -> dict[str, Any]:
     has_one = not options.keys().isdisjoint(("budget_seconds", "max_evals"))
-    return dict(options) if has_one else {**options, "max_evals": max_evals}
+    return dict(options) if has_one else {**options, **budget}
 
 
 class HyperoptSearch:

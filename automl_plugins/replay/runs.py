@@ -255,6 +255,7 @@ def _run(job: _Job) -> tuple[Key, pd.DataFrame]:
         None if job.in_seconds else job.budget.n_trials,
         job.budget.n_workers,
         job.table.steps,
+        job.budget.seconds if job.in_seconds else None,
     )
     optimizer = job.method.start(problem)
     try:

@@ -11,7 +11,7 @@ import pickle
 from collections import Counter
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -48,6 +48,7 @@ from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.frameworks import Method, Optimizer, Outcome, Problem, TrialStatus
+from automl_plugins.replay import replay
 from automl_plugins.replay.simulation import Budget, Simulation
 from automl_plugins.replay.table import Table
 
@@ -436,6 +437,24 @@ def test_a_budget_in_seconds_is_that_of_the_table(n_workers: int) -> None:
     report = arm_report(search.trials)
     assert report.records.seconds.sum() == pytest.approx(took)
     assert len(report.rounds) == 3 and report.unit == "seconds"
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_without_a_budget_of_its_own_it_has_the_seconds_of_the_replay(n_workers: int) -> None:
+    searches: list[Any] = []
+
+    class Watched:
+        name = "watched"
+
+        def start(self, problem: Problem) -> Optimizer:
+            searches.append(optimizer(boasf, inner=rand.suggest).start(problem))
+            return cast(Optimizer, searches[-1])
+
+    method = {"boasf": Watched()}
+    replay(method, table(), budget=9.0, unit="seconds", n_workers=n_workers, progress=False)
+    report = arm_report(searches[0].trials)
+    took = np.nansum(report.records.seconds)  # one may still be running when the clock stops
+    assert report.unit == "seconds" and 9 * n_workers - 3 * n_workers <= took <= 9 * n_workers
 
 
 def test_replays_are_named_pickled_and_repeatable() -> None:
