@@ -151,7 +151,7 @@ def test_a_config_is_replayed(capsys: Printed, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("budget = 12", "budget = ", "is no TOML file"),
+        ("budget = 12", "budget = ", "is not a TOML file"),
         ("budget = 12", "", "has no budget"),
         ("budget = 12", "budgets = 12", "unknown entries budgets"),
         ("[methods.tpe]", "[method.tpe]", "unknown entries method"),

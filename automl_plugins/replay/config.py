@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from automl_plugins.addresses import check_exists
 from automl_plugins.frameworks import Method, load_adapter
-from automl_plugins.replay.runs import read_csv
 
-from .runs import Progress, replay
+from .runs import Progress, read_csv, replay
 from .table import Table
 
 if TYPE_CHECKING:
@@ -23,18 +22,17 @@ _SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "
 def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     """Run the replay that a TOML file describes.
 
-    At the top stand the arguments of ``replay`` (``seeds`` is a list); ``[tables.<name>]`` has
-    ``file`` and the arguments of ``Table.from_frame``, and ``group`` for a column that splits one
-    file into several tables; ``[methods.<name>]`` has ``adapter``, ``optimizer`` and arguments of
-    that adapter's ``optimizer``. Relative paths start at the folder of the TOML file.
+    The top level has the arguments of ``replay`` (``seeds`` is a list). ``[tables.<name>]`` has
+    ``file``, the arguments of ``Table.from_frame``, and optionally ``group``, a column that splits
+    the file into several tables. ``[methods.<name>]`` has ``adapter``, ``optimizer`` and arguments
+    of that adapter's ``optimizer``. Relative paths start at the folder of the TOML file.
 
     Args:
         path: The TOML file.
         progress: See ``replay``.
 
     Raises:
-        ValueError: If there is no such file, or for entries that are missing, unknown or illegal;
-            the message names them.
+        ValueError: If the file does not exist, or entries are missing, unknown or illegal.
         OSError: If a file cannot be read.
     """
     if path.is_dir():
@@ -43,7 +41,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
         try:
             config = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"{path} is no TOML file: {error}") from error
+            raise ValueError(f"{path} is not a TOML file: {error}") from error
     tables = _section(config, "tables", path)
     methods = _section(config, "methods", path)
     if unknown := sorted(set(config) - set(_SETTINGS)):
@@ -83,18 +81,18 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "file" not in entry or "loss" not in entry:
         raise ValueError(f"[tables.{name}] needs file and loss.")
     gaps: dict[str, Any] = {}
-    if "none" in entry:  # which pandas may take for a gap
+    if "none" in entry:  # pandas would read some texts, such as "None", as gaps
         gaps = {"keep_default_na": False, "na_values": [""]}
     frame = read_csv(folder / entry.pop("file"), comment="#", **gaps)
     group = entry.pop("group", None)
-    for key in ("curves", "curve_seconds"):  # TOML's keys are text
+    for key in ("curves", "curve_seconds"):  # keys in TOML are text
         if key in entry:
             entry[key] = {float(step): column for step, column in entry[key].items()}
     try:
         if group is None:
             return [Table.from_frame(frame, name=name, **entry)]
         if group not in frame.columns:
-            raise ValueError(f"there is no column {group!r} to group by.")
+            raise ValueError(f"group names the column {group!r}, which the file does not have.")
         return [
             Table.from_frame(rows.drop(columns=group), name=f"{name}/{value}", **entry)
             for value, rows in frame.groupby(group)

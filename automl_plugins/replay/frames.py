@@ -1,4 +1,4 @@
-"""The values of a data frame of runs, and the search space that they span."""
+"""Read the values of a data frame of runs, and infer the search space that they span."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
-_MOST_INTEGERS = 2**53  # beyond, floats are all whole
+_LARGEST_INTEGER = 2**53  # every float beyond it is whole
 
 
 class InferredSpace(NamedTuple):
-    """What recorded configurations say about their search space."""
+    """A search space inferred from recorded configurations."""
 
     space: ConfigurationSpace
-    cells: Mapping[str, list[Any]]  # values (n) by name, ``ABSENT`` where there is none
+    cells: Mapping[str, list[Any]]  # values (n) by name, ``ABSENT`` for gaps
     notes: tuple[str, ...]  # what was assumed, one sentence each
 
 
@@ -47,16 +47,17 @@ def infer_space(
     grid: Iterable[str] = (),
     none: str | None = None,
 ) -> InferredSpace:
-    """The search space that recorded configurations span.
+    """Infer the search space that recorded configurations span.
 
-    Text, truth values and categories become categories; whole numbers and real numbers span the
-    recorded range. A column with gaps is conditional on the column that explains them, if one
-    does. ``log="auto"`` takes columns of positive numbers that span two decades or more and lie
-    more evenly on a log scale than on their own; ``Table.from_frame`` has the other arguments.
+    Texts, truth values and pandas categories become categories; whole numbers and real numbers
+    span the recorded range. A column with gaps is conditional on the column that explains them,
+    if there is one. ``log="auto"`` selects columns of positive numbers that span two decades or
+    more and are spread more evenly on a log scale than on a linear one. The other arguments are
+    those of ``Table.from_frame``.
 
     Raises:
-        ValueError: If ``log`` or ``grid`` name no numerical column, or one that cannot be on a log
-            scale; if a column is empty or infinite; if ``none`` is nowhere.
+        ValueError: If ``log`` or ``grid`` names a column that is not numerical, or ``log`` one
+            with values <= 0; if a column is empty or infinite; if no cell has the text ``none``.
     """
     cells = cells_of(frame, none)
     known = {name: [v for v in values if v is not ABSENT] for name, values in cells.items()}
@@ -106,13 +107,13 @@ def infer_space(
 
 
 def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any]]:
-    """Values (n) of each column as builtins, ``ABSENT`` for gaps, None where ``none`` stands.
+    """Values (n) of each column as builtins, ``ABSENT`` for gaps, None for the text ``none``.
 
-    Where a column has that text, the others are read as numbers or truth values if all of them
-    are such: files with a text in a column have texts only.
+    One text makes pandas read a whole column of a file as text. If all other values of a column
+    with ``none`` are texts of numbers or truth values, they are converted.
 
     Raises:
-        ValueError: If ``none`` stands nowhere.
+        ValueError: If no cell has the text ``none``.
     """
     cells = {
         str(c): [
@@ -127,13 +128,13 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
     marked = [name for name, found in texts.items() if none in found]
     if not marked:
         raise ValueError(
-            f"none={none!r} stands in no cell. pandas takes some texts, 'None' among them, for"
+            f"none={none!r} stands in no cell. pandas reads some texts, such as 'None', as"
             " missing: read the file with keep_default_na=False, na_values=['']."
         )
     for name in marked:
         values = [None if isinstance(v, str) and v == none else v for v in cells[name]]
-        meant = [read(v) if isinstance(v, str) else v for v in values]
-        cells[name] = values if any(isinstance(v, str) for v in meant) else meant
+        converted = [read(v) if isinstance(v, str) else v for v in values]
+        cells[name] = values if any(isinstance(v, str) for v in converted) else converted
     return cells
 
 
@@ -141,11 +142,11 @@ def _spans_decades(values: Sequence[Any]) -> bool:
     distinct = np.unique(np.array(values, dtype=np.float64))
     if len(distinct) < 3 or distinct[0] <= 0 or distinct[-1] < 100 * distinct[0]:
         return False
-    return bool(_middle(np.log(distinct)) < _middle(distinct))
+    return bool(_skew(np.log(distinct)) < _skew(distinct))
 
 
-def _middle(values: FloatArray) -> float:
-    """How far the median is from the middle of the range, as a fraction of the range."""
+def _skew(values: FloatArray) -> float:
+    """Distance of the median from the middle of the range, as a fraction of the range."""
     low, high = values[0], values[-1]
     return float(abs((np.median(values) - low) / (high - low) - 0.5))
 
@@ -158,9 +159,10 @@ def _hyperparameter(
 ) -> Hyperparameter[Any, Any]:
     if not values:
         raise ValueError(f"Column {name!r} has no value in any row: leave it out.")
-    whole = _whole(values)
-    # Among categories 1 and True are two.
-    distinct = list({v if is_number else (type(v), v): v for v in whole}.values())
+    # As categories, 1 and True differ although they are equal.
+    distinct = list(
+        {v if is_number else (type(v), v): v for v in _restore_integers(values)}.values()
+    )
     if len(distinct) == 1:
         return Constant(name, distinct[0])
     if not is_number:
@@ -181,22 +183,22 @@ def _hyperparameter(
     return found if inside else ExactFloat(name, float(low), float(high), log=log)
 
 
-def _whole(values: list[Any]) -> list[Any]:
-    """Whole numbers as such if all numbers are whole: with gaps they come as floats."""
+def _restore_integers(values: list[Any]) -> list[Any]:
+    """Numbers as int if all are whole: pandas stores integers with gaps as floats."""
     numbers = [v for v in values if kind_of(v) == "number"]
-    if not all(abs(v) < _MOST_INTEGERS and float(v).is_integer() for v in numbers):
+    if not all(abs(v) < _LARGEST_INTEGER and float(v).is_integer() for v in numbers):
         return values
     return [int(v) if kind_of(v) == "number" else v for v in values]
 
 
 def _order(value: Any) -> tuple[bool, bool, float, str]:
-    """None, then numbers by size, then texts."""
+    """Sort key: None first, then numbers by size, then texts."""
     number = float(value) if kind_of(value) == "number" else 0.0
     return value is not None, isinstance(value, str), number, str(value)
 
 
 def _codes(cells: Sequence[Any], hyperparameter: Hyperparameter[Any, Any]) -> FloatArray:
-    """Numbers (n,) that stand for the values, NaN for gaps."""
+    """Encode values as numbers (n,), categories by their position, NaN for gaps."""
     if isinstance(hyperparameter, _NUMBERS):
         return np.array([math.nan if v is ABSENT else v for v in cells], dtype=np.float64)
     place = placer(hyperparameter)

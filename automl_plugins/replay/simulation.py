@@ -1,4 +1,4 @@
-"""One search on a table, by a simulated clock: workers take proposals, results come when due."""
+"""One search on a table, on a simulated clock: workers take proposals, results come when due."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Budget:
-    """When a search is over.
+    """The limits of a search.
 
     Attributes:
-        n_trials: Evaluations that may be started.
+        n_trials: Maximum number of evaluations that are started.
         seconds: Simulated seconds; an evaluation that would end later does not count.
         n_workers: Evaluations that run at the same time.
-        overhead: Whether the optimizer's own (real) seconds pass on the simulated clock too.
+        overhead: Whether the real seconds that the optimizer takes to propose pass on the
+            simulated clock too.
     """
 
     n_trials: int
@@ -72,15 +73,10 @@ class Evaluation:
     answer: Answer
     overhead: float  # real seconds the optimizer took for it
 
-    @property
-    def full(self) -> bool:
-        """Whether its loss is a final one."""
-        return self.outcome.status == Status.COMPLETE and self.proposal.step is None
-
 
 @dataclass
 class _Running:
-    """A running evaluation, with the moments at which something becomes known of it."""
+    """A running evaluation and the moments at which its losses become known."""
 
     proposal: Proposal
     answer: Answer
@@ -93,14 +89,14 @@ class Simulation:
     """A running search.
 
     Args:
-        table: What answers.
-        optimizer: What asks.
-        budget: When it is over.
+        table: The recorded runs that answer proposals.
+        optimizer: Makes the proposals.
+        budget: The limits of the search.
 
     Attributes:
-        evaluations: Those that have finished, in that order.
+        evaluations: Finished evaluations, in the order in which they finished.
         clock: Simulated seconds since the start.
-        started: Number of evaluations, finished or not.
+        started: Number of evaluations started, finished or not.
     """
 
     def __init__(self, table: Table, optimizer: Optimizer, budget: Budget) -> None:
@@ -109,10 +105,10 @@ class Simulation:
         self.clock = 0.0
         self.started = 0
         self._queue: list[tuple[float, int, _Running]] = []
-        self._watches = table.curves is not None and isinstance(optimizer, Prunes)
+        self._reports_curves = table.curves is not None and isinstance(optimizer, Prunes)
 
     def run(self) -> list[Evaluation]:
-        """Evaluations in the order in which they finished.
+        """Run the search; return the evaluations in the order in which they finished.
 
         Raises:
             ValueError: For a proposal outside the space or an unknown step.
@@ -120,7 +116,7 @@ class Simulation:
         self._start()
         while self._queue and self._queue[0][0] <= self.budget.seconds:
             self.clock = self._queue[0][0]
-            # Everything that happens at one moment is reported before anything is asked.
+            # All results due at one moment are reported before the optimizer is asked again.
             while self._queue and self._queue[0][0] == self.clock:
                 _, order, running = heapq.heappop(self._queue)
                 self._advance(order, running)
@@ -128,7 +124,7 @@ class Simulation:
         return self.evaluations
 
     def _start(self) -> None:
-        """Give every free worker a proposal, as far as there are any."""
+        """Give every free worker a proposal, until the budget or the proposals run out."""
         while (
             len(self._queue) < self.budget.n_workers
             and self.started < self.budget.n_trials
@@ -147,6 +143,7 @@ class Simulation:
     def _moments(
         self, proposal: Proposal, row: int, started: float
     ) -> list[tuple[float, float, float]]:
+        """The moments at which losses of a recorded run become known, see ``_Running``."""
         table = self.table
         if proposal.step is not None:
             if not table.steps or proposal.step < table.steps[0]:
@@ -154,15 +151,15 @@ class Simulation:
                     f"A proposal for step {proposal.step}, but table {table.name!r} has the steps"
                     f" {table.steps}."
                 )
-            # The last recorded step that is not beyond it.
+            # The last recorded step not beyond the proposed one.
             column = int(np.searchsorted(table.steps, proposal.step, side="right")) - 1
             assert table.curves is not None
             seconds = self._seconds_at(row, column)
             return [(started + seconds, math.nan, float(table.curves[row, column]))]
-        # Without seconds all cost the same, in a unit of their own.
+        # Without recorded seconds every evaluation takes one unit of time.
         spent = 1.0 if table.seconds is None else float(np.nan_to_num(table.seconds[row]))
         end = (started + spent, math.nan, float(table.losses[row]))
-        if not self._watches:
+        if not self._reports_curves:
             return [end]
         assert table.curves is not None
         moments, now = [], started
@@ -201,10 +198,10 @@ class Simulation:
 
 
 def _timed(call: Callable[[], T]) -> tuple[T, float]:
-    """What a call returns, and its real seconds."""
+    """The result of a call, and the real seconds it took."""
     start = time.perf_counter()
-    found = call()
-    return found, time.perf_counter() - start
+    result = call()
+    return result, time.perf_counter() - start
 
 
 def regret(
@@ -212,19 +209,19 @@ def regret(
 ) -> FloatArray:
     """Normalised regret of the best loss so far: (min so far - best) / (worst - best).
 
-    0 is the best loss there is, 1 the worst; before the first loss it is 1. Its mean over data
+    0 stands for ``best``, 1 for ``worst``; before the first loss it is 1. Its mean over data
     sets is the ADTM (Wistuba et al. 2016, section 5.3).
 
     Args:
-        losses: Losses (n,) in the order in which they came; NaN and infinite ones do not count.
-        best: The least loss there is; None takes the least of ``losses``.
-        worst: The largest one; None takes the largest of ``losses``.
+        losses: Losses (n,) in the order of the evaluations; NaN and infinite ones do not count.
+        best: The least possible loss; None takes the least of ``losses``.
+        worst: The largest possible loss; None takes the largest of ``losses``.
 
     Returns:
         Regret (n,) in [0, 1]; 0 everywhere if best and worst are equal.
 
     Raises:
-        ValueError: If ``best`` exceeds ``worst``, or neither is given nor found.
+        ValueError: If ``best`` exceeds ``worst``, or one is not given and no loss is finite.
     """
     values = np.asarray(losses, dtype=np.float64)
     finite = values[np.isfinite(values)]
@@ -239,7 +236,7 @@ def regret(
 
 
 class Record(NamedTuple):
-    """A finished evaluation, as a plain callable sees it.
+    """A finished evaluation, as passed to a plain callable.
 
     Example::
 
@@ -252,7 +249,7 @@ class Record(NamedTuple):
     """
 
     config: Mapping[str, Any]
-    loss: float  # NaN for a failed one
+    loss: float  # NaN if failed
     seconds: float
     status: Status
 
@@ -263,7 +260,7 @@ Propose = Callable[
 ]
 
 
-class _Asking:
+class _CallableSearch:
     """Search by a plain callable."""
 
     def __init__(self, propose: Propose, problem: Problem) -> None:
@@ -285,7 +282,7 @@ def _copy(optimizer: Optimizer, problem: Problem) -> Optimizer:
 
 
 def as_method(thing: Any) -> Method:
-    """What ``replay`` takes, as a method.
+    """Convert anything that ``replay`` accepts as an optimizer to a method.
 
     Args:
         thing: A method (``optimizer(...)`` of an adapter), a sampler, algo or facade that an
@@ -302,7 +299,7 @@ def as_method(thing: Any) -> Method:
             return NamedMethod(type(thing).__name__, partial(_copy, thing))
         if adapter_of(thing) is None and callable(thing):
             name = getattr(thing, "__name__", type(thing).__name__)
-            return NamedMethod(name, partial(_Asking, thing))
+            return NamedMethod(name, partial(_CallableSearch, thing))
     return method_of(thing)
 
 
@@ -310,19 +307,20 @@ def as_method(thing: Any) -> Method:
 
 
 def proposing(name: str, proposer: ProposerFactory) -> Method:
-    """A proposer of the core to be replayed.
+    """Make a method that ``replay`` can run from a proposer of the core.
 
-    Streams come from the seed of each search, and evaluations are numbered as they are asked.
-    Where a model fails, a random configuration is tried instead, with one warning.
+    Random streams come from the seed of each search, and evaluations are numbered in the order of
+    their proposals. Where a surrogate fails, a random configuration is tried instead; the first
+    failure is logged as a warning.
 
-    A proposer that transfers must not know the runs of the table it is tried on. A problem does
-    not tell its table's name, so replay such methods table by table, each with a method of its
-    own: ``replay(proposing("TST", partial(make, task=table.name)), table, ...)``.
+    A proposer that transfers must not know the runs of the table it is replayed on. A ``Problem``
+    does not contain the name of its table, so replay such methods table by table, each with a
+    method of its own: ``replay(proposing("TST", partial(make, task=table.name)), table, ...)``.
 
     Args:
         name: Label in the results.
-        proposer: Makes the proposer of a search from its ``Problem``. To be replayed in several
-            processes it must pickle: a function of a module, or a ``functools.partial`` of one.
+        proposer: Makes the proposer of a search from its ``Problem``. For several processes it
+            must be picklable: a function of a module, or a ``functools.partial`` of one.
 
     Raises:
         TypeError: If ``proposer`` cannot be called.
@@ -340,10 +338,11 @@ class ProposerSearch:
 
     Args:
         make: Makes the proposer.
-        problem: What is searched.
+        problem: The problem of the search.
 
     Attributes:
-        proposer: What is asked.
+        proposer: The proposer that ``make`` returned.
+
     """
 
     def __init__(self, make: ProposerFactory, problem: Problem) -> None:
