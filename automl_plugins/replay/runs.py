@@ -1,4 +1,4 @@
-"""Many searches: methods x tables x seeds, side by side, resumable, as one tidy data frame."""
+"""Replay methods x tables x seeds, in parallel and resumable, as one tidy data frame."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial
-from automl_plugins.replay.simulation import as_method
 
-from .simulation import Budget, Evaluation, Simulation, regret
+from .simulation import Budget, Evaluation, Simulation, as_method, regret
 from .table import Table
 
 if TYPE_CHECKING:
@@ -32,12 +31,11 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, int]  # table, method, seed
 
-
 _LOG = logging.getLogger(__name__)
 
 Progress = bool | Literal["lines"] | None
 
-_EVERY = 10.0  # seconds between two lines of progress
+_PROGRESS_SECONDS = 10.0  # between two lines of progress
 
 #: Columns of the data frame that ``replay`` returns, in order.
 REPLAY_COLUMNS = (*COLUMNS, "regret", "step", "row", "distance")
@@ -71,44 +69,45 @@ def replay(
     path: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> pd.DataFrame:
-    """Run optimizers on recorded tables, by a simulated clock.
+    """Run optimizers on recorded tables, on a simulated clock.
 
-    Every search has its own seed, derived from ``seed`` and the table's name: one seed for all
-    tables would make them repeat one start. The same arguments give the same frame.
+    Every search has its own seed, derived from ``seed`` and the table's name: with one seed for
+    all, every table would get the same start design. The same arguments give the same frame.
 
     Args:
-        optimizer: One method, or several by the names they get in the result. A method is
-            ``optimizer(...)`` of an adapter; a sampler, algo or facade that an adapter knows; an
-            object with ``ask`` and ``tell``, see ``Optimizer``; or a callable
+        optimizer: One method, a list of methods, or a mapping from their names in the result. A
+            method is ``optimizer(...)`` of an adapter; a sampler, algo or facade that an adapter
+            knows; an object with ``ask`` and ``tell``, see ``Optimizer``; or a callable
             ``propose(space, records, rng) -> configuration``.
         table: One table or several.
-        budget: Evaluations, or simulated seconds. What ends after the last second does not count.
+        budget: Evaluations, or simulated seconds. An evaluation that would end later does not
+            count.
         unit: Unit of ``budget``.
         seed: One seed or several.
         n_workers: Simulated workers. Results come when they are due on the simulated clock.
-            Tables without seconds count every evaluation as equally long.
-        overhead: Let the real seconds that the optimizer takes to propose pass on the simulated
-            clock. A column has them, with those of reports and results; the frame then is no
-            longer the same every time.
-        max_trials: End of a search by seconds that never stops; reaching it is warned of.
+            On a table without seconds all evaluations take equally long.
+        overhead: Whether the real seconds that the optimizer takes to propose pass on the
+            simulated clock. The column ``overhead`` then has them, plus those it takes for reports
+            and results, and the frame differs from run to run.
+        max_trials: Most evaluations of a search with a budget in seconds; reaching it is logged as
+            a warning.
         n_jobs: Searches that run at the same time, in processes of their own; -1 for all cores.
         path: CSV file to which every finished search is appended. Searches found there are not
             run again.
-        progress: Whether to show a progress bar; None does on a terminal. "lines" writes a line to
-            stderr now and then, for a file or a pipe.
+        progress: Whether to show a progress bar; None shows it on a terminal only. "lines" writes
+            a line to stderr every few seconds, for a file or a pipe.
 
     Returns:
         A row for each finished evaluation with the columns table, method, seed, trial (from 1, in
         order of finishing), seconds (simulated, since the start; NaN where the table has none),
         loss (NaN if failed), best (least loss of the complete ones so far), status, regret
-        (normalised, see ``regret``), step (where an evaluation stopped on purpose), row (of the
-        table) and distance (0 where the table has that very configuration, else how far the
-        recorded one is that answered). A search that ends before its budget, since its optimizer
-        has nothing more to propose, has fewer rows.
+        (normalised, see ``regret``), step (that the optimizer asked for, if any), row (of the
+        table) and distance (from the configuration to that of the row; 0 if it was recorded). A
+        search whose optimizer has no more proposals ends before its budget and has fewer rows.
 
     Raises:
         ValueError: For an illegal budget, names that occur twice, a budget in seconds for a table
-            without them, or a proposal outside the search space.
+            without seconds, or a proposal outside the search space.
         TypeError: For an optimizer of an unknown kind.
     """
     for library in ("pandas", "tqdm"):
@@ -137,7 +136,7 @@ def replay(
         "version": 1,
     }
     frames = _frames_of(jobs, None if path is None else Journal(path, settings), n_jobs, progress)
-    # In the order in which they were asked for, not that in which they finished.
+    # In the order of the jobs, not that in which they finished.
     chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
     empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
     runs = pd.concat(chosen, ignore_index=True) if chosen else empty
@@ -148,7 +147,7 @@ def replay(
 def _frames_of(
     jobs: Sequence[_Job], journal: Journal | None, n_jobs: int, progress: Progress
 ) -> dict[Key, pd.DataFrame]:
-    """The finished searches by key: those of the journal, and the others, which are run."""
+    """Run the searches that the journal lacks; return all of them by key."""
     open_jobs = [job for job in jobs if journal is None or job.key not in journal.done]
     frames: dict[Key, pd.DataFrame] = {}
     for key, frame in _report_progress(_run_all(open_jobs, n_jobs), len(open_jobs), progress):
@@ -163,7 +162,7 @@ def _frames_of(
 
 
 def _notes_of(tables: Sequence[Table]) -> list[str]:
-    """What was assumed of the tables: each note once, with the names of its tables."""
+    """The notes of the tables: each note once, with the names of its tables."""
     assumed: dict[str, list[str]] = {}
     for table in tables:
         for note in table.notes:
@@ -234,7 +233,7 @@ def _report_progress(
     for n, result in enumerate(results, start=1):
         yield result
         now = time.monotonic()
-        if now - last >= _EVERY or n == total:
+        if now - last >= _PROGRESS_SECONDS or n == total:
             print(f"{n} of {total} searches, {now - start:.0f} s", file=sys.stderr, flush=True)
             last = now
 
@@ -295,19 +294,19 @@ def _frame(job: _Job, evaluations: Sequence[Evaluation]) -> pd.DataFrame:
 
 
 class Journal:
-    """Appends finished runs to a CSV file and knows which ones are there.
+    """Appends finished runs to a CSV file and keeps account of them.
 
     Beside ``runs.csv``, the tidy frame, ``runs.csv.journal`` has the settings in its first line
     and, for each run that was written in full, a line with its key and the length of the file
-    after it. What stands behind the last such length is a run cut short by a crash.
+    after it. Anything after the last such length belongs to a run that a crash cut short.
 
     Args:
-        path: The CSV file; made when the first run is written.
-        settings: What all runs of one file must have in common; JSON values.
+        path: The CSV file; created when the first run is written.
+        settings: Settings that all runs in the file must share; JSON values.
 
     Raises:
-        ValueError: If the file holds runs made with other settings, was not written by a replay,
-            or has lost rows since.
+        ValueError: If the file has runs with other settings, was not written by a replay, or has
+            lost rows since.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
@@ -323,7 +322,7 @@ class Journal:
                 " it): choose another file."
             )
         else:
-            self._log.unlink(missing_ok=True)  # cut before its first line was written
+            self._log.unlink(missing_ok=True)  # a crash cut its first line
             self._append(json.dumps(settings))
 
     def _resume(self, settings: dict[str, Any]) -> None:
@@ -355,7 +354,7 @@ class Journal:
         self.done = {(e["table"], e["method"], e["seed"]) for e in entries}
 
     def write(self, key: Key, frame: pd.DataFrame) -> None:
-        """Append one run; on the disk before it counts as done."""
+        """Append one run; it counts as done only once it is on the disk."""
         new = not self.path.exists() or not self.path.stat().st_size
         with self.path.open("a", encoding="utf-8", newline="") as file:
             file.write(frame.to_csv(index=False, header=new, lineterminator="\n"))
@@ -374,7 +373,7 @@ class Journal:
 
 
 def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
-    """``pandas.read_csv``, numbers to the last bit."""
+    """``pandas.read_csv`` with numbers exact to the last bit."""
     import pandas as pd
 
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
@@ -384,7 +383,7 @@ def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
 
 
 def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """A file of runs as the data frame that was written, numbers to the last bit."""
+    """Read a file of runs as the data frame that was written, exact to the last bit."""
     return read_csv(
         path,
         dtype={"table": str, "method": str, "status": str},

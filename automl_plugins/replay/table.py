@@ -1,4 +1,4 @@
-"""A table of recorded runs that answers what the result of a configuration would have been."""
+"""A table of recorded runs that looks up the result of a configuration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_NONE = "\0None"  # no value of a hyperparameter
+_NONE = "\0None"  # stands for None in a frame; not a value of any hyperparameter
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Answer:
 
     Attributes:
         row: Its row in the table.
-        distance: 0 for the configuration itself; else the sum over hyperparameters of the
-            difference on their own scale in [0, 1], 1 for another category.
+        distance: 0 for the configuration itself; else the sum over the hyperparameters of the
+            difference on their scale in [0, 1], 1 for another category.
 
     Example::
 
@@ -56,21 +56,21 @@ class Table:
     A configuration that was not recorded is answered by the nearest one that was.
 
     Args:
-        name: What was tuned: the data set, the task.
+        name: Name of the data set or task.
         space: The search space. Its defaults and seed do not matter.
         configs: The n recorded configurations: values by name; inactive hyperparameters are
-            absent, None or NaN; where None is a choice of the hyperparameter, it is one.
+            absent, NaN, or None unless None is one of their choices.
         losses: Losses (n,), to be minimised; NaN for a run that failed.
         seconds: Duration of each run (n,), or one number for all; None where unknown.
         curves: Losses (n, s) along each run, NaN from where a run has ended.
         steps: The steps (s,) of ``curves``, ascending: epochs, rows, rungs.
         curve_seconds: Seconds (n, s) from the start of a run to each step; None spreads
             ``seconds`` evenly over the steps.
-        notes: What was assumed when the table was built, one sentence each: for reports.
+        notes: Assumptions made when the table was built, one sentence each, for reports.
 
     Raises:
         ValueError: For shapes that do not fit, configurations outside the space or recorded
-            twice, negative seconds, or no finite loss at all.
+            twice, negative or infinite seconds, or no finite loss at all.
 
     Example::
 
@@ -98,12 +98,12 @@ class Table:
         self._readers = {name: reader(space[name]) for name in space}
         self._encoders = {name: encoder(space[name]) for name in self._vectors.names}
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
-        self._values = [self._clean(row, config) for row, config in enumerate(configs)]
-        self._measure(losses, seconds)
-        self._measure_curves(curves, steps, curve_seconds)
+        self._values = [self._read_row(row, config) for row, config in enumerate(configs)]
+        self._set_losses(losses, seconds)
+        self._set_curves(curves, steps, curve_seconds)
         self._rows = self._index()
 
-    # --- how it is built ----------------------------------------------------------------------
+    # --- construction -------------------------------------------------------------------------
 
     @classmethod
     def from_frame(
@@ -129,23 +129,24 @@ class Table:
             frame: The recorded runs.
             name: Name of the table.
             loss: Column of the loss; NaN for a run that failed.
-            parameters: Columns of the hyperparameters; None takes all that nothing else names.
+            parameters: Columns of the hyperparameters; None takes all that no other argument
+                names.
             space: The search space; None infers it, see ``infer_space``.
             seconds: Column of the durations.
             curves: Column of the loss at each step of the learning curve.
             curve_seconds: Column of the seconds from the start of the run to each step.
             maximize: Whether ``loss`` and ``curves`` are scores, larger is better.
             log: Numerical parameters on a log scale (for the inferred space); ``"auto"`` takes
-                those whose values span decades, which ``notes`` of the table tell.
+                those whose values span decades, and lists them in ``notes`` of the table.
             grid: Numerical parameters that take their recorded values only.
             repeats: What to do with a configuration that was recorded more than once: None
-                refuses, ``"mean"`` averages its loss, seconds and curve.
-            none: Text that stands where the value of a hyperparameter is None, such as
-                ``"none"``: a gap means that it was inactive. pandas reads "None" as a gap, unless
-                it is read with ``keep_default_na=False, na_values=[""]``.
+                raises an error, ``"mean"`` averages its loss, seconds and curve.
+            none: Text that stands for the value None of a hyperparameter, such as ``"none"``: a
+                gap means that it was inactive. pandas reads "None" as a gap unless the file is
+                read with ``keep_default_na=False, na_values=[""]``.
 
         Raises:
-            ValueError: For unknown columns, or what ``Table`` refuses.
+            ValueError: For unknown columns, or any error of ``Table``.
         """
         if repeats not in (None, "mean"):
             raise ValueError(f"repeats must be None or 'mean', got {repeats!r}.")
@@ -202,13 +203,13 @@ class Table:
         Pruned trials are left out (they have no final loss), failed ones are kept as failed.
 
         Args:
-            studies: One study or several, of any framework an adapter knows.
+            studies: One study or several, of any framework with an adapter.
             name: Name of the table.
-            space: The search space; None takes the one the adapter reads, else infers it.
+            space: The search space; None takes the one that the adapter reads, or infers it.
             repeats: As in ``from_frame``.
 
         Raises:
-            ValueError: If there is no complete trial, or for what ``Table`` refuses.
+            ValueError: If there is no complete trial, or for any error of ``Table``.
         """
         import pandas as pd
 
@@ -220,10 +221,10 @@ class Table:
         complete = [t for t in trials if t.status == Status.COMPLETE]
         if not complete:
             raise ValueError("There is no complete trial to build a table from.")
-        # A trial that failed half-way through its suggestions is no configuration.
+        # A trial that failed half-way through its suggestions has only part of a configuration.
         asked = {frozenset(t.config) for t in complete}
         trials = [t for t in trials if frozenset(t.config) in asked]
-        # A frame has one thing for a value that is absent and for the value None.
+        # pandas treats None like an absent value, so another value stands for it.
         marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
         frame = pd.DataFrame(marked, dtype=object).infer_objects()
         names = [str(c) for c in frame.columns]
@@ -248,17 +249,17 @@ class Table:
     def with_losses(
         self, name: str, losses: npt.ArrayLike, *, seconds: npt.ArrayLike | None = None
     ) -> Table:
-        """The same configurations on another data set, without checking them again.
+        """A table of the same configurations on another data set; they are not checked again.
 
         Arguments and errors are those of ``Table``.
         """
         other = copy.copy(self)
         other.name = str(name)
         other.steps, other.curves, other.curve_seconds = (), None, None
-        other._measure(losses, seconds)
+        other._set_losses(losses, seconds)
         return other
 
-    def _measure(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
+    def _set_losses(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
         n = len(self._values)
         self.losses = np.array(losses, dtype=np.float64)
         if self.losses.shape != (n,):
@@ -274,7 +275,7 @@ class Table:
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 
     def _check_seconds(self, what: str, values: FloatArray) -> FloatArray:
-        """A copy of seconds of any shape, NaN where unknown."""
+        """A copy of seconds of any shape; NaN means unknown."""
         wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
         if len(wrong):
             row, value = int(wrong[0][0]), values[tuple(wrong[0])]
@@ -283,7 +284,7 @@ class Table:
             )
         return np.array(values)
 
-    def _measure_curves(
+    def _set_curves(
         self,
         curves: npt.ArrayLike | None,
         steps: Sequence[float],
@@ -313,7 +314,7 @@ class Table:
         elif self.seconds is not None:
             self.curve_seconds = self.seconds[:, None] * np.array(self.steps) / self.steps[-1]
 
-    def _clean(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
         known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
         if foreign := sorted(set(known) - set(self._vectors.names)):
             raise ValueError(
@@ -326,12 +327,12 @@ class Table:
             raise ValueError(f"Table {self.name!r}, row {row}: {error}") from None
         active: dict[str, Any] = {}
         for name in self._vectors.names:  # parents first
-            if name in values and self._asks_for(name, active):
+            if name in values and self._is_active(name, active):
                 active[name] = values[name]
         return tuple(active.get(name, ABSENT) for name in self._vectors.names)
 
     def _is_absent(self, name: str, value: Any) -> bool:
-        """Whether a value says that a hyperparameter was inactive: NaN or None, if no choice."""
+        """Whether a value marks an inactive hyperparameter: NaN, or None unless it is a choice."""
         if value is ABSENT:
             return True
         if kind_of(value) not in ("none", "missing"):
@@ -354,7 +355,7 @@ class Table:
                 )
         return rows
 
-    # --- what it knows ------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.losses)
@@ -374,25 +375,25 @@ class Table:
 
     @property
     def complete(self) -> bool:
-        """Whether every configuration of the space was recorded, so that no answer is a guess."""
-        # What forbidden clauses rule out is enumerated first.
+        """Whether every configuration of the space was recorded, so that every answer is exact."""
+        # The limit counts forbidden configurations too, which are removed afterwards.
         everything = self._vectors.enumerate(10 * len(self))
         if everything is None or len(everything) > len(self):
             return False
         return len(everything) == sum(self._is_configuration(v) for v in self._values)
 
     def _is_configuration(self, values: tuple[Any, ...]) -> bool:
-        """Whether recorded values are all that is active, and not forbidden."""
+        """Whether every active hyperparameter has a value, and no clause forbids the values."""
         names = self._vectors.names
         config = {n: v for n, v in zip(names, values, strict=True) if v is not ABSENT}
-        active = [n for n in names if self._asks_for(n, config)]
+        active = [n for n in names if self._is_active(n, config)]
         if len(active) != len(config):
             return False
         return not any(
             clause.is_forbidden_value(config) for clause in self.space.forbidden_clauses
         )
 
-    def _asks_for(self, name: str, values: Mapping[str, Any]) -> bool:
+    def _is_active(self, name: str, values: Mapping[str, Any]) -> bool:
         return name not in self._conditional or is_active(self.space, name, values)
 
     def config(self, row: int) -> dict[str, Any]:
@@ -400,20 +401,20 @@ class Table:
         pairs = zip(self._vectors.names, self._values[row], strict=True)
         return {name: value for name, value in pairs if value is not ABSENT}
 
-    # --- what it answers ----------------------------------------------------------------------
+    # --- look-up ------------------------------------------------------------------------------
 
     def find(self, config: Mapping[str, Any]) -> Answer:
-        """The recorded run that stands for a configuration.
+        """The recorded run of a configuration, or of the nearest one if it was not recorded.
 
         Inactive values are ignored.
 
         Raises:
-            ValueError: If an active hyperparameter has no value, or one outside its range.
+            ValueError: If an active hyperparameter has no value or an illegal one.
         """
         if isinstance(config, Configuration):
             config = values_of(config)
         names, active = self._vectors.names, config
-        # Conditions are slow, and an exact match needs none; True is no 1 (they are equal keys).
+        # Conditions are slow to evaluate, and an exact match does not need them.
         row = self._rows.get(_key([config.get(name, ABSENT) for name in names]))
         if row is None:
             active = self._active(config)
@@ -429,12 +430,12 @@ class Table:
         """The active values of a configuration, checked."""
         active: dict[str, Any] = {}
         for name in self._vectors.names:  # parents first
-            if not self._asks_for(name, active):
+            if not self._is_active(name, active):
                 continue
             value = config.get(name, ABSENT)
             if self._is_absent(name, value):
                 raise ValueError(
-                    f"The configuration {dict(config)} has no value for {name}, active there."
+                    f"The configuration {dict(config)} has no value for {name}, which is active."
                 )
             active[name] = self._read(name, value)
         return active
@@ -442,7 +443,7 @@ class Table:
     def _embed(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
         """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
 
-        Two one-hot codes differ in two places, so half of each makes a distance of 1.
+        One-hot codes of two categories differ in two places, so each difference counts half.
         """
         vectors = np.array(
             [
@@ -464,5 +465,5 @@ class Table:
 
 
 def _key(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Values with whether each is a truth value, which would be equal to a number."""
+    """A dictionary key that distinguishes truth values from the numbers they equal."""
     return (*values, *(isinstance(value, bool | np.bool_) for value in values))

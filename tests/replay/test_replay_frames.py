@@ -450,7 +450,7 @@ def test_a_text_stands_for_the_value_none() -> None:
     assert table.find({"algorithm": "rf", "max_depth": None}) == Answer(0, 0.0)
     # A proposal may say None of what is inactive.
     assert table.find({"algorithm": "svm", "max_depth": None, "C": 2}) == Answer(4, 0.0)
-    with pytest.raises(ValueError, match="has no value for max_depth, active there"):
+    with pytest.raises(ValueError, match="has no value for max_depth, which is active"):
         table.find({"algorithm": "rf"})
     again = copy.deepcopy(table)
     assert again.find({"algorithm": "rf", "max_depth": None}) == Answer(0, 0.0)

@@ -165,8 +165,6 @@ def test_what_is_told_and_when(table: Table, rows: Any, options: Any, told: list
         for row, o in optimizer.told
     ]
     assert found == told and simulation.clock == told[-1][4]
-    full = [status == COMPLETE and not isinstance(row, tuple) for row, status, *_ in told]
-    assert [e.full for e in simulation.evaluations] == full
 
 
 def test_all_that_ends_at_one_moment_is_told_before_the_next_question() -> None:
@@ -208,7 +206,7 @@ def test_a_step_that_no_curve_has_is_refused(table: Table) -> None:
 
 def test_without_a_reason_to_stop_the_final_loss_is_told() -> None:
     optimizer = Watching([0])
-    simulation = run(curved(), optimizer)
+    run(curved(), optimizer)
     assert optimizer.events[1:4] == [
         ("report", 0, 1, 9),
         ("report", 0, 2, 5),
@@ -216,7 +214,6 @@ def test_without_a_reason_to_stop_the_final_loss_is_told() -> None:
     ]
     (_, outcome) = optimizer.told[0]
     assert outcome == Outcome(COMPLETE, 0.5, 0.0, 8.0)
-    assert simulation.evaluations[0].full
 
 
 def test_what_happens_at_one_moment_happens_in_the_order_of_the_trials() -> None:

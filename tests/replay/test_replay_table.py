@@ -184,8 +184,8 @@ def test_the_nearest_run_is_that_of_a_brute_force_search(seed: int) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"kernel": "rbf", "c": 1}, "no value for gamma, active there"),
-        ({"kernel": "rbf", "c": 1, "gamma": NAN}, "no value for gamma, active there"),
+        ({"kernel": "rbf", "c": 1}, "no value for gamma, which is active"),
+        ({"kernel": "rbf", "c": 1, "gamma": NAN}, "no value for gamma, which is active"),
         ({"kernal": "rbf", "c": 1}, "no value for kernel"),
         ({"kernel": "poly", "c": 1}, "kernel='poly' is not a value"),
         ({"kernel": "linear", "c": 2}, "c=2 is not a value"),
