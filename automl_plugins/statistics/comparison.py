@@ -34,6 +34,9 @@ _ZEROS: dict[ZeroMethod, str] = {
     "wilcox": "are dropped before the ranking",
 }
 
+ShortRuns = Literal["carry", "leave_out", "raise"]
+SHORT_RUNS: tuple[ShortRuns, ...] = get_args(ShortRuns)
+
 
 def compare(
     data: pd.DataFrame | Mapping[Label, Any] | Iterable[Any],
@@ -49,7 +52,7 @@ def compare(
 ) -> Comparison:
     """Compare methods over tasks: ranks, Iman-Davenport, and Wilcoxon adjusted by Finner.
 
-    Nothing is left out silently: ``notes`` of the result says what was, and why.
+    Nothing is left out silently: the ``notes`` of the result list what was left out, and why.
 
     Args:
         data: What to compare, one of
@@ -60,22 +63,22 @@ def compare(
             * searches or the objects of a framework, such as Optuna studies: a sequence of them,
               or a mapping from (task, method) or (task, method, seed) to them.
         control: Method that all others are compared with; None compares all pairs.
-        budgets: One budget or several at which searches are compared; None is the largest number
-            of trials that every method has reached on every task.
-        unit: Unit of the budgets. The length of a run in seconds is the time at which its last
+        budgets: One budget or several at which searches are compared; None takes the largest
+            number of trials that every method has reached on every task.
+        unit: Unit of the budgets. A run in seconds is as long as the time at which its last
             evaluation finished.
         higher_is_better: Whether the numbers of a frame of tasks x methods are to be maximised;
-            losses of searches never are.
+            losses of searches are always minimised.
         zero_method: How Wilcoxon's test treats tasks on which a pair ties, see
             ``wilcoxon_pairs``.
         alpha: A pair is different if its adjusted p-value is at most this.
-        short_runs: What to do with runs that end before a budget: ``"carry"`` lets their last
-            regret count on, ``"leave_out"`` leaves them out, ``"raise"`` raises a ``ValueError``.
-        label: Gives (task, method) or (task, method, seed) of an object in a sequence.
+        short_runs: What to do with runs that end before a budget: ``"carry"`` keeps their last
+            regret, ``"leave_out"`` leaves them out, ``"raise"`` raises a ``ValueError``.
+        label: Returns (task, method) or (task, method, seed) for an object in a sequence.
 
     Raises:
         ValueError: For data that cannot be compared, or arguments that do not fit them.
-        TypeError: For objects of a framework that is not known.
+        TypeError: For objects that no adapter knows.
     """
     one_of("unit", unit, UNITS)
     one_of("short_runs", short_runs, SHORT_RUNS)
@@ -121,7 +124,7 @@ def compare(
 
 
 def _read_frame(data: Any, label: Callable[[Any], Label] | None) -> tuple[pd.DataFrame, Notes]:
-    """The data of ``compare`` as a frame, wide or tidy, and notes on what is in it."""
+    """The data of ``compare`` as a wide or tidy frame, and notes on them."""
     require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
     import pandas as pd
 
@@ -139,7 +142,7 @@ def _score_matrices(
     short_runs: ShortRuns,
     higher_is_better: bool,
 ) -> tuple[dict[Any, pd.DataFrame], Notes]:
-    """Scores, tasks x methods, by budget, which is None for a wide frame; and notes on them."""
+    """Scores, tasks x methods, by budget (None for a wide frame), and notes on them."""
     if {"table", "method"} <= set(frame.columns):
         if higher_is_better:
             raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
@@ -201,16 +204,14 @@ def _compare_at(
         budget=budget,
         scores=scores,
         ranks=pd.Series(ranks[order], index=ordered, name="rank"),
-        adtm=pd.Series(
-            distance(losses).mean(axis=0)[order], index=scores.columns[order], name="adtm"
-        ),
+        adtm=pd.Series(distance(losses).mean(axis=0)[order], index=ordered, name="adtm"),
         iman_davenport=iman_davenport(losses) if n_tasks >= 2 and n_methods >= 3 else None,
         pairs=pd.DataFrame(table),
     )
 
 
 def _remarks(scores: pd.DataFrame) -> list[str]:
-    """What is unusual in the scores."""
+    """Sentences on unusual scores: one task, constant or infinite scores."""
     values = scores.to_numpy(dtype=np.float64)
     remarks = []
     if len(values) == 1:
@@ -225,10 +226,6 @@ def _remarks(scores: pd.DataFrame) -> list[str]:
             f" the better one 0. Methods that have some: {join_names(odd)}."
         )
     return remarks
-
-
-ShortRuns = Literal["carry", "leave_out", "raise"]
-SHORT_RUNS: tuple[ShortRuns, ...] = get_args(ShortRuns)
 
 
 def wide_scores(frame: pd.DataFrame) -> tuple[pd.DataFrame, Notes]:
@@ -260,21 +257,21 @@ def wide_scores(frame: pd.DataFrame) -> tuple[pd.DataFrame, Notes]:
 def tidy_scores(
     frame: pd.DataFrame, budgets: float | Iterable[float] | None, unit: Unit, short_runs: ShortRuns
 ) -> tuple[dict[float, pd.DataFrame], Notes]:
-    """Regrets of searches, tasks x methods, by budget, means over the seeds; see ``compare``.
+    """Mean regrets over the seeds, tasks x methods, by budget; see ``compare``.
 
     Raises:
-        ValueError: For illegal arguments, a frame that ``runs_of`` refuses, no task with runs of
-            every method, or short runs where those are to raise.
+        ValueError: For illegal arguments, any error of ``runs_of``, no task with runs of every
+            method, or short runs if ``short_runs`` is "raise".
     """
     import pandas as pd
 
     runs = runs_of(frame, unit)
     index = pd.Index(runs.tables, name="task", tupleize_cols=False)
     columns = pd.Index(runs.methods, name="method", tupleize_cols=False)
-    one = np.ones((len(runs), 1))
-    some = runs.mean_over_seeds(one, one[:, 0] > 0)[:, :, 0]
-    has_all = np.isfinite(some.sum(axis=1))
-    _, notes = _complete_tasks(pd.DataFrame(some, index, columns), "run")
+    # 1 for each task and method with a run, NaN without.
+    ones = runs.mean_over_seeds(np.ones((len(runs), 1)), np.ones(len(runs), dtype=np.bool_))
+    has_all = np.isfinite(ones[:, :, 0].sum(axis=1))
+    _, notes = _complete_tasks(pd.DataFrame(ones[:, :, 0], index, columns), "run")
     kept = has_all[runs.table]
     notes = (*runs.notes, *notes, *_seed_notes(runs, kept))
     if budgets is None:
@@ -301,9 +298,9 @@ def tidy_scores(
 def _complete_tasks(
     matrix: pd.DataFrame, what: str, where: str = ""
 ) -> tuple[pd.DataFrame, Notes]:
-    """The tasks without a NaN, and a sentence for each set of methods that others lack.
+    """The tasks without a NaN, and a note for each set of methods that other tasks lack.
 
-    ``what`` is missing in a cell; ``where`` begins the sentences.
+    ``what`` names the contents of a cell; ``where`` begins the notes.
     """
     gaps = matrix.isna()
     incomplete = gaps.any(axis=1)
@@ -315,7 +312,7 @@ def _complete_tasks(
     affected: dict[tuple[Hashable, ...], list[Hashable]] = {}
     for task, row in zip(matrix.index[incomplete], gaps[incomplete].to_numpy(), strict=True):
         affected.setdefault(tuple(matrix.columns[row]), []).append(task)
-    # Sorted, so that the notes of shuffled rows are the same.
+    # Sorted, so that the notes do not depend on the order of the rows.
     notes = sorted(
         f"{where}Left out, since there is no {what} of"
         f" {join_names(sorted(methods, key=str))}: {join_names(sorted(tasks, key=str))}."
@@ -325,13 +322,13 @@ def _complete_tasks(
 
 
 def _seed_notes(runs: Runs, kept: BoolArray) -> Notes:
-    """A sentence if methods do not have the same seeds on the same task."""
+    """A note if the methods do not have the same seeds on some task."""
     pairs = np.stack([runs.table[kept], runs.seed[kept]])
     (table, _), count = np.unique(pairs, axis=1, return_counts=True)
     uneven = np.unique(table[count < len(runs.methods)])
     if not len(uneven):
         return ()
-    # By name, here and below: the order of the rows must not decide what is said.
+    # By name, here and below, so that the notes do not depend on the order of the rows.
     first = min(uneven.tolist(), key=lambda i: str(runs.tables[i]))
     return (
         f"The methods do not have the same seeds on {len(uneven)} of {len(np.unique(table))}"
@@ -342,6 +339,7 @@ def _seed_notes(runs: Runs, kept: BoolArray) -> Notes:
 
 
 def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]:
+    """The largest number of trials that every method has reached on every task, and a note."""
     if unit == "seconds":
         raise ValueError("budgets must be given when the unit is seconds.")
     longest = np.zeros((len(runs.tables), len(runs.methods)))
@@ -361,7 +359,7 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
 def _long_enough(
     runs: Runs, kept: BoolArray, budget: float, short_runs: ShortRuns, where: str
 ) -> tuple[BoolArray, Notes]:
-    """Runs (r,) that count at a budget, and what is to be said of those that end before it."""
+    """Whether each run (r,) counts at a budget, and a note on those that end before it."""
     short = kept & (runs.length < budget)
     if not short.any():
         return kept, ()
@@ -374,7 +372,7 @@ def _long_enough(
 
 
 def _count(runs: Runs, chosen: BoolArray, *, lengths: bool = False) -> str:
-    """How many runs of which method are chosen, and how short the shortest is."""
+    """The number of chosen runs of each method, and on request the shortest length."""
     cases = []
     for i in np.unique(runs.method[chosen]):
         mine = chosen & (runs.method == i)

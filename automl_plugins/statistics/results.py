@@ -29,7 +29,7 @@ _LEAST_P = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class BudgetComparison:
-    """The comparison at one budget.
+    """A comparison of methods at one budget.
 
     Attributes:
         budget: Trials or seconds; None for a frame of tasks x methods.
@@ -75,9 +75,9 @@ class BudgetComparison:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods compared over tasks, at one budget or several.
+    """A comparison of methods over tasks, at one budget or several.
 
-    Where there is one budget, its results are attributes of the comparison too.
+    With one budget, its results are attributes of the comparison too.
 
     Attributes:
         methods: Names of the methods, in the order of the data.
@@ -85,7 +85,7 @@ class Comparison:
         unit: Unit of the budgets; None for a frame of tasks x methods.
         zero_method: How Wilcoxon's test treats ties, see ``wilcoxon_pairs``.
         alpha: Level of ``different``.
-        notes: What was left out and why, and how the figures were computed.
+        notes: Which data were left out and why, and how the figures were computed.
         budgets: The results, budgets ascending.
 
     Example::
@@ -106,7 +106,7 @@ class Comparison:
         """The results at a budget.
 
         Raises:
-            ValueError: If there is no such budget; it names those that there are.
+            ValueError: If there is no such budget.
         """
         for result in self.budgets:
             if result.budget == budget:
@@ -217,7 +217,7 @@ def _blocks(comparison: Comparison, result: BudgetComparison, form: Format) -> I
 
 
 def _format_p(p: float) -> str:
-    """A p-value with three digits; "-" where there is none, never a bare 0."""
+    """A p-value with three digits; "-" for NaN, an upper bound instead of 0."""
     if math.isnan(p):
         return "-"
     return f"<{_LEAST_P:g}" if p < _LEAST_P else f"{p:.3g}"

@@ -1,4 +1,4 @@
-"""Searches as arrays, sorted so that budgets and means need no loop over runs.
+"""Searches as sorted arrays, for regrets at budgets and means without a loop over runs.
 
 Notation of this module::
 
@@ -46,8 +46,8 @@ class Runs:
         tables: Names of the tables (T).
         methods: Names of the methods (M).
         table: Number of the table of each run (r,), ascending.
-        method: The same of its method (r,).
-        seed: The same of its seed (r,).
+        method: Number of the method of each run (r,).
+        seed: Number of the seed of each run (r,).
         first: First row of each run (r,).
         spent: Trials or seconds at each row (n,), ascending within a run.
         regret: Regret after each row (n,), NaN where there is no result yet.
@@ -78,7 +78,7 @@ class Runs:
         return np.asarray(self.spent[np.append(self.first[1:], len(self.spent)) - 1])
 
     def regret_at(self, budgets: FloatArray) -> FloatArray:
-        """Regret of each run at budgets (r, G); NaN where it has no result by then."""
+        """Regret of each run at budgets (r, G); NaN before its first result."""
         point = np.searchsorted(budgets, self.spent)  # the first budget at which the row counts
         rows = np.flatnonzero(~np.isnan(self.regret) & (point < len(budgets)))
         run, point = self.run[rows], point[rows]
@@ -95,21 +95,21 @@ class Runs:
         place = np.arange(len(cell)) - np.searchsorted(cell, cell)
         cube = np.full((shape[0] * shape[1], max(place, default=0) + 1, shape[2]), np.nan)
         cube[cell, place] = values[use]
-        # Sorted, so that the order of the seeds cannot part methods that tie.
+        # Sorted, so that rounding in the order of the seeds cannot break ties between methods.
         total = np.nansum(np.sort(cube, axis=1), axis=1)
         with np.errstate(invalid="ignore"):
             return np.asarray((total / (~np.isnan(cube)).sum(axis=1)).reshape(shape))
 
 
 def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
-    """The runs of a tidy frame, see ``automl_plugins.records.search.COLUMNS``.
+    """Read the runs of a tidy frame, see ``automl_plugins.records.search.COLUMNS``.
 
-    The regret is the column of that name. Without one it is the best loss so far, scaled to
-    [0, 1] by the least and the largest finite loss that any method has met on the table.
+    The regret is the column ``regret``. Without it, the regret is the best loss so far, scaled to
+    [0, 1] by the least and the largest finite loss of any method on the table.
 
     Raises:
         ValueError: If a column is missing or not numeric, a label or trial is missing, a trial
-            occurs twice, or the trials do not count or the seconds do not ascend.
+            occurs twice or is less than 1, or the seconds of a run fall.
     """
     import pandas as pd
 
@@ -156,7 +156,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
 
 
 def _check_columns(frame: pd.DataFrame, unit: Unit) -> str:
-    """The column from which the regret comes."""
+    """Check the columns; return the name of the one from which the regret is computed."""
     from pandas.api.types import is_numeric_dtype
 
     seconds = ["seconds"] if unit == "seconds" else []
@@ -207,7 +207,7 @@ def _scaled_regret(
 ) -> tuple[FloatArray, Notes]:
     """Regret after each row, from its loss and the numbers of its run and table (n,).
 
-    Where the frame has one of the columns loss and best only, it stands for both.
+    If the frame has only one of the columns loss and best, it is used for both.
     """
     import pandas as pd
 
@@ -260,15 +260,15 @@ def _missing_note(rows: pd.DataFrame, missing: BoolArray, what: str) -> list[str
 def searches_frame(
     data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None = None
 ) -> tuple[pd.DataFrame, Notes]:
-    """A tidy frame of searches and the objects of frameworks, see ``compare``, with notes.
+    """A tidy frame of searches or objects of frameworks, see ``compare``, with notes.
 
-    Without a label the searches keep those that the framework knows. Searches that get the same
-    task and method but no seed are numbered in their order.
+    Without a label, searches keep the names that the framework gives them. Searches with the same
+    task and method but without a seed are numbered in their order.
 
     Raises:
-        ValueError: For a label that is not such a tuple, two searches with the same labels, or no
-            finished trial at all.
-        TypeError: If an object belongs to no framework that is known.
+        ValueError: For an illegal label, two searches with the same labels, or no finished trial
+            at all.
+        TypeError: If no adapter knows an object.
     """
     searches, notes = _label_searches(data, label)
     places = [join_names((s.table, s.method, f"seed {s.seed}")) for s in searches]

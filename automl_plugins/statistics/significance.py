@@ -1,4 +1,4 @@
-"""Ranks of methods over tasks, distances to the minimum, tests of differences, and groups.
+"""Ranks of methods over tasks, distances to the minimum, tests for differences, and groups.
 
 Notation of this package::
 
@@ -25,11 +25,11 @@ from automl_plugins.records.scores import rescale
 ZeroMethod = Literal["zsplit", "pratt", "wilcox"]
 ZERO_METHODS: tuple[ZeroMethod, ...] = get_args(ZeroMethod)
 
-_ENUMERATED = 13  # tasks up to which SciPy enumerates the signs where something ties
+_MAX_ENUMERATED = 13  # tasks up to which SciPy enumerates all signs in the presence of ties
 
 
 def _matrix(scores: npt.ArrayLike) -> FloatArray:
-    """The scores as floats (N, K); an error if they are no matrix, empty, or NaN somewhere."""
+    """The scores as floats (N, K), checked: a matrix, not empty, without NaN."""
     matrix = np.asarray(scores, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"scores must be a tasks x methods matrix, got shape {matrix.shape}.")
@@ -39,7 +39,7 @@ def _matrix(scores: npt.ArrayLike) -> FloatArray:
 
 
 def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = False) -> FloatArray:
-    """Mean over the tasks of the rank within the task; rank 1 is the best, ties share their mean.
+    """Mean over the tasks of the rank within the task; rank 1 is the best, ties get mean ranks.
 
     Args:
         scores: Scores (N, K).
@@ -49,7 +49,7 @@ def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = False) -> F
         Average ranks (K,) in [1, K], of sum K (K + 1) / 2.
 
     Raises:
-        ValueError: If the scores are no matrix, empty, or NaN somewhere.
+        ValueError: If the scores are not a matrix, empty, or NaN somewhere.
     """
     matrix = _matrix(scores)
     ranks = rankdata(-matrix if higher_is_better else matrix, axis=1)
@@ -60,9 +60,8 @@ def distance_to_minimum(losses: npt.ArrayLike) -> FloatArray:
     """(loss - min) / (max - min) within each task; its mean over the tasks is the ADTM.
 
     The average distance to the minimum is that of Wistuba et al. (2016, section 5.3).
-    Minimum and maximum are those of the finite losses of the task. A constant task has distance
-    0 everywhere; a loss of -inf has distance 0 and one of +inf distance 1, also in a task that is
-    constant without it.
+    Minimum and maximum are those of the finite losses of the task. If all finite losses are
+    equal, their distance is 0. A loss of -inf always has distance 0, one of +inf distance 1.
 
     Args:
         losses: Losses (N, K).
@@ -71,7 +70,7 @@ def distance_to_minimum(losses: npt.ArrayLike) -> FloatArray:
         Distances (N, K) in [0, 1].
 
     Raises:
-        ValueError: If the losses are no matrix, empty, or NaN somewhere.
+        ValueError: If the losses are not a matrix, empty, or NaN somewhere.
     """
     matrix = _matrix(losses)
     finite = np.where(np.isfinite(matrix), matrix, np.nan)
@@ -88,7 +87,7 @@ def cliques(not_different: npt.ArrayLike) -> list[tuple[int, ...]]:
     order of the ranks, so a method may be in several groups and a group may have gaps.
 
     Args:
-        not_different: Symmetric matrix (K, K); the diagonal is not looked at.
+        not_different: Symmetric matrix (K, K); the diagonal is ignored.
 
     Returns:
         Groups of ascending column numbers, sorted.
@@ -119,7 +118,7 @@ def cliques(not_different: npt.ArrayLike) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class OmnibusTest:
-    """Result of a test whether K methods differ over N tasks.
+    """Result of a test of whether K methods differ over N tasks.
 
     Attributes:
         chi2: Friedman's statistic with the correction for ties.
@@ -155,15 +154,15 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
         F    = (N - 1) S / (N A - S)  on (K - 1, (K - 1)(N - 1))
 
     which is the tie-corrected form (Conover 1999): ties make A smaller. Ranks are
-    multiples of one half, so N A - S is exactly 0 where all tasks agree, and F is inf. Its
-    distribution would give p = 0, however few the tasks; p is exact there: of the m arrangements
-    of a task's ranks (K! without ties) all tasks have the same with probability m^(1 - N).
-    Where all methods tie on every task, both statistics are 0 and p = 1. Chi-squared is too
-    conservative a reference, F the better one (Iman and Davenport 1980; Demsar 2006,
+    multiples of one half, so N A - S is exactly 0 if all tasks agree, and F is inf. The F
+    distribution would then give p = 0, however few the tasks, so p is computed exactly: a task
+    has m arrangements of its ranks (K! without ties), and all tasks have the same one with
+    probability m^(1 - N). If all methods tie on every task, both statistics are 0 and p = 1.
+    Chi-squared is too conservative, F is the better test (Iman and Davenport 1980; Demsar 2006,
     section 3.2.2).
 
     Args:
-        scores: Scores (N, K), N >= 2 and K >= 3. Whether they are losses or gains does not matter.
+        scores: Scores (N, K), N >= 2 and K >= 3, either losses or gains.
 
     Raises:
         ValueError: If there are too few tasks or methods, or the scores are NaN somewhere.
@@ -187,15 +186,15 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
         chi2=statistic,
         chi2_p=float(chi2.sf(statistic, k - 1)),
         F=ratio,
-        F_p=float(f.sf(ratio, *df)) if rest > 0 else _all_alike(deviation[0], n),
+        F_p=float(f.sf(ratio, *df)) if rest > 0 else _agreement_p(deviation[0], n),
         df=df,
         n_tasks=n,
         n_methods=k,
     )
 
 
-def _all_alike(ranks: FloatArray, n: int) -> float:
-    """Probability that ``n`` tasks rank alike by chance, with the ties of ``ranks`` (K,)."""
+def _agreement_p(ranks: FloatArray, n: int) -> float:
+    """Probability that ``n`` tasks with the ties of ``ranks`` (K,) agree by chance."""
     _, ties = np.unique(ranks, return_counts=True)
     log_arrangements = gammaln(len(ranks) + 1) - gammaln(ties + 1).sum()
     return float(np.exp((1 - n) * log_arrangements))
@@ -215,10 +214,10 @@ def wilcoxon_pairs(
 ) -> FloatArray:
     """Two-sided p-values of Wilcoxon's signed-rank test for pairs of methods.
 
-    The p-values are those of ``scipy.stats.wilcoxon``: exact up to 13 tasks, and up to 50 if
-    nothing ties; else by the normal approximation. Differences count as they are: round scores
-    first whose differences should tie but for their last digits. Two methods that tie on every
-    task have p = 1.
+    The p-values are those of ``scipy.stats.wilcoxon``: exact up to 13 tasks, and up to 50 without
+    ties; else by the normal approximation. Differences are not rounded: round the scores first if
+    differences in their last digits should count as ties. Two methods that tie on every task have
+    p = 1.
 
     Args:
         scores: Scores (N, K), N >= 2.
@@ -243,13 +242,13 @@ def wilcoxon_pairs(
 def _p(difference: FloatArray, zero_method: ZeroMethod) -> float:
     if not difference.any():
         return 1.0
-    if len(difference) <= _ENUMERATED:
+    if len(difference) <= _MAX_ENUMERATED:
         return _enumerated_p(difference, zero_method)
     return min(1.0, float(wilcoxon(difference, zero_method=zero_method).pvalue))
 
 
 def _enumerated_p(difference: FloatArray, zero_method: ZeroMethod) -> float:
-    """The p-value among all 2^N signs of the ranks; SciPy's takes seconds for each pair."""
+    """The exact p-value over all 2^N signs of the ranks; SciPy takes seconds for each pair."""
     nonzero = difference != 0
     if zero_method == "wilcox":
         ranks = rankdata(np.abs(difference[nonzero]))
@@ -266,7 +265,7 @@ def finner(p: npt.ArrayLike) -> FloatArray:
 
     With p_1 <= ... <= p_m the adjusted p_i is min(1, max_{j <= i} 1 - (1 - p_j)^(m / j)); all
     hypotheses whose adjusted p-value is at most alpha are rejected at that level (Finner 1993).
-    The first step is that of Sidak. Accurate for p down to the least float.
+    The first step is that of Sidak. Accurate down to the smallest positive float.
 
     Args:
         p: p-values (m,) in any order; m may be 0.
@@ -285,6 +284,7 @@ def finner(p: npt.ArrayLike) -> FloatArray:
     with np.errstate(divide="ignore"):
         single = -np.expm1(power * np.log1p(-values[order]))
     adjusted = np.empty_like(values)
-    # expm1(log1p(-p)) may fall a rounding below -p
+    # Rounding may make -expm1(log1p(-p)) less than p.
+
     adjusted[order] = np.maximum(np.maximum.accumulate(single), values[order])
     return np.minimum(adjusted, 1.0)
