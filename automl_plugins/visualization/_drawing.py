@@ -1,4 +1,4 @@
-"""Plotly, if it is installed, and what several plots draw alike."""
+"""Import of plotly, and elements that several plots share."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 GREY = "#7f7f7f"
-MAX_POINTS = 1000  # a screen has not many more pixels
+MAX_POINTS = 1000  # screens are not much wider
 
-_OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # tells areas of one colour apart
+_OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # distinguishes areas of one colour
 
 
 def graph_objects() -> Any:
-    """The module ``plotly.graph_objects``, or one sentence on how to get it.
+    """Import ``plotly.graph_objects``.
 
     Raises:
-        ModuleNotFoundError: If plotly is not installed.
+        ModuleNotFoundError: If plotly is not installed; the message says how to install it.
     """
     require("plotly", needed_by="automl_plugins.visualization", extra="plot")
     return import_module("plotly.graph_objects")
 
 
 def line_styles(methods: Iterable[Hashable]) -> dict[Hashable, dict[str, str]]:
-    """Line style by method: plotly's default colours, then the same ones dashed."""
+    """Line style by method: plotly's default colours, first solid, then dashed, then dotted."""
     palette = import_module("plotly.colors").qualitative.Plotly
     styles = cycle((color, dash) for dash in ("solid", "dash", "dot") for color in palette)
     return {m: {"color": c, "dash": d} for m, (c, d) in zip(methods, styles, strict=False)}
@@ -45,7 +45,7 @@ def translucent(color: str, opacity: float) -> str:
 
 
 def set_titles(figure: go.Figure, title: str, note: str, x: str, y: str | None = None) -> None:
-    """Title, the note below it, and titles of the axes."""
+    """Set the title, the note below it, and the titles of the axes."""
     figure.update_layout(
         title={"text": title, "subtitle": {"text": note}},
         xaxis={"title": x},
@@ -54,7 +54,7 @@ def set_titles(figure: go.Figure, title: str, note: str, x: str, y: str | None =
 
 
 def thin_out(n: int, most: int = MAX_POINTS) -> npt.NDArray[np.int64]:
-    """At most so many of the indices below n, evenly, with both ends."""
+    """At most ``most`` evenly spaced indices below n, including the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
@@ -67,7 +67,7 @@ def draw_area(
     *,
     shape: str = "linear",
 ) -> None:
-    """Put an area on top of the others, in a style of ``line_styles``."""
+    """Stack an area on top of the others, in a style of ``line_styles``."""
     figure.add_scatter(
         x=x,
         y=percent,

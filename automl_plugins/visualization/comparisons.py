@@ -1,4 +1,4 @@
-"""Plots that compare methods: regret and rank over a search, and the diagram of average ranks.
+"""Plots that compare methods: regret and rank during a search, and the rank diagram.
 
 Notation of this module::
 
@@ -53,19 +53,19 @@ def plot_regret(
     """Plot the mean normalised regret of each method against trials or simulated seconds.
 
     Seeds are averaged within each table first, then tables. The regret is 1 before the first
-    result, and runs that end early carry their last one on. Tables without runs of every method
+    result, and runs that end early keep their last regret. Tables without runs of every method
     are left out; the subtitle says how many.
 
     Args:
         runs: A tidy frame of searches as ``replay`` returns it: table, method, seed, trial and
-            regret. Without a regret it is computed from ``best`` or ``loss``, scaled by the least
-            and the largest finite loss of any method on the table.
+            regret. If it has no regret, that is computed from ``best`` or ``loss``, scaled by the
+            least and the largest finite loss of any method on the table.
         unit: Horizontal axis; seconds are log-spaced from the least to the largest one and need
             the column ``seconds``.
         band: Mean ± 1.96 standard errors (``"ci"``) or quartiles over the tables; None for no
-            band. There is none for a single table.
+            band. A single table has no band.
         methods: Methods to show, in the order of their colours; None for all.
-        log_y: Whether the regret has a logarithmic axis. A mean of 0 then is not visible.
+        log_y: Whether the axis of the regret is logarithmic; it cannot show a mean of 0.
 
     Returns:
         A ``plotly.graph_objects.Figure``.
@@ -92,7 +92,7 @@ def plot_ranks(
     """Plot the average rank of each method against trials or simulated seconds.
 
     Methods are ranked within each table by the mean over the seeds of their regret; rank 1 is the
-    best, ties share their mean. Arguments and errors are those of ``plot_regret``.
+    best, ties get mean ranks. Arguments and errors are those of ``plot_regret``.
     """
     return _draw_curves(runs, unit, band, methods, ("Average rank", "Average rank"), ranked=True)
 
@@ -106,7 +106,7 @@ def _draw_curves(
     *,
     ranked: bool = False,
 ) -> go.Figure:
-    """A line for each method and its band, under a title and beside that of the axis."""
+    """Draw a line and a band for each method; ``titles`` are those of figure and axis."""
     one_of("unit", unit, UNITS)
     if band is not None:
         one_of("band", band, list(_BANDS))
@@ -118,8 +118,9 @@ def _draw_curves(
     if n < n_tables:
         note = f"{n} of {n_tables} tables, those with runs of every method"
     mean = scores.mean(axis=0)
-    banded = band is not None and n > 1
-    if band is not None and n > 1:
+    if n == 1:
+        band = None
+    if band is not None:
         note += f"; {_BANDS[band]}"
         half = 1.96 * scores.std(axis=0, ddof=1) / np.sqrt(n)
         lower, upper = mean - half, mean + half
@@ -128,7 +129,7 @@ def _draw_curves(
     figure = graph_objects().Figure()
     for i, (method, style) in enumerate(line_styles(names).items()):
         name = str(method)
-        if banded:
+        if band is not None:
             figure.add_scatter(
                 x=np.concatenate([x, x[::-1]]),
                 y=np.concatenate([upper[i], lower[i][::-1]]),
@@ -191,7 +192,7 @@ def _points(spent: FloatArray, unit: Unit) -> FloatArray:
 
 
 def _make_logarithmic(figure: go.Figure) -> None:
-    """A logarithmic axis from the decade of the least positive mean; bands end there."""
+    """Make the axis logarithmic, from the decade of the least positive mean; clip bands there."""
     bands = [trace for trace in figure.data if trace.fill == "toself"]
     means = np.concatenate([trace.y for trace in figure.data if trace.fill is None])
     floor = np.floor(np.log10(means[means > 0].min(initial=0.1)))
@@ -203,11 +204,11 @@ def _make_logarithmic(figure: go.Figure) -> None:
 
 
 def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) -> go.Figure:
-    """Plot average ranks, and below them bars that join the methods that are not different.
+    """Plot average ranks, and below them bars that join methods that are not different.
 
-    Each bar is a maximal group of methods no two of which differ, with a marker at each member: a
-    bar that passes below another method does not join it. With a control, bars join it with each
-    method that is not different from it; the others were not compared with each other.
+    Each bar is a maximal group of methods no two of which differ, with a marker at each member. A
+    method without a marker is not part of the bar that passes below it. With a control, each bar
+    joins it with one method that is not different; the others are not compared with each other.
 
     Args:
         comparison: Result of ``compare``.
@@ -217,7 +218,7 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
         A ``plotly.graph_objects.Figure``.
 
     Raises:
-        ValueError: If there is no such budget, or several and none is chosen.
+        ValueError: If there is no such budget, or there are several and ``budget`` is None.
         ModuleNotFoundError: If plotly is not installed.
     """
     if budget is None and len(comparison.budgets) > 1:

@@ -1,4 +1,4 @@
-"""Latent places of pipelines: which ones do well on the same data sets."""
+"""Plot of the latent positions of pipelines: near ones do well on the same data sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from automl_plugins.meta.factorization import MatrixFactorization
 
-_MOST = 20_000  # points a browser draws at ease
+_MAX_DRAWN = 20_000  # points that a browser draws without delay
 _MARKERS = {"solid": "circle", "dash": "diamond", "dot": "cross"}
 
 
@@ -33,26 +33,27 @@ def plot_pipeline_embedding(
     values: Sequence[float] | None = None,
     dimensions: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """Plot the latent places of pipelines (Fusi 2018, figures 2 and 3).
+    """Plot the latent positions of pipelines (Fusi 2018, figures 2 and 3).
 
-    Pipelines that lie together do well and badly on the same data sets. Of more than 20 000 an
-    even part is drawn.
+    Pipelines that lie close together do well and badly on the same data sets. Of more than
+    20 000, an evenly spaced subset is drawn.
 
     Args:
         model: A fitted factorisation.
-        labels: What each pipeline is, such as its classifier (N): a colour for each.
-        names: Text shown when a point is pointed at (N).
+        labels: Category of each pipeline, such as its classifier (N); each has its own colour.
+        names: Text shown when the mouse is over a point (N).
         values: A number for each pipeline as colour, such as a hyperparameter (N); None or NaN
-            where it has none. Not together with ``labels``; with neither it is the mean loss.
-        dimensions: The two dimensions to plot; None takes the two main axes of all of them.
+            where it has none. Not together with ``labels``; without both, colours show the mean
+            loss.
+        dimensions: The two dimensions to plot; None takes the first two principal axes.
 
     Returns:
         A ``plotly.graph_objects.Figure``.
 
     Raises:
         NotFittedError: If the model is not fitted.
-        ValueError: For labels, names or values that are not one a pipeline, both labels and
-            values, or dimensions that the model does not have.
+        ValueError: If labels, names or values are not one for each pipeline, for both labels and
+            values, or for dimensions that the model does not have.
         ModuleNotFoundError: If plotly is not installed.
     """
     check_is_fitted(model, "embedding_")
@@ -60,12 +61,12 @@ def plot_pipeline_embedding(
     for argument, given in (("labels", labels), ("names", names), ("values", values)):
         if given is not None and len(given) != n:
             raise ValueError(
-                f"{argument} must be one for each of {n} pipelines, got {len(given)}."
+                f"{argument} must have one entry for each of {n} pipelines, got {len(given)}."
             )
     if labels is not None and values is not None:
         raise ValueError("Colours show labels or values: pass one of them.")
     places, axes = _plane(model, dimensions)
-    shown = thin_out(n, _MOST)
+    shown = thin_out(n, _MAX_DRAWN)
     figure = graph_objects().Figure()
     if labels is None:
         colours = model.mean_ if values is None else np.array(values, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Stacked areas over a search: the parts of arms, earlier tasks and members of a committee."""
+"""Stacked areas over a search: the shares of arms, earlier tasks and committee members."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
     """Plot each arm's cumulative share of the pulls, or of their seconds, over a search.
 
     The areas add up to 100 %; the arm with the largest final share comes first in the legend.
-    Vertical lines are the rounds of successive filtering: pointing at one shows who took part
-    with what, who left and why.
+    Vertical lines are the rounds of successive filtering: with the mouse over one, the plot shows
+    which arms took part, which left and why.
 
     Args:
-        source: An ``ArmReport``, or what the ``arm_report`` of an adapter reads: an Optuna study,
-            or Hyperopt trials together with ``space=``.
+        source: An ``ArmReport``, or an object that the ``arm_report`` of an adapter reads: an
+            Optuna study, or Hyperopt trials together with ``space=``.
         unit: ``"trials"`` counts pulls, running ones included; ``"seconds"`` adds up the known
             seconds of finished pulls, in the order in which they finished.
-        **options: Passed on to that ``arm_report``; a report takes none.
+        **options: Passed on to that ``arm_report``; not allowed with an ``ArmReport``.
 
     Returns:
         A ``plotly.graph_objects.Figure``.
 
     Raises:
         ValueError: For an unknown unit, or if seconds are asked for and none is known.
-        TypeError: If no adapter knows the source, or for options beside a report.
+        TypeError: If no adapter knows the source, or for options with an ``ArmReport``.
         ModuleNotFoundError: If plotly is not installed.
     """
     one_of("unit", unit, UNITS)
@@ -69,7 +69,7 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
     spent = np.concatenate([[0.0], np.cumsum(cost)])
     of_arms = np.zeros((len(report.names), len(cost)))
     of_arms[report.records.arm, np.arange(len(cost))] = cost
-    # Where the pulls so far cost nothing every share is 0.
+    # As long as the pulls cost nothing, every share is 0.
     shares = 100.0 * np.cumsum(of_arms, axis=1) / np.where(spent[1:] > 0, spent[1:], 1.0)
     figure = graph_objects().Figure()
     if len(cost):
@@ -106,10 +106,10 @@ def _costs(report: ArmReport, unit: Unit) -> tuple[FloatArray, str]:
 
 
 def _openings(report: ArmReport) -> list[int]:
-    """How many pulls had finished when each round was opened.
+    """The number of pulls that had finished when each round was opened.
 
-    Where the report does not say, it is when the round before had spent its limit, as near as the
-    order of the pulls allows.
+    If the report does not contain it, a round opens after the pull with which the round before
+    reached its limit.
     """
     if report.opened:
         return [min(opened, len(report.records)) for opened in report.opened]
@@ -123,7 +123,7 @@ def _openings(report: ArmReport) -> list[int]:
 
 
 def _draw_round(figure: go.Figure, report: ArmReport, index: int, x: float) -> None:
-    """A vertical line with points all along it: only points answer the mouse."""
+    """Draw a vertical line with points all along it: only points show text under the mouse."""
     lines = textwrap.wrap(report.round_lines()[index], _HOVER_WIDTH)
     height = np.linspace(0.0, 100.0, 21)
     figure.add_scatter(
@@ -146,16 +146,16 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     the sources with the largest mean share, each by name, then all others together.
 
     Args:
-        source: Shares of the sources by name, by number of the evaluation; what is left to 1 is
-            the search's own. Or what the ``source_shares`` of an adapter reads, such as an Optuna
-            study.
+        source: Shares of the sources by name, by number of the evaluation; the search's own share
+            is the rest to 1. Or an object that the ``source_shares`` of an adapter reads, such as
+            an Optuna study.
         n_sources: Largest number of sources with an area of their own.
 
     Returns:
         A ``plotly.graph_objects.Figure``.
 
     Raises:
-        ValueError: If no evaluation has shares, or for a negative number of sources.
+        ValueError: If no evaluation has shares, or ``n_sources`` is negative.
         TypeError: If no adapter knows the source.
         ModuleNotFoundError: If plotly is not installed.
     """
@@ -189,11 +189,11 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
 def plot_member_trust(source: Any) -> go.Figure:
     """Plot how much each member of a committee was trusted over a search.
 
-    The areas add up to 100 %; the member with the largest mean trust is at the bottom. What was
-    not proposed by the committee, such as its start design, is left out.
+    The areas add up to 100 %; the member with the largest mean trust is at the bottom.
+    Evaluations that the committee did not propose, such as its start design, are left out.
 
     Args:
-        source: Trust in the members by name, by number of the evaluation. Or what the
+        source: Trust in the members by name, by number of the evaluation. Or an object that the
             ``member_trust`` of an adapter reads: an Optuna study, Hyperopt trials, a SMAC run
             history or facade.
 
@@ -224,9 +224,9 @@ def plot_member_trust(source: Any) -> go.Figure:
 
 
 def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArray]]:
-    """Numbers of the evaluations (n,), and parts (n,) by name: those that have any, largest first.
+    """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
-    Largest is meant on average.
+    Names without any share are left out.
     """
     numbers = np.array(sorted(shares))
     found = dict.fromkeys(name for number in numbers.tolist() for name in shares[number])

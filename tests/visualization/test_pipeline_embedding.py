@@ -66,9 +66,9 @@ def test_of_very_many_an_even_part_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"labels": ["a"]}, "labels must be one for each of 12"),
-        ({"names": ["a"]}, "names must be one for each of 12"),
-        ({"values": [1.0]}, "values must be one for each of 12"),
+        ({"labels": ["a"]}, "labels must have one entry for each of 12"),
+        ({"names": ["a"]}, "names must have one entry for each of 12"),
+        ({"values": [1.0]}, "values must have one entry for each of 12"),
         ({"labels": ["a"] * 12, "values": [1.0] * 12}, "one of them"),
         ({"dimensions": (0, 4)}, "two in"),
     ],
