@@ -1,7 +1,7 @@
 """Choose among four classifiers and tune them at once, in one minute: BOASF over Optuna's TPE.
 
-Each classifier is an arm that asks for its own parameters. Three rounds share the seconds among
-the arms, which are filtered in between. Prints which classifier got what; writes a plot of it.
+Each classifier is an arm with its own parameters. Three rounds share the seconds among the arms;
+after each, the worse arms are dropped. Prints and plots the seconds of each classifier.
 
     python examples/boasf_optuna.py [--seconds 60]
 """
@@ -26,7 +26,7 @@ X, y = load_digits(return_X_y=True)
 
 
 def suggest(trial: optuna.Trial) -> Any:
-    """The classifier of a trial; it is asked only for the parameters of the one it chose."""
+    """The classifier of a trial; only its own parameters are suggested."""
     name = trial.suggest_categorical("classifier", ["svm", "knn", "trees", "bayes"])
     if name == "svm":
         C = trial.suggest_float("C", 1e-2, 1e4, log=True)

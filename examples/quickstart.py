@@ -1,4 +1,4 @@
-"""Tune a real classifier with AutoSampler and with Optuna's default sampler, trial for trial.
+"""Tune a real classifier with AutoSampler and with Optuna's default sampler.
 
 LightGBM or extra-trees on scikit-learn's breast cancer data, 5-fold cross-validated log loss.
 
@@ -21,7 +21,7 @@ X, y = load_breast_cancer(return_X_y=True)
 
 
 def objective(trial: optuna.Trial) -> float:
-    """The log loss of the classifier that ``trial`` decides on."""
+    """The log loss of the classifier that ``trial`` suggests."""
     if trial.suggest_categorical("family", ["lightgbm", "extra_trees"]) == "lightgbm":
         options: dict[str, Any] = {
             "n_estimators": trial.suggest_int("n_estimators", 20, 160, step=20),

@@ -1,6 +1,6 @@
 """GBQR in SMAC, against SMAC's default: a support vector machine on breast cancer data.
 
-Tuned are the kernel and its hyperparameters, conditional on it.
+The search tunes the kernel and its conditional hyperparameters.
 
     python examples/smac_gbqr.py [--n-trials 25] [--seeds 1]
 """

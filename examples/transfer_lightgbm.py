@@ -1,6 +1,6 @@
-"""LightGBM, tuned with what the package knows of it: AutoSampler("lightgbm"), no history of yours.
+"""Tune LightGBM with its bundled memory: AutoSampler("lightgbm"), no history of yours needed.
 
-Beside Optuna's default sampler; families of the data sets searched here are not in the memory.
+Compared with Optuna's default sampler; the memory leaves out the families of the data sets.
 
     python examples/transfer_lightgbm.py [--n-trials 10] [--seeds 5]
 """

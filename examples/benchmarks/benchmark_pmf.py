@@ -6,9 +6,9 @@
     benchmark_pmf.py training  # seconds and memory at full size
 
 Regret is (best so far - best) / (worst - best) of a data set. A pipeline that has no loss on a
-test data set failed there: its regret is 1, and the search knows that it failed. Failures of
-training data sets count as the worst. The start is the greedy portfolio; where there are
-meta-features (pmf) data sets count in it by their nearness, except for ``pmf_portfolio``.
+test data set failed there: its regret is 1, and the search is told of the failure. Failures on
+training data sets count as the worst loss. The start is the greedy portfolio; with meta-features
+(pmf), it weights data sets by their nearness, except for ``pmf_portfolio``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Matrix:
     """Losses of the same pipelines on many data sets.
 
     Attributes:
-        Y: Losses (N, D), smaller is better; NaN where there is none.
+        Y: Losses (N, D), smaller is better; NaN for a failed or unknown one.
         data_sets: Names (D).
         train: Mask (D,) of the data sets that the table's authors trained on; None if they have
             no split.
-        meta_features: Those of the data sets (D rows); None if there are none.
+        meta_features: Meta-features of the data sets (D rows); None if not recorded.
     """
 
     Y: FloatArray
@@ -74,7 +74,7 @@ class Matrix:
 
 def load_pmf() -> Matrix:
     """38 151 pipelines on 493 data sets, with the split of the paper (Fusi et al. 2018)."""
-    # Columns are stored in an order that tells which pipelines are good.
+    # Columns are stored in an order that reveals which pipelines are good.
     back = np.argsort(read_array("pmf/column_pipeline_id.npy.xz"))
     stored = read_array("pmf/error_u16.npy.xz")[:, back].T
     Y = np.where(stored == 65535, np.float32(np.nan), stored / np.float32(10_000))
@@ -109,7 +109,7 @@ class Split:
 
 
 def splits(matrix: Matrix, removed: float, rows: npt.NDArray[np.int64]) -> Iterator[Split]:
-    """The paper's split, or seven folds of data sets; of some pipelines."""
+    """The paper's split, or seven folds of data sets, for the pipelines ``rows``."""
     Y = matrix.Y[rows]
     varies = np.nanmax(Y, axis=0) > np.nanmin(Y, axis=0)
     if matrix.train is None:
@@ -231,7 +231,7 @@ def show(
 ) -> None:
     """Print regrets, ranks and tests of the methods on a table.
 
-    A share of the training entries may be removed; of the pipelines so many are taken, 0: all.
+    ``removed`` is the share of training entries to remove, ``pipelines`` the number used (0: all).
     """
     n = len(matrix.Y)
     rows = np.sort(np.random.default_rng(0).permutation(n)[: pipelines or n])

@@ -139,7 +139,7 @@ CLASSIFIERS: dict[str, tuple[Callable[..., Any], tuple[Hyperparameter[Any, Any],
         ),
     ),
 }
-#: What a hyperparameter of a classifier depends on: on which other one, and its values.
+#: Conditional hyperparameters of a classifier: the parent of each, and its activating values.
 _CONDITIONS = {
     ("lda", "shrinkage"): ("solver", ["lsqr"]),
     ("svm", "degree"): ("kernel", ["poly"]),
@@ -177,8 +177,8 @@ def build(configuration: Mapping[str, Any]) -> Any:
 class Task:
     """A data set: three quarters to tune on with 3 folds as in the paper, a quarter to test on.
 
-    Scores are balanced accuracies, and deterministic. What does not converge within the
-    iterations allowed is scored as it is, without a warning.
+    Scores are balanced accuracies, and deterministic. A model that does not converge within its
+    iterations is scored without a warning.
     """
 
     def __init__(self, name: str) -> None:
@@ -201,7 +201,7 @@ class Task:
         return float(np.mean(scores))
 
     def test_score(self, configuration: Mapping[str, Any]) -> float:
-        """On the quarter that was not tuned on."""
+        """Score on the quarter that was not tuned on."""
         return self._score(configuration, self.train, self.test)
 
     def _part(self, rows: Any, fraction: float) -> Any:
@@ -210,7 +210,7 @@ class Task:
         return train_test_split(rows, train_size=fraction, stratify=y, random_state=_SEED)
 
     def _score(self, configuration: Mapping[str, Any], train: Any, test: Any) -> float:
-        # One thread: fits this small gain little by more, and on a busy machine lose minutes.
+        # One thread: small fits gain little from more, and lose minutes on a busy machine.
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = build(configuration).fit(self.X[train], self.y[train])

@@ -1,4 +1,4 @@
-"""What several benchmarks share: quiet methods, searches kept in files, means, spoilt memories."""
+"""Helpers of the benchmarks: quiet methods, searches kept in files, means, spoilt memories."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from automl_plugins.replay import Method, Problem
 
 
 def run_command(doc: str | None, *commands: Callable[..., None], **choices: Iterable[str]) -> None:
-    """Run the command that is asked for; its options are the arguments of the function.
+    """Run a command from the command line; its options are the arguments of the function.
 
-    A bool is a flag, a sequence takes several values. A function named main is run without a name.
+    A bool is a flag, a sequence takes several values. A function called main needs no name on the
+    command line.
 
     Args:
         doc: The module's docstring.
@@ -53,14 +54,14 @@ def run_command(doc: str | None, *commands: Callable[..., None], **choices: Iter
 
 
 def silence(*_: Any) -> None:
-    """Turn off what the frameworks say: a search is one of thousands here."""
+    """Turn off warnings and logs of the frameworks: a benchmark runs thousands of searches."""
     warnings.simplefilter("ignore")
     for library in ("optuna", "hyperopt", "automl_plugins"):
         logging.getLogger(library).setLevel(logging.ERROR)
 
 
 class Quiet:
-    """A method whose frameworks say nothing, in worker processes too."""
+    """A method without warnings and logs of its frameworks, in worker processes too."""
 
     def __init__(self, method: Method) -> None:
         self.method, self.name = method, method.name

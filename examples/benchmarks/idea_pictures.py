@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/ideas, each by the code that it explains.
+"""Draw the pictures of docs/ideas, each with the code that it explains.
 
 python examples/benchmarks/idea_pictures.py [NAME ...] [--out docs/ideas]    # under a minute
 """
@@ -41,7 +41,7 @@ COLORS = [BLUE, RED, GREEN, PURPLE]
 
 
 def make_axes(n: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A picture of ``n`` plots beside each other."""
+    """A picture of ``n`` plots side by side."""
     figure = Figure(figsize=(6.8, 3.2), layout="constrained")
     axes = figure.subplots(1, n, squeeze=False, **options)[0]
     for ax in axes:
@@ -71,7 +71,7 @@ def valley(x: FloatArray, place: float, width: float) -> FloatArray:
 
 
 def gbqr() -> Figure:
-    """What one quantile, several and the distance to the observations say of a loss."""
+    """Predictions of a bootstrap ensemble, without and with doubt that grows with distance."""
     rng = np.random.default_rng(3)
     x = np.sort(np.append(rng.uniform(0.0, 0.58, 24), [0.9, 0.93, 0.97]))
     y, line = loss_of(x), np.linspace(0.0, 1.0, 401)
@@ -98,7 +98,7 @@ def gbqr() -> Figure:
 
 
 def ei_per_second() -> Figure:
-    """Where the gain is largest, and where it is for the seconds."""
+    """Where the gain is largest, and where the gain per second is."""
     x = np.array([0.02, 0.13, 0.2, 0.33, 0.42, 0.52, 0.6, 0.68, 0.84, 0.92, 0.99])
     seconds = 10.0 ** (2.0 * x)
     y, line = loss_of(1.0 - x), np.linspace(0.0, 1.0, 401)
@@ -180,13 +180,13 @@ def _losses_by_configuration(record: TaskRecord) -> dict[tuple[Any, ...], float]
 
 
 def _regret(picked: Sequence[float] | FloatArray, losses: Mapping[Any, float]) -> FloatArray:
-    """Share of the range of the losses (0 best, 1 worst) of the best of the first 1, 2, ..."""
+    """Regret of the best of the first 1, 2, ... picks, as a share of the range of the losses."""
     low, high = min(losses.values()), max(losses.values())
     return np.asarray((np.minimum.accumulate(picked) - low) / (high - low))
 
 
 def tst() -> Figure:
-    """Two sources that agree with the trials, one that does not, and what they vote together."""
+    """Two sources that agree with the trials, one that does not, and their joint vote."""
     space = ConfigurationSpace()
     space.add(Float("x", (0.0, 1.0)))
     recorded, line = np.linspace(0.0, 1.0, 12), np.linspace(0.0, 1.0, 401)
@@ -227,7 +227,7 @@ def tst() -> Figure:
 
 
 def weighted_models() -> Figure:
-    """The paper's probability of missing the best configuration, with its own 11 models."""
+    """The paper's probability of missing the best configuration, for its 11 models."""
     counts = np.arange(1, 12)
     theta = 2.0**counts
     uniform, by_size = np.full(11, 1.0 / 11.0), weights_from_counts(counts)
@@ -242,7 +242,7 @@ def weighted_models() -> Figure:
 
 
 def bandits() -> Figure:
-    """Who gets the trials: successive filtering with 90 trials, and MaxUCB."""
+    """Trials of each arm under successive filtering with 90 trials, and under MaxUCB."""
     ends, spread = np.array([0.80, 0.86, 0.90, 0.92]), np.array([0.05, 0.2, 0.05, 0.2])
     rng = np.random.default_rng(2)
     rewards = np.maximum(0.0, ends - rng.exponential(spread, (90, 4)))

@@ -1,8 +1,8 @@
-"""How one configuration of a learner is trained, and what is recorded of it.
+"""Train one configuration of a learner, and record its losses and seconds.
 
-A time limit has to end code that is deep inside a C library, and should not depend on what else
-the machine is doing, so it is one of CPU seconds and kept by the kernel: when the timer has run
-out the process dies of SIGPROF. The parent sees how it died.
+A time limit has to end code deep inside a C library, and should not depend on the load of the
+machine. So it is in CPU seconds and enforced by the kernel: when the timer runs out, the process
+dies of SIGPROF, and the parent sees how it died.
 
 While such a timer is armed, some kernels count the CPU time of a process in ticks of its timer
 interrupt, milliseconds each. That of a thread stays exact, and the learners have one thread.
@@ -53,7 +53,7 @@ def measure(learner: str, values: Values, folds: list[Fold], limit: float) -> Re
 def train(make: Callable[[], Any], task: Task, folds: list[Fold], limit: float) -> Record:
     """Train the models that ``make`` returns on some folds.
 
-    A fold's fit and prediction may take ``limit`` CPU seconds; more kill this process.
+    If fit and prediction of a fold take more than ``limit`` CPU seconds, this process is killed.
 
     Returns:
         ``status`` ("complete" or "failed"), ``seconds`` of CPU summed over the folds (None where
@@ -72,7 +72,7 @@ def train(make: Callable[[], Any], task: Task, folds: list[Fold], limit: float) 
                 found = _predict(model, X_test, task)
                 seconds += time.thread_time() - start
                 losses.append(loss(y_test, *found))
-            except Exception as error:  # any: what a library raises is a result here
+            except Exception as error:  # whatever a library raises is recorded as a failure
                 message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH]
                 seconds += time.thread_time() - start
                 return unfinished("failed", seconds, message)
@@ -97,12 +97,12 @@ def unfinished(status: str, seconds: float | None, message: str) -> Record:
 
 
 def _recorded(seconds: float | None) -> float | None:
-    """Microseconds are kept; a zero is no measurement."""
+    """Seconds rounded to microseconds; None for 0, where the clock stood still."""
     return None if seconds is None else round(seconds, 6) or None
 
 
 def _predict(model: Any, X: FloatArray, task: Task) -> tuple[Target, FloatArray | None]:
-    """Numbers (n,) and None; or classes (n,) and scores (n, k), with one pass where one does."""
+    """Numbers (n,) and None, or classes (n,) and scores (n, k), in one pass if possible."""
     if task == "regression":
         return np.asarray(model.predict(X), dtype=np.float64), None
     if hasattr(model, "predict_proba"):
@@ -117,12 +117,12 @@ def _predict(model: Any, X: FloatArray, task: Task) -> tuple[Target, FloatArray 
 def loss(y: Target, predicted: Target, scores: FloatArray | None) -> tuple[float, ...]:
     """The ``METRICS`` of a test fold.
 
-    Of classes 1 - accuracy, 1 - balanced accuracy, and 1 - area under the ROC curve. The area is
-    that of each class against the rest by ``scores`` (n, k), averaged over the classes; of two
-    classes the second speaks for both.
+    For classes: 1 - accuracy, 1 - balanced accuracy, and 1 - area under the ROC curve. The area is
+    that of each class against the rest by ``scores`` (n, k), averaged over the classes; for two
+    classes it is that of the second.
 
-    Of numbers, where there are no scores, 1 - R^2, and the mean absolute error over that of the
-    median of ``y``: both are 0 where all is right, and 1 of the best constant.
+    For numbers, which have no scores: 1 - R^2, and the mean absolute error divided by that of the
+    median of ``y``. Both are 0 for perfect predictions and 1 for the best constant.
 
     Raises:
         ValueError: If a score or a prediction is not finite.

@@ -1,9 +1,9 @@
 """11,172 trainings of a small language model, a third of which ran out of memory, as a problem.
 
-Ferreira et al. 2026 (arXiv 2603.24647) gave nine search methods 24 hours each, three times. Models
-of their runs answer any configuration: one says whether a training runs out of memory, the other
-how good it is if not. A model of losses may promise more than anybody ever measured, so no answer
-is better than the best of the recorded runs that are nearest.
+Ferreira et al. 2026 (arXiv 2603.24647) gave nine search methods 24 hours each, three times. Two
+models of their runs answer any configuration: one predicts whether a training runs out of memory,
+the other its loss if not. A model may predict losses below all measured ones, so no answer is
+better than the best of the nearest recorded runs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sklearn.metrics import roc_auc_score
 
 HOURS = 24
 SECONDS_OF_TRAINING, SECONDS_OF_FAILURE = 300.0, 32.0
-N_NEAREST = 5  # recorded runs whose best bounds an answer
-JUDGE = "Random"  # the method whose runs a model is judged on
+N_NEAREST = 5  # recorded runs; the best of them bounds an answer
+JUDGE = "Random"  # the method whose runs validate the models
 N_TRIALS = 1000  # more than fit into the hours unless nine in ten fail
 
 _PATTERN = "WINDOW_PATTERN"
@@ -36,7 +36,7 @@ _INTEGERS = {  # lower, upper, logarithmic
     "DEVICE_BATCH_SIZE": (32, 256, True),
     "TOTAL_BATCH_SIZE": (65_536, 2_097_152, True),
 }
-_POWERS = ("HEAD_DIM", "DEVICE_BATCH_SIZE", "TOTAL_BATCH_SIZE")  # of two, the nearest one
+_POWERS = ("HEAD_DIM", "DEVICE_BATCH_SIZE", "TOTAL_BATCH_SIZE")  # rounded to powers of two
 _FLOATS = {
     "EMBEDDING_LR": (0.01, 2.0, True),
     "UNEMBEDDING_LR": (0.0005, 0.05, True),
@@ -60,7 +60,7 @@ def space() -> ConfigurationSpace:
 
 
 def recorded() -> pd.DataFrame:
-    """The runs whose 14 hyperparameters are all known, and the pattern one of the six."""
+    """The runs whose 14 hyperparameters are all known, with one of the six patterns."""
     frame = read_csv("llm_trainings/trials.csv.gz").dropna(subset=[*_NUMBERS, _PATTERN])
     return frame[frame[_PATTERN].isin(_PATTERNS)].reset_index(drop=True)
 
@@ -71,19 +71,19 @@ def features(frame: pd.DataFrame) -> FloatArray:
     for name, (low, high, log) in _NUMBERS.items():
         ends = np.array([low, high], dtype=np.float64)
         values = frame[name].to_numpy(np.float64)
-        if name in _POWERS:  # so rounded were the recorded searches
+        if name in _POWERS:  # as in the recorded searches
             values = 2.0 ** np.round(np.log2(values))
         if log:
             ends, values = np.log(ends), np.log(values)
         columns.append((values - ends[0]) / (ends[1] - ends[0]))
     patterns = frame[_PATTERN].to_numpy()
-    # Two patterns are as far apart as the two ends of a number.
+    # Two patterns are as far apart as the two ends of a range.
     columns += [(patterns == p) / math.sqrt(2) for p in _PATTERNS]
     return np.column_stack(columns)
 
 
 class Answer(NamedTuple):
-    """What becomes of a training: NaN is out of memory."""
+    """The result of a training; the loss is NaN if it ran out of memory."""
 
     loss: float
     seconds: float
@@ -113,7 +113,8 @@ class Trainings:
         return np.asarray(self._failure.booster_.predict(X), dtype=np.float64)
 
     def losses(self, X: FloatArray) -> FloatArray:
-        """Bits per byte (n,) of trainings that do not, no better than the nearest recorded."""
+        """Bits per byte (n,) if memory suffices, no better than the nearest recorded runs."""
+
         predicted = np.exp(self._loss.booster_.predict(X)) + self._floor
         _, places = self._nearest.query(X, k=N_NEAREST)
         best = self._losses[places].min(axis=1)

@@ -1,4 +1,4 @@
-"""The page of the public benchmarks: as measured, also where a sampler falls short."""
+"""The page of the public benchmarks."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
 
 
 def _inside(title: str, section: str) -> str:
-    """The table of a section below a title of its own."""
+    """The table of a section under another title."""
     return f"### {title}\n\n{section.rpartition(chr(10) * 2)[2]}"
 
 
 def _trials(
     curves: pd.DataFrame, control: str, families: Sequence[str], tables: Sequence[str]
 ) -> str:
-    """The summary: trials until the control has what TPE has in the end."""
+    """The summary: trials that the control needs to reach TPE's final regret."""
     needed = {f: trials_to(curves, control, TPE, f, N_TRIALS) for f in families}
     groups = {
         "**all tables not tuned on**": tables,
@@ -158,7 +158,7 @@ def _trials(
 def _first(
     curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
 ) -> str:
-    """Where the control is first, or as good as, and to whom it loses: every loss is named."""
+    """Where the control is first or practically so; otherwise all samplers ahead of it."""
     rows = {}
     for family in families:
         cells = []
@@ -170,8 +170,8 @@ def _first(
         rows[family] = cells
     return (
         f"## Wins and losses\n\n*First*: no sampler has a geometric mean regret so small that"
-        f" {control}'s is more than {WITHIN} times it (floor {FLOOR / 10} %; on BBOB: nobody has a"
-        f" lower mean log10 regret). Else: who is ahead.\n\n{markdown(rows, BUDGETS)}"
+        f" {control}'s is more than {WITHIN} times it (floor {FLOOR / 10} %; on BBOB: no sampler"
+        f" has a lower mean log10 regret). Else: who is ahead.\n\n{markdown(rows, BUDGETS)}"
     )
 
 
