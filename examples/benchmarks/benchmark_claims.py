@@ -30,7 +30,7 @@ from recorded_tables import oboe
 
 from automl_plugins.replay import Method, replay
 
-COST_RUNS = Path("build/cost.csv")  # an interrupted run goes on there
+COST_RUNS = Path("build/cost.csv")  # an interrupted run continues from it
 
 # --- overhead of a proposal ---------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def milliseconds(
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(objective, n_trials=n_trials)
     study.sampler = make()
-    study.optimize(objective, n_trials=1)  # reading the stored trials once is no part of it
+    study.optimize(objective, n_trials=1)  # reads the stored trials once, outside the measurement
     ends = [time.perf_counter()]
     study.optimize(
         objective, n_trials=cycles, callbacks=[lambda *_: ends.append(time.perf_counter())]
@@ -80,7 +80,7 @@ def overhead(
     cycles: int = 50,
     repeats: int = 3,
 ) -> None:
-    """Table of milliseconds for a trial, median and mean, and of means to TPE's.
+    """Print milliseconds for a trial, median and mean, and the ratio of the mean to TPE's.
 
     Samplers take turns. Most trials need no fit: the mean, refits included, lies above the median.
     """
@@ -117,7 +117,7 @@ def failing(trial: optuna.Trial, how: str) -> float:
 
 
 def failures(seeds: int = 5, quick: bool = False) -> None:
-    """Share of the second half of the trials that crash, and the best loss.
+    """Print the share of crashes in the second half of the trials, and the best loss.
 
     ``quick``: one seed, few trials.
     """
@@ -154,7 +154,7 @@ COST_SAMPLERS: dict[str, Method] = {
 
 
 def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
-    """Simulated time to TPE's final best on oboe, as a ratio to TPE's own time."""
+    """Print the simulated time to TPE's final best on oboe, as a ratio to TPE's own time."""
     frame = replay(
         COST_SAMPLERS, oboe(every), budget=100, seed=range(seeds), n_jobs=n_jobs, path=COST_RUNS
     )
@@ -165,7 +165,7 @@ def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
             own, target = searches[name][key], tpe["regret"].iloc[-1]
             first = int(np.argmax(tpe["regret"] <= target))
             reached = np.flatnonzero(own["regret"] <= target)
-            # Neither start design (TPE: 10 trials, ours: 13 here) had a model to show.
+            # Both were still in their start designs (TPE: 10 trials, ours: 13).
             if first < 10 and len(reached) and reached[0] < 13:
                 early += 1
             elif len(reached):

@@ -1,4 +1,4 @@
-"""The evidence page: samplers on nine families of problems, half to tune on, half to judge on.
+"""The evidence page: samplers on nine families of problems, half for tuning, half for judging.
 
     benchmark_families.py scale  # once for a folder
     benchmark_families.py run --half tuned --families svm_grid --methods GBQR mine --extra mine.py
@@ -33,7 +33,7 @@ from family_searches import OURS, PEERS, SLOW, write_scales
 from family_searches import pack as pack_results
 from family_searches import run as run_searches
 
-FOLDER = Path("build/families")  # of searches under way
+FOLDER = Path("build/families")  # of unfinished searches
 KEPT = Path("docs/evidence/families")
 
 
@@ -105,7 +105,7 @@ def page(
 
 
 def pack(half: str = "judged", out: Path = FOLDER) -> None:
-    """Pack the searches of a half; they are still read, and added to."""
+    """Pack the searches of a half; packed files can still be read and extended."""
     pack_results(out / half)
 
 

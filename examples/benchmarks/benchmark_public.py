@@ -1,4 +1,4 @@
-"""Samplers on benchmarks that the field knows: tables, surrogates, functions, real training.
+"""Samplers on well-known benchmarks: tables, surrogates, functions, real training.
 
     pip install --no-deps -r examples/benchmarks/public/requirements.txt
     benchmark_public.py scale  # once
@@ -7,7 +7,7 @@
     benchmark_public.py page  # from the kept searches, with the picture
     benchmark_public.py pack
 
-Searches are kept in docs/evidence/public; those that are there are not run again.
+Searches are kept in docs/evidence/public and not run again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def scale(
 ) -> None:
     """Write the best and the worst loss of each task.
 
-    ``draws`` of surrogates, ``trainings`` of what is really trained, both at random.
+    They are those of random configurations: ``draws`` of surrogates, ``trainings`` of real ones.
     """
     n_draws = dict.fromkeys(SUITES, draws) | dict.fromkeys(TRAINED, trainings)
     write_scales(families, suite, n_draws.__getitem__, out, limit)

@@ -3,7 +3,8 @@
     benchmark_smac.py seconds  # simulated time to the default's final best, oboe
     benchmark_smac.py overhead  # seconds of a proposal at 100, 500, 1 000 trials
 
-The first needs the recorded runs; an interrupted one goes on in build/. Set OMP_NUM_THREADS=1.
+The first needs the recorded runs and continues after an interruption from its file in build/. Set
+OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from automl_plugins.replay import Method, replay
 
 
 def forest(scenario: Scenario) -> RandomForest:
-    """The default's forest, on one core and without room for the million leaves it never has.
+    """The default's forest, on one core and without memory for a million leaves.
 
-    The same trees, for no run here has as many trials; ``overhead`` measures the default itself.
+    The trees are the same, since no run here has as many trials as leaves; ``overhead`` measures
+    the default itself.
     """
     return RandomForest(
         scenario.configspace,
@@ -102,7 +104,7 @@ def bowl(config: Configuration, seed: int = 0) -> float:
 
 
 def fill(make: Callable[..., AbstractFacade], n_trials: int, folder: Path) -> AbstractFacade:
-    """A facade that knows ``n_trials`` random configurations of ten numbers."""
+    """A facade with ``n_trials`` finished random configurations of ten numbers."""
     space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(10)}, seed=0)
     scenario = Scenario(space, n_trials=2 * n_trials, deterministic=True, output_directory=folder)
     design = RandomInitialDesign(scenario, n_configs=0)

@@ -1,8 +1,8 @@
-"""How much sooner two, four and eight workers are done than one.
+"""Speed-up of a study by two, four and eight workers.
 
 A study of 64 trials that sleep for a second each: in memory by threads (``n_jobs``), and on a
-PostgreSQL server of its own by processes. The clock starts when all workers have loaded what they
-need; what it measures besides sleep are proposals and the storage.
+PostgreSQL server of its own by processes. The clock starts when all workers have loaded their
+libraries; besides sleep it measures proposals and the storage.
 
     benchmark_speedup.py  # 25 minutes; nothing else should run meanwhile
     benchmark_speedup.py --samplers GBQRSampler --storages memory --repeats 1
@@ -28,7 +28,7 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "AutoSampler": lambda: AutoSampler(seed=1),
     "GBQRSampler": lambda: GBQRSampler(seed=1),
 }
-PATIENCE = 600  # seconds until all workers must have begun
+PATIENCE = 600  # seconds within which all workers must have started
 
 
 class Sleep:
@@ -38,7 +38,7 @@ class Sleep:
         self.seconds = seconds
 
     def __call__(self, trial: optuna.Trial) -> float:
-        """A loss, after a while."""
+        """The loss, after the seconds have passed."""
         rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
         depth = trial.suggest_int("depth", 1, 12)
         share = trial.suggest_float("share", 0.1, 1.0)
@@ -48,7 +48,7 @@ class Sleep:
 
 
 def warm_up(sampler: str, address: str | None = None) -> None:
-    """Load all that proposals and a storage need: start-up is not what is measured."""
+    """Load all that proposals and a storage need, so that start-up is not measured."""
     study = optuna.create_study(sampler=SAMPLERS[sampler](), storage=address)
     study.optimize(Sleep(0.0), n_trials=15)
 
@@ -104,7 +104,7 @@ def main(
     seconds: float = 1.0,
     repeats: int = 3,
 ) -> None:
-    """Print the medians, and how many times sooner than with the first number of workers."""
+    """Print median seconds, and the speed-up over the first number of workers."""
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(servers.postgresql()) if "PostgreSQL" in storages else ""
         for storage in storages:

@@ -30,7 +30,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 FORK = multiprocessing.get_context("fork")
-AT_ONCE = 4  # writers that are killed side by side
+AT_ONCE = 4  # writers that run when they are killed
 
 
 def search_space() -> ConfigurationSpace:
@@ -71,7 +71,7 @@ def start(store: MetaStore, folder: Path, worker: int, n: int) -> Any:
 
 
 def check(url: str, folder: Path, n_writers: int) -> tuple[int, int, int]:
-    """Runs that writers noted, of those the lost ones, and stored ones that were not noted.
+    """The numbers of runs noted, of noted runs lost, and of runs stored but not noted.
 
     Raises:
         SystemExit: If a run is lost, or more than the one in flight was not noted.
@@ -95,7 +95,7 @@ def check(url: str, folder: Path, n_writers: int) -> tuple[int, int, int]:
 
 
 def kills(url: str, folder: Path, n: int) -> None:
-    """Writers that are killed at random moments."""
+    """Kill writers at random moments, and check the store."""
     rng = np.random.default_rng(0)
     store = MetaStore(url)
     begin = time.perf_counter()
@@ -104,7 +104,7 @@ def kills(url: str, folder: Path, n: int) -> None:
         processes = [start(store, folder, worker, 10**9) for worker in workers]
         logs = [folder / f"{worker}.log" for worker in workers]
         while not any(log.exists() and log.stat().st_size for log in logs):
-            time.sleep(0.01)  # on a busy machine they take a while to begin
+            time.sleep(0.01)  # on a busy machine they start late
         for process in processes:
             time.sleep(rng.uniform(0, 0.3))
             assert process.pid is not None
@@ -123,7 +123,7 @@ def kills(url: str, folder: Path, n: int) -> None:
 
 
 def writers(url: str, folder: Path, n: int, n_writers: int = 8) -> None:
-    """Writers side by side."""
+    """Let writers run side by side, and check the store."""
     store = MetaStore(url)
     begin = time.perf_counter()
     processes = [start(store, folder, worker, n) for worker in range(n_writers)]

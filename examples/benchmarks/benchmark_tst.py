@@ -47,7 +47,7 @@ MODELS: dict[str, Make] = {
     "negated": lambda sources, task: TwoStageTransfer(sources),
     "shuffled": lambda sources, task: TwoStageTransfer(sources),
 }
-# Whole recipes, as samplers and algos have them: they make their sources of the memory themselves.
+# Whole recipes, as in samplers and algos: they make their sources from the memory themselves.
 RECIPES: dict[str, Callable[[MetaDataset], Proposer]] = {
     "sampler": recipes.tst,
     "paper": lambda memory: recipes.tst(memory, paper=True),
@@ -55,7 +55,7 @@ RECIPES: dict[str, Callable[[MetaDataset], Proposer]] = {
 
 
 def sub_grid(memory: MetaDataset) -> MetaDataset:
-    """The 50 of 288 configurations of svm_grid that the authors' sources know."""
+    """The 50 of the 288 configurations of svm_grid that the authors' sources have."""
     legal = {
         "C": {2.0**-4, 2.0**-1, 1.0, 4.0, 32.0},
         "gamma": {1e-3, 0.1, 1.0, 2.0, 20.0, 1e3},
@@ -109,7 +109,7 @@ def propose(
     losses: FloatArray,
     trials: int,
 ) -> list[int]:
-    """Rows that a proposer tries, in order, in a space that holds nothing else."""
+    """Rows that a proposer tries, in order, in a space that has no other configurations."""
     place = {int(key): row for row, key in enumerate(space.keys(vectors))}
     tried: list[int] = []
     for k in range(min(trials, len(losses))):
@@ -130,7 +130,7 @@ def main(
     every: int = 1,
     trials: int = 100,
 ) -> None:
-    """Print the mean regret of each method, on one table of so many."""
+    """Print the mean regret of each method, on every ``every``-th table."""
     tables, whole = MEMORIES["svm_grid"]()
     memory = sub_grid(whole)
     space, vectors = whole.vector_space, whole.vectors[whole.rows[0]]

