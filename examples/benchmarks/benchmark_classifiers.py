@@ -1,4 +1,4 @@
-"""Choose among the paper's 16 classifiers and tune them at once, really trained, by the clock.
+"""Choose among the paper's 16 classifiers and tune them at once, with real training times.
 
     benchmark_classifiers.py boasf  # BOASF over TPE against TPE, two minutes each
     benchmark_classifiers.py hyperband  # models weighted 2^N against equal weights
@@ -27,7 +27,7 @@ from automl_plugins.replay import Method, Outcome, Problem, Prunes, TrialStatus
 
 
 def boasf(seconds: float) -> dict[str, Method]:
-    """BOASF and what it is compared with."""
+    """BOASF and the methods it is compared with."""
     arms: dict[str, Any] = {"arm": "classifier", "seconds": seconds, "cost": optuna.SECONDS}
     return {
         "BOASF in Optuna": optuna.optimizer("BOASFSampler", **arms),
@@ -38,7 +38,7 @@ def boasf(seconds: float) -> dict[str, Method]:
 
 
 def hyperband(seconds: float) -> dict[str, Method]:
-    """Random search of models under Hyperband."""
+    """Random search over models under Hyperband."""
     rules: dict[str, Any] = {"2^N": "2^N", "equal": dict.fromkeys(CLASSIFIERS, 1.0)}
     pruner = HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3)
     return {
@@ -50,7 +50,7 @@ def hyperband(seconds: float) -> dict[str, Method]:
 
 
 def search(method: Method, task: Task, ninths: tuple[int, ...], seconds: float) -> pd.DataFrame:
-    """The evaluations of a search, a row each."""
+    """The evaluations of a search, one per row."""
     optimizer = method.start(Problem(search_space(), 0, steps=tuple(map(float, ninths))))
     rows, spent = [], 0.0
     while spent < seconds and (proposal := optimizer.ask()) is not None:

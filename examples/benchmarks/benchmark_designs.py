@@ -3,6 +3,7 @@
 benchmark_designs.py regret  # mean normalised regret after 1, 3, 5 and 10
 benchmark_designs.py summary  # its ratio to the portfolio's, over all sources
 benchmark_designs.py learner  # rank correlation of the meta-learner
+benchmark_designs.py speed  # seconds of a fit of the meta-learner
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ RECORDED = tuple(MEMORIES)
 SOURCES = MEMORIES | BUNDLED
 BUDGETS = (1, 3, 5, 10)
 K = max(BUDGETS)
-# As OpenML, auto-sklearn and pymfe call the accuracies of simple learners.
+# Prefixes with which OpenML, auto-sklearn and pymfe name the accuracies of simple learners.
 LANDMARKERS = (
     *("Landmark", "best_node", "elite_nn", "linear_discr", "naive_bayes"),
     *("one_nn", "random_node", "worst_node"),
@@ -60,15 +61,15 @@ def designs(
     }
     if only:
         made = {name: made[name] for name in only}
-        return {name: partial(make, memory.space, memory, task, K) for name, make in made.items()}
-    learner = MetaLearner().fit(memory)
-    made |= {
-        "top_k": partial(top_k, learner=learner),
-        "delta 0.1": partial(delta, delta=0.1, learner=learner),
-        "delta 0.2": partial(delta, delta=0.2, learner=learner),
-        "bad_start": partial(bad_start, learner=learner),
-        "opt": partial(opt, vectors=own.vectors, losses=own.losses),
-    }
+    else:
+        learner = MetaLearner().fit(memory)
+        made |= {
+            "top_k": partial(top_k, learner=learner),
+            "delta 0.1": partial(delta, delta=0.1, learner=learner),
+            "delta 0.2": partial(delta, delta=0.2, learner=learner),
+            "bad_start": partial(bad_start, learner=learner),
+            "opt": partial(opt, vectors=own.vectors, losses=own.losses),
+        }
     return {name: partial(make, memory.space, memory, task, K) for name, make in made.items()}
 
 
@@ -86,7 +87,7 @@ def one_table(
 ) -> list[dict[str, object]]:
     """A row for each design on one table, left out of the memory with its family.
 
-    ``only`` are the designs to look at, all without.
+    ``only`` restricts the designs.
     """
     task = next(t for t in memory.tasks if t.name == table.name)
     family = task.tags.get("family", task.name)
@@ -110,7 +111,7 @@ def one_table(
 
 
 def regret(sources: Sequence[str] = RECORDED, n_jobs: int = 2) -> None:
-    """Print the mean regret of each design, and how it compares with the portfolio."""
+    """Print the mean regret of each design, and p-values against the portfolio."""
     for source in sources:
         tables, memory = SOURCES[source]()
         parts = Parallel(n_jobs=n_jobs)(
@@ -131,7 +132,7 @@ def summary(
     n_jobs: int = 2,
     out: Path = Path("build/designs.csv"),
 ) -> None:
-    """Print the regret of designs over the portfolio's: mean and geometric mean over sources."""
+    """Print regrets of the designs, and their mean ratio to the portfolio's over the sources."""
 
     def source_means(source: str, design: str) -> dict[str, Any]:
         tables, memory = SOURCES[source]()
@@ -167,7 +168,7 @@ def _p(difference: pd.Series) -> float:
 def learner(sources: Sequence[str] = RECORDED, folds: int | None = None) -> None:
     """Print the rank correlation of the meta-learner, with and without landmarkers.
 
-    ``folds``: leave tasks out in so many parts, not singly.
+    ``folds`` is the number of parts in which tasks are left out; None leaves them out singly.
     """
     for source in sources:
         _, memory = SOURCES[source]()

@@ -31,8 +31,8 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 FORMS = ("smooth", "accuracy", "steps")
 SPACES = {f"{d} numbers": d for d in (2, 3, 4, 6)}
-N_ROWS = 100  # on which an accuracy is measured
-N_CELLS = 12  # of a number
+N_ROWS = 100  # rows on which an accuracy is measured
+N_CELLS = 12  # grid cells of each number
 N_EARLIER, N_EARLIER_TRIALS = 3, 40
 FROM = 20  # trials before near-copies are counted
 NEAR = 0.01
@@ -59,7 +59,7 @@ class Bowl:
 
     @classmethod
     def draw(cls, space: str, form: str, seed: int) -> Bowl:
-        """The function of a seed; its forms differ in nothing else."""
+        """The function of a seed; for one seed, only the form differs."""
         rng, d = np.random.default_rng([seed, list(SPACES).index(space)]), SPACES[space]
         weights = rng.uniform(0.5, 2.0, d)
         centre, phases = rng.uniform(0.15, 0.85, d), rng.uniform(0.0, 2.0 * math.pi, d)
@@ -72,14 +72,14 @@ class Bowl:
         return replace(self, centre=np.clip(moved, 0.0, 1.0))
 
     def parts(self, x: FloatArray) -> FloatArray:
-        """What each number adds to the loss (..., d), of values (..., d)."""
+        """The contribution of each number to the loss (..., d), for values (..., d)."""
         if self.form == "steps":
             x = (np.minimum(np.floor(x * N_CELLS), N_CELLS - 1) + 0.5) / N_CELLS
         ripples = 0.02 * (1.0 + np.sin(6.0 * math.pi * x + self.phases))
         return np.asarray(self.weights * ((x - self.centre) ** 2 + ripples))
 
     def loss(self, total: float) -> float:
-        """The loss as it is measured, of the sum of the parts."""
+        """The measured loss, given the sum of the parts."""
         loss = self.level + total
         return math.ceil(round(loss * N_ROWS, 9)) / N_ROWS if self.form == "accuracy" else loss
 
@@ -144,7 +144,7 @@ def main(
     seeds: int = 10,
     smoke: bool = False,
 ) -> None:
-    """Run what is missing and print the means."""
+    """Run the missing searches and print the means."""
     if smoke:
         spaces, seeds, trials = ["2 numbers"], 1, 22
     key = ["space", "form", "method", "trials", "seed"]

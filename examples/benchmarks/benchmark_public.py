@@ -74,7 +74,7 @@ def page(
     path: Path = Path("docs/evidence/public.md"),
 ) -> None:
     """Write the page and its picture, and print the page."""
-    learners = dict.fromkeys(TRAINED, REAL)  # few tables each: they are one family
+    learners = dict.fromkeys(TRAINED, REAL)  # one family, since each has few tables
     curves, times = read_curves(out, "searches")
     curves = curves.rename(index=learners, level="family")
     times = times.rename(index=learners, level="family")
@@ -85,7 +85,7 @@ def page(
 
 
 def pack(out: Path = KEPT) -> None:
-    """Pack the searches; they are still read, and added to."""
+    """Pack the searches; packed files can still be read and extended."""
     pack_results(out / "searches")
 
 

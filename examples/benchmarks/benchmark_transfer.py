@@ -1,10 +1,10 @@
-"""Does a search that knows earlier tasks need fewer trials? Leave one data set out, on tables.
+"""Does a search with a memory need fewer trials? Leave one data set out, on tables.
 
     benchmark_transfer.py regret  # transfer against no transfer, by budget
 
-Every search is that of the proposer itself, without a framework (TPE is Optuna's). The memory of
-oboe is every third of its tables, and every second of these is searched; of AdaBoost every second
-is searched. With ``--path`` finished searches are kept in files and not repeated.
+Proposers search directly, without a framework (TPE is Optuna's). The memory of oboe has every
+third of its tables, and every second of these is searched; of AdaBoost every second is searched.
+With ``--path`` finished searches are kept in files and not repeated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def source(name: str) -> tuple[list[Table], MetaDataset]:
 
 
 def method(name: str, memory: MetaDataset, table: str) -> Method:
-    """A method for one table, which its memory does not know."""
+    """A method for one table, with a memory that does not contain the table."""
     if name == "tpe":
         tpe: Method = optimizer("TPESampler", name=name)
         return tpe
@@ -88,7 +88,7 @@ def run(
                 progress=False,
                 path=path and path.with_name(f"{path.name}_{name}.{label}.csv"),
             )
-            frames.append(runs[runs.table == table.name])  # the file has those of other tables
+            frames.append(runs[runs.table == table.name])  # the file has other tables too
         print(f"  {table.name} is done", flush=True)
     return pd.concat(frames, ignore_index=True)
 
@@ -101,15 +101,15 @@ def regret(
     every: int = 1,
     path: Path | None = None,
 ) -> None:
-    """Print mean regrets by budget, of searches on one table of so many."""
+    """Print mean regrets by budget, of searches on every ``every``-th table."""
     for name in tables:
         runs = run(name, methods, trials, seeds, every, path)
         n = runs.table.nunique()
         print(f"\n{name}: {n} tables, {seeds} seeds; mean normalised regret in percent")
         print(mean_regrets(runs, BUDGETS).to_string())
         if runs.method.nunique() > 1:
-            told = [b for b in (10, 30, 100) if b <= trials]
-            print(compare(runs, control=methods[0], budgets=told), flush=True)
+            budgets = [b for b in (10, 30, 100) if b <= trials]
+            print(compare(runs, control=methods[0], budgets=budgets), flush=True)
 
 
 if __name__ == "__main__":

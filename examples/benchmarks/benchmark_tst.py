@@ -37,7 +37,7 @@ FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Make = Callable[[Sources, Mapping[str, float]], TwoStageTransfer]
 
 
-# Models alone: of the sources that are fitted to a memory, and the meta-features of the task.
+# Models alone, made from the sources fitted to a memory and the meta-features of the task.
 MODELS: dict[str, Make] = {
     "default": lambda sources, task: TwoStageTransfer(sources),
     "tst_m": lambda sources, task: TwoStageTransfer(

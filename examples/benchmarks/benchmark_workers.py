@@ -1,15 +1,16 @@
 """Eight workers against one at the same number of trials.
 
-The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 seconds, and what a
-worker proposes can be read by the others ``--latency`` seconds after it has read the history.
-Durations follow from the seed, so every figure can be repeated. Searches are appended to a file;
-what is in it is not run again.
+The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 seconds, and the other
+workers see a proposal ``--latency`` seconds after its worker has read the history. Durations
+follow from the seed, so every figure is reproducible. Searches are appended to a file and not run
+again.
 
     benchmark_workers.py  # five spaces, 10 seeds, 100 trials
     benchmark_workers.py --smoke  # seconds
 
-Two of the spaces are recorded tables, left out where they are not there. Regret is that of the
-best loss so far in the range of the losses; the geometric mean counts 0.1 % of it as nothing.
+Two of the spaces are recorded tables, left out if they are not installed. Regret is that of the
+best loss so far, as a share of the range of the losses; for the geometric mean it is at least
+0.1 %.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ N_WORKERS = 8
 
 @dataclass(frozen=True)
 class Problem:
-    """A space, its loss, and the least and the largest loss there are."""
+    """A space, its loss, and the least and the largest loss."""
 
     space: ConfigurationSpace
     loss: Loss
@@ -137,7 +138,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 @dataclass
 class Run:
-    """An evaluation: its configuration, its loss and when these become known."""
+    """An evaluation: its configuration, its loss, and the times at which they become known."""
 
     vector: FloatArray
     loss: float
@@ -150,9 +151,9 @@ class Workers:
     """Simulated workers on one search.
 
     Args:
-        problem: What is searched.
-        proposer: What they all ask.
-        seed: Of the search and of the durations.
+        problem: The problem of the search.
+        proposer: The proposer of all workers.
+        seed: Seed of the search and of the durations.
         latency: Seconds from reading the history until a proposal can be read.
     """
 
@@ -177,7 +178,7 @@ class Workers:
         return np.array([run.loss for run in self.runs])
 
     def history(self, space: VectorSpace, now: float) -> History:
-        """What can be read at a moment."""
+        """The history that a worker can read at a moment."""
         done = [k for k, run in enumerate(self.runs) if run.finished <= now]
         done.sort(key=lambda k: (self.runs[k].finished, k))
         order = done + [k for k, run in enumerate(self.runs) if run.finished > now]
@@ -225,7 +226,7 @@ def main(
     latency: float = 0.1,
     smoke: bool = False,
 ) -> None:
-    """Run what is missing and print the means."""
+    """Run the missing searches and print the means."""
     if smoke:
         spaces, seeds, trials = ["algorithms", "counts"], 1, 16
     spaces = spaces or list(PROBLEMS)[: None if data_folder() else -2]  # two are recorded

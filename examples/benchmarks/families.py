@@ -41,9 +41,9 @@ class Task:
         name: Family and problem, as in ``"svm_grid/iris"``.
         space: The search space.
         loss: The loss of a configuration, to be minimised; NaN where the evaluation fails.
-        best: The least loss there is; None where nobody knows.
-        worst: Regret is a share of the distance from ``best`` to this loss: the largest one of a
-            table; None where there is no such scale.
+        best: The least possible loss; None if unknown.
+        worst: The largest loss of a table; regret is a share of the distance from ``best`` to it.
+            None if the task has no such scale.
         seconds: Recorded duration of an evaluation; None where unknown.
         losses: The losses (n,) of many configurations, where that is faster than one by one.
         until: Recorded seconds after which a search is over; an evaluation that would end later

