@@ -285,6 +285,5 @@ def finner(p: npt.ArrayLike) -> FloatArray:
         single = -np.expm1(power * np.log1p(-values[order]))
     adjusted = np.empty_like(values)
     # Rounding may make -expm1(log1p(-p)) less than p.
-
     adjusted[order] = np.maximum(np.maximum.accumulate(single), values[order])
     return np.minimum(adjusted, 1.0)
