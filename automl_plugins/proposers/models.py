@@ -21,7 +21,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import HUGE, tame
+from automl_plugins.records.scores import HUGE, divergence_limit, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -144,6 +144,20 @@ def all_alike(history: History) -> bool:
     return high - _SAME * abs(high) <= low
 
 
+def with_diverged_as_failed(history: History) -> History:
+    """The history, in which complete rows with a diverged loss have failed.
+
+    They show where not to search, as failures do. Their losses would be a cliff, or outliers among
+    good rows, that no smooth model fits. The losses of feasible rows set the limit.
+    """
+    complete = history.status == Status.COMPLETE
+    limit = divergence_limit(history.losses[complete & history.feasible])
+    diverged = complete & (history.losses > limit)
+    if not diverged.any():
+        return history
+    return replace(history, status=np.where(diverged, Status.FAILED, history.status))
+
+
 def with_stand_ins(history: History) -> History:
     """What stands for losses as long as none counts; the history itself once one does.
 
@@ -192,7 +206,7 @@ def in_failing_regions(features: FloatArray, failed: BoolArray) -> BoolArray:
     if not len(rows) or not n_near:
         return found
     gaps = distances(features[rows], features)
-    gaps[np.arange(len(rows)), rows] = np.inf  # a row is none of its neighbours
+    gaps[np.arange(len(rows)), rows] = np.inf  # no row is its own neighbour
     nearest = np.argpartition(gaps, n_near - 1, axis=1)[:, :n_near]
     found[rows] = failed[nearest].mean(axis=1) > 0.5
     return found
@@ -213,7 +227,9 @@ class ModelSettings:
         surrogate: Template of the loss model; copied, never fitted itself.
         target: Transform of the losses, see ``transform``.
         max_rows: Rows the models see at most: the best half, and others at random; None for all.
-        failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not.
+        failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not. With
+            ``"avoid"`` evaluations whose loss has diverged count as failures, see
+            ``records.scores.divergence_limit``.
         timed: Whether to model the running time.
         incumbent: What is to be improved on: the best target ``"observed"``, or the best
             ``"predicted"`` for an evaluation, which the luck of a noisy one does not lower.
@@ -396,6 +412,8 @@ def fit_models(
     """
     n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
     avoid = settings.failed_trials == "avoid"
+    if avoid:
+        history = with_diverged_as_failed(history)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = ~failed & history.feasible

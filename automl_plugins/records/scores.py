@@ -63,31 +63,24 @@ def by_task(
 
 HUGE = 1e150  # its square, and sums of many such, are finite
 _FAR = 1e4  # spreads from the middle half: others keep their digits, in 32-bit floats too
+_DIVERGED = 100.0  # spreads above the middle half: a training that has not worked
 _RESOLVED = 1e6  # of two spreads: the quartile that is so much farther away is an outlier
 
 
 def tame(losses: FloatArray) -> FloatArray:
     """Losses (n,) with far outliers moved near the others; NaN stays.
 
-    The spread is the larger distance from the median to a quartile of the distinct losses; the
-    smaller one where a quartile is more than 10^6 times as far as the other, and so has diverged.
-    Losses farther than 10^4 spreads beyond the quartiles are spaced evenly, in their order, from
-    one to two spreads beyond the farthest of the others, which stay as they are: beside anything
-    farther they would have no digits left in a mean, a difference or a regression tree. Where
-    there is no spread, losses beyond +-1e150 are alike.
+    Losses farther than 10^4 spreads (see ``_middle_half``) beyond the quartiles are spaced evenly,
+    in their order, from one to two spreads beyond the farthest of the others, which stay as they
+    are: beside anything farther they would have no digits left in a mean, a difference or a
+    regression tree. Where there is no spread, losses beyond +-1e150 are alike.
     """
     known = losses[~np.isnan(losses)]
     distinct = np.unique(known)
     sizes = np.clip(distinct, -HUGE, HUGE)
     if len(sizes) < 3:
         return np.clip(losses, -HUGE, HUGE)
-    last = len(sizes) - 1
-    low, middle, high = sizes[[last // 4, last // 2, last - last // 4]].tolist()
-    spreads = sorted(gap for gap in (middle - low, high - middle) if gap > 0)
-    spread = max(spreads, default=0.0)
-    if spread > _RESOLVED * min(spreads, default=0.0):  # one of the quartiles is an outlier
-        spread = min(spreads, default=0.0)
-        low, high = max(low, middle - spread), min(high, middle + spread)
+    low, high, spread = _middle_half(sizes)
     reach = _FAR * spread
     above, below = sizes > high + reach, sizes < low - reach
     if spread == 0.0 or not (above | below).any():
@@ -98,6 +91,36 @@ def tame(losses: FloatArray) -> FloatArray:
     out = losses.copy()
     out[~np.isnan(losses)] = sizes[np.searchsorted(distinct, known)]
     return out
+
+
+def divergence_limit(losses: FloatArray) -> float:
+    """The loss above which an evaluation has diverged; NaN among the losses (n,) does not count.
+
+    It is 100 spreads (see ``_middle_half``) above the upper quartile, and infinite for fewer than
+    three distinct losses.
+    """
+    distinct = np.unique(np.clip(losses[~np.isnan(losses)], -HUGE, HUGE))
+    if len(distinct) < 3:
+        return np.inf
+    _, high, spread = _middle_half(distinct)
+    return high + _DIVERGED * spread
+
+
+def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:
+    """Lower and upper quartile, and the spread, of ascending losses (n,), n >= 3.
+
+    The spread is the larger distance from the median to a quartile. Where one quartile is more
+    than 10^6 times as far as the other, it has diverged: the spread is the smaller distance, and
+    the quartile is taken to be as near.
+    """
+    last = len(distinct) - 1
+    low, middle, high = distinct[[last // 4, last // 2, last - last // 4]].tolist()
+    spreads = sorted(gap for gap in (middle - low, high - middle) if gap > 0)
+    spread = max(spreads, default=0.0)
+    if spread > _RESOLVED * min(spreads, default=0.0):
+        spread = min(spreads, default=0.0)
+        low, high = max(low, middle - spread), min(high, middle + spread)
+    return low, high, spread
 
 
 def _even(n: int) -> FloatArray:

@@ -22,6 +22,7 @@ from automl_plugins.proposers.models import (
     in_failing_regions,
     thin_out,
     transform,
+    with_diverged_as_failed,
     with_stand_ins,
 )
 from automl_plugins.records.history import History
@@ -465,6 +466,41 @@ def test_a_failure_that_was_retried_with_success_says_nothing() -> None:
     models = fitted_to(vectors, losses, [0, 0, 0, 0, 1])
     assert models.feasibility is None
     assert sorted(models.best_rows) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("far", [300.0, 1e30, 1.7e308])
+def test_a_loss_that_has_diverged_is_a_failure(far: float) -> None:
+    vectors = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.9, 1.0]
+    losses = [0.3, 0.2, 0.1, 0.25, far, 0.4, far, far]
+    found = fitted_to(vectors, losses, [0] * 8)
+    known = fitted_to(vectors, losses, [0, 0, 0, 0, 1, 0, 1, 1])
+    assert found.feasibility is not None and known.feasibility is not None
+    grid = np.linspace(0.0, 1.0, 21)[:, None]
+    np.testing.assert_array_equal(found.predict(grid), known.predict(grid))
+    np.testing.assert_array_equal(found.best_rows, known.best_rows)
+    success = found.feasibility.predict(grid)
+    np.testing.assert_array_equal(success, known.feasibility.predict(grid))
+    assert success[-1] < success[2]
+    # What is near the others is a loss.
+    assert fitted_to(vectors, np.minimum(losses, 9.0).tolist(), [0] * 8).feasibility is None
+
+
+def test_losses_that_have_diverged_are_learnt_where_failures_are_ignored() -> None:
+    settings = ModelSettings(AveragedProcess(), target="standardize", failed_trials="ignore")
+    observed = History.of(POINTS[:6], [0.1, 0.2, 0.3, 0.4, 1e9, 0.5])
+    models = fit_models(settings, LINE, observed, Streams(0))
+    assert models.feasibility is None and len(models.best_rows) == 6
+
+
+def test_infeasible_losses_set_no_limit_of_divergence() -> None:
+    losses = [0.1, 0.2, 0.3, 0.4, 60.0, *[1e9] * 4]
+    constraints = np.array([0.0] * 5 + [1.0] * 4)[:, None]
+    observed = History.of(POINTS[:9], losses, constraints=constraints)
+    expected = [C, C, C, C, F, F, F, F, F]
+    np.testing.assert_array_equal(with_diverged_as_failed(observed).status, expected)
+    # As long as no trial is feasible there is no limit: violations are learnt instead.
+    observed = History.of(POINTS[5:9], losses[5:], constraints=constraints[5:])
+    assert with_diverged_as_failed(observed) is observed
 
 
 def test_a_failure_by_chance_has_no_loss_and_lowers_the_probability_of_success() -> None:

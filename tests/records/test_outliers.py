@@ -18,7 +18,7 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.proposers.models import Target
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import tame
+from automl_plugins.records.scores import divergence_limit, tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -73,6 +73,25 @@ def test_many_penalties_count_once() -> None:
     z = tame(y)
     np.testing.assert_array_equal(z[:10], y[:10])
     assert z[10] > z[-1] > 0.2
+
+
+@pytest.mark.parametrize(
+    ("losses", "limit"),
+    [
+        ([0, 1, 2, 3, 4], 103.0),  # quartiles 1 and 3, median 2
+        ([4, 0, math.nan, 3, 1, 1, 2], 103.0),  # distinct losses count, in any order
+        ([0, 1, 2, 5, 9], 305.0),  # the larger of the two distances
+        ([0, 1, 1e9], 102.0),  # a quartile that has diverged counts as near as the other
+        ([0, 1, 1e5], 1e5 + 100 * (1e5 - 1)),
+        ([0.5, 1e9, 0.5], math.inf),
+        ([math.nan, math.nan], math.inf),
+        ([0, 1e200, 1e300], math.inf),  # both too large for a difference
+    ],
+)
+def test_the_limit_of_divergence_by_hand(losses: list[float], limit: float) -> None:
+    y = np.array(losses, dtype=float)
+    assert divergence_limit(y) == limit
+    assert divergence_limit(4.0 * y - 3.0) == 4.0 * limit - 3.0
 
 
 def memory(losses: np.ndarray) -> MetaDataset:
