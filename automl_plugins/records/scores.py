@@ -64,6 +64,7 @@ def by_task(
 HUGE = 1e150  # its square, and sums of many such, are finite
 _FAR = 1e4  # spreads from the middle half: others keep their digits, in 32-bit floats too
 _DIVERGED = 100.0  # spreads above the middle half: a training that has not worked
+_GAP = 30.0  # times as far above the middle half as the next loss: a tail has no such gap
 _RESOLVED = 1e6  # of two spreads: the quartile that is so much farther away is an outlier
 
 
@@ -96,14 +97,20 @@ def tame(losses: FloatArray) -> FloatArray:
 def divergence_limit(losses: FloatArray) -> float:
     """The loss above which an evaluation has diverged; NaN among the losses (n,) does not count.
 
-    It is 100 spreads (see ``_middle_half``) above the upper quartile, and infinite for fewer than
-    three distinct losses.
+    A loss has diverged if it lies more than 100 spreads (see ``_middle_half``) above the upper
+    quartile, and more than 30 times as far above it as the largest loss that has not: the tail of
+    an ill-conditioned function has no such gap. Infinite if none has, or fewer than three differ.
     """
     distinct = np.unique(np.clip(losses[~np.isnan(losses)], -HUGE, HUGE))
     if len(distinct) < 3:
         return np.inf
     _, high, spread = _middle_half(distinct)
-    return high + _DIVERGED * spread
+    above = distinct[distinct > high]
+    excess = np.append(spread, above - high)
+    diverged = (excess[1:] > _DIVERGED * spread) & (excess[1:] > _GAP * excess[:-1])
+    if not diverged.any():
+        return np.inf
+    return float(np.append(high, above)[np.argmax(diverged)])
 
 
 def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:

@@ -78,14 +78,15 @@ def test_many_penalties_count_once() -> None:
 @pytest.mark.parametrize(
     ("losses", "limit"),
     [
-        ([0, 1, 2, 3, 4], 103.0),  # quartiles 1 and 3, median 2
-        ([4, 0, math.nan, 3, 1, 1, 2], 103.0),  # distinct losses count, in any order
-        ([0, 1, 2, 5, 9], 305.0),  # the larger of the two distances
-        ([0, 1, 1e9], 102.0),  # a quartile that has diverged counts as near as the other
-        ([0, 1, 1e5], 1e5 + 100 * (1e5 - 1)),
+        ([0, 1, 2, 3, 4, 500], 4.0),  # quartiles 1 and 4, spread 2: 500 is 248 of them above
+        ([500, 0, math.nan, 3, 1, 1, 2, 4, 500], 4.0),  # distinct losses count, in any order
+        ([0, 1, 2, 3, 4, 200], math.inf),  # not far enough
+        ([*range(8), 100, 5000], 100.0),  # above 7: 93 are 31 spreads, 4993 are 54 times 93
+        ([*range(8), 100, 2500], math.inf),  # far, but no gap: 27 times
+        ([0, 1, 1e9], 2.0),  # a quartile that has diverged itself counts as near as the other
+        ([0, 1, 1e5], math.inf),
         ([0.5, 1e9, 0.5], math.inf),
         ([math.nan, math.nan], math.inf),
-        ([0, 1e200, 1e300], math.inf),  # both too large for a difference
     ],
 )
 def test_the_limit_of_divergence_by_hand(losses: list[float], limit: float) -> None:
