@@ -1,1 +1,1 @@
-"""What proposes the next configuration: from a history to a proposal, step by step."""
+"""Proposers: from the history of a search to its next configuration."""

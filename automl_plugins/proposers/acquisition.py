@@ -1,4 +1,4 @@
-"""Acquisition functions, larger is better, and the search for the maximum of one.
+"""Acquisition functions (larger is better) and their maximisation.
 
 Expected improvement is in ``surrogates.base``. Notation of this module (losses are minimised)::
 
@@ -25,15 +25,16 @@ Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
 Mask = Callable[[FloatArray], npt.NDArray[np.bool_]]
 
-_TIED = 1e-12  # difference of losses that are the same, in half the distance of best and median
-_ROUNDED = 8.0  # the same but for rounding, in distances between neighbouring floats
-_NEAR = 0.02  # of every range: how far a pair on a plateau speaks for its surroundings, at least
-_GROWTH = 2.0
-_DIFFERENCE = 1e-4  # of a range, between the points of a difference quotient
-_ASCENT = 20  # evaluations of a gradient
-_LOWEST = -1e9  # a score that may be -inf, where differences are taken
-_MOST_SCORED = 30_000  # configurations of a proposal: no step begins after so many
-_MAX_STEPS = 100  # of a search that gains a little each time, on a slope without an end
+# Losses are equal if they differ by at most the larger of these two.
+_TIED = 1e-12  # in units of half the distance between the best loss and the median
+_ROUNDED = 8.0  # in units of the distance to the next float
+_NEAR = 0.02  # smallest radius of a plateau, as a share of each range
+_GROWTH = 2.0  # radius of a plateau over the distance of its evaluations
+_DIFFERENCE = 1e-4  # step of a difference quotient, as a share of the range
+_ASCENT = 20  # gradients of one ascent, at most
+_LOWEST = -1e9  # lower bound of the scores, which may be -inf, in difference quotients
+_MOST_SCORED = 30_000  # no step begins once a proposal has scored so many configurations
+_MAX_STEPS = 100  # of a local search, which may gain a little at every step
 
 
 def lower_confidence_bound(mean: FloatArray, std: FloatArray, beta: float = 1.0) -> FloatArray:
@@ -67,8 +68,8 @@ def gbqr_median(bound: FloatArray, median: float, cost: FloatArray) -> FloatArra
 def positive_part(utility: FloatArray, reference: float) -> FloatArray:
     """log(utility - reference), -inf at or below the reference.
 
-    Cost and probability of success may multiply only what is positive, and a bound is signed:
-    its distance to a reference that stays fixed during one proposal is not.
+    Cost and probability of success may scale only a positive score. A bound is signed, its excess
+    over a reference is not; the reference is fixed during one proposal.
     """
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(np.asarray(utility) - reference, 0.0))
@@ -84,43 +85,43 @@ def weighted(
 ) -> FloatArray:
     """Log (m,) of gain * P(success) * distance / seconds^exponent.
 
-    Source: thesis 2.2.5 (EI per second), with true seconds in place of their logarithm.
-    Lowering P or raising the seconds never raises the result. ``exponent`` is kappa in [0, 1], and
-    the distance a factor in [0, 1], see ``distance_factor``.
+    Source: thesis 2.2.5 (EI per second), with seconds in place of their logarithm. A lower P or
+    more seconds never raise the result. ``exponent`` is kappa in [0, 1]; the distance is a factor
+    in [0, 1], see ``distance_factor``.
     """
     return np.asarray(log_gain + log_success + log_distance - exponent * np.asarray(log_seconds))
 
 
 def distance_factor(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
-    """Factor (m,) in [0, 1]: 0 on an evaluation beside which nothing new is to be expected.
+    """Factor (m,) in [0, 1] of candidates near evaluations: 0 on one, 1 from its radius on.
 
-    Local penalisation in the spirit of Gonzalez et al. 2016, with the parabola
-    min(1, (u / radius)^2) of the distance u to the one that is nearest in radii.
+    Local penalisation in the spirit of Gonzalez et al. 2016, with the smallest of the parabolas
+    min(1, (u / radius)^2) of the distances u.
 
     Args:
-        gaps: Distances (m, p) of candidates and evaluations.
-        radius: Distance at which the influence ends, of all or of each (p,), > 0.
+        gaps: Distances u (m, p) between candidates and evaluations.
+        radius: Distance at which the penalty ends, one for all or one for each (p,), > 0.
     """
     return np.asarray(np.minimum(1.0, (gaps / radius).min(axis=1, initial=np.inf)) ** 2)
 
 
 def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> FloatArray:
-    """How far around each evaluation its loss is taken not to change, (n,); 0 where it may.
+    """Radii (n,) within which the loss is assumed constant around each evaluation; 0 for none.
 
-    An evaluation lies on a plateau if another one of the same loss is nearer than any of another
-    loss, and nearer than ``reach``. Twice that far the plateau is taken to continue, at least 2 %
-    of each range and at most ``reach``, and not beyond the nearest of another loss. On a slope
-    no losses are the same, and on most grids none are that near.
+    An evaluation lies on a plateau if one of equal loss is nearer than any of a different loss,
+    and nearer than ``reach``. Its radius is twice the distance of the farthest such one, at least
+    2 % of each range, and at most ``reach`` and the distance of the nearest different loss. On a
+    slope no losses are equal; on most grids equal ones are too far apart.
 
     Args:
         features: Evaluations (n, f), NaN = inactive.
         losses: Their losses (n,), finite.
-        reach: Share of each range, at least 2 %.
+        reach: Largest radius, as a share of each range; at least 2 %.
     """
     radii = np.zeros(len(losses))
     least = np.sort(losses)
     with np.errstate(over="ignore"):  # losses as large as floats get are infinitely far apart
-        # Of the losses' own distances, so that it does not matter where their zero is.
+        # In units of a difference of losses, so that adding a constant changes nothing.
         typical = 0.5 * least[len(least) // 2] - 0.5 * least[0] if len(least) else 0.0
         alike = np.maximum(_TIED * typical, _ROUNDED * np.spacing(np.abs(losses)))
         if not (np.diff(least) <= alike.max(initial=0.0)).any():
@@ -162,10 +163,10 @@ class LocalSearch:
         n_candidates: Configurations of the first batch to start from, the best ones.
         tolerance: Smallest gain worth a further step, in standard deviations of the scores of
             the first batch; 0 stops only where no neighbour is better at all.
-        joins: Whether a step also tries all single gains of a start together, which takes
-            fewer steps the more hyperparameters there are.
+        joins: Whether a step also tries all single gains of a start together, which saves steps
+            where there are many hyperparameters.
         climbs: Whether the best configuration found is moved up the gradient of its real numbers;
-            for models that have one.
+            for smooth models.
     """
 
     n_observed: int = 5
@@ -176,7 +177,7 @@ class LocalSearch:
     climbs: bool = False
 
     def at_most(self, n_observed: int, n_candidates: int) -> LocalSearch:
-        """The same from no more starts than these."""
+        """The same search from at most this many starts."""
         return replace(
             self,
             n_observed=min(self.n_observed, n_observed),
@@ -184,7 +185,7 @@ class LocalSearch:
         )
 
 
-# As SMAC does it (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
+# The local search of SMAC (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
 SMAC_SEARCH = LocalSearch(n_observed=10, by="score", n_candidates=0, tolerance=0.0, joins=False)
 
 
@@ -201,11 +202,10 @@ def maximize(
 ) -> FloatArray:
     """The best configuration (d,) found that repeats nothing.
 
-    A local search sets out from each start: it moves to the best of its one-exchange neighbours,
-    or to all that are better at once, until none of them is better. All searches step together,
-    so that their neighbours are scored in one batch, but each is judged by its own last point:
-    one that is behind is not dropped. Where all steps have scored 30 000 configurations, the best
-    of them is taken.
+    From each start a local search moves to the best of its one-exchange neighbours, or to a
+    combination of all better ones, until none is better. All searches step together, so that
+    their neighbours are scored in one batch, but each compares with its own last point: one that
+    is behind is not dropped. No step begins after 30 000 scored configurations.
 
     Args:
         space: The search space.
@@ -213,8 +213,8 @@ def maximize(
         first: First batch (m, d), which repeats nothing.
         incumbents: Observed configurations (b, d), lowest loss first.
         fixed: Values (d,) already decided, NaN where free, or None.
-        rng: Source of steps and of the last tie-break.
-        repeats: Mask of the vectors that should not be proposed.
+        rng: Draws the steps and breaks the last ties.
+        repeats: Returns the mask of vectors that should not be proposed.
         search: Starts and tolerance.
     """
     scores, losses = score(first)
@@ -228,7 +228,7 @@ def maximize(
             break  # with hundreds of hyperparameters a step alone may score thousands
         moved, owner = space.neighbours(points, rng)
         moved = space.complete(moved, rng, fixed)
-        fresh = space.allowed(moved) & ~repeats(moved)  # beside what is fixed it may be forbidden
+        fresh = space.allowed(moved) & ~repeats(moved)  # fixed values may make one forbidden
         moved, owner = moved[fresh], owner[fresh]
         if not len(moved):
             break
@@ -237,7 +237,7 @@ def maximize(
         if search.joins:
             gains = scores > levels[owner] + least
             joined, joiner = _join(points, moved[gains], owner[gains], scores[gains])
-            joined = space.complete(joined, rng, fixed)  # two changes may meet a condition
+            joined = space.complete(joined, rng, fixed)  # two changes may activate others
             fresh = space.allowed(joined) & ~repeats(joined)
             if fresh.any():
                 joined = joined[fresh]
@@ -262,11 +262,10 @@ def maximize(
 def climb(
     space: VectorSpace, score: Score, start: FloatArray, fixed: FloatArray | None
 ) -> FloatArray:
-    """The configuration (d,) at the end of an ascent of the score (L-BFGS-B) from ``start`` (d,).
+    """Return the end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
 
-    The real numbers that are active in ``start`` move, but for those ``fixed`` and those that
-    decide which others are active; the rest stays.
-    Gradients are central differences, all in one batch, so that a step asks the models once.
+    The active real numbers move, except those ``fixed`` and those that decide which others are
+    active. A gradient is made of central differences, scored in one batch.
     """
     free = np.isinf(space.n_values) & ~np.isnan(start)
     free[list(space.deciding)] = False  # else others begin or cease to be active
@@ -297,7 +296,7 @@ def climb(
 def best_of(
     vectors: FloatArray, scores: FloatArray, losses: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """The vector of the best score; ties, frequent with trees, by loss, then at random."""
+    """The vector of the best score; ties, frequent with trees, go by loss, then at random."""
     tied = np.flatnonzero(scores == scores.max())
     tied = tied[losses[tied] == losses[tied].min()]
     return np.asarray(vectors[rng.choice(tied)])
@@ -311,14 +310,14 @@ def _starts(
     incumbents: FloatArray,
     search: LocalSearch,
 ) -> tuple[FloatArray, FloatArray]:
-    """Where to start (b, d), and the score that a first step has to exceed (b,)."""
+    """Starts (b, d) of the local searches, and the scores (b,) that a first step has to exceed."""
     if search.by == "score" and len(incumbents):
         worth, _ = score(incumbents)
         best = np.argsort(-worth, kind="stable")[: search.n_observed]
         observed, levels = incumbents[best], worth[best]
     else:
         observed = incumbents[: search.n_observed]
-        # It cannot be proposed again, so its best neighbour is a gain whatever it is worth.
+        # An observed one cannot be proposed again, so any neighbour is a gain.
         levels = np.full(len(observed), -np.inf)
     top = np.argsort(-scores, kind="stable")[: search.n_candidates]
     starts = np.concatenate([space.canonical(observed), candidates[top]])
@@ -333,17 +332,17 @@ def _stack(batches: list[Batch]) -> Batch:
 def _join(
     points: FloatArray, moved: FloatArray, owner: IndexArray, scores: FloatArray
 ) -> tuple[FloatArray, IndexArray]:
-    """All gains of a start in one configuration (b', d), and its start (b',).
+    """Combine the gains of each start in one configuration (b', d); and those starts (b',).
 
     Where the score is nearly a sum over the hyperparameters, one step does the work of many. Only
-    neighbours count that change one value: one that changes a condition stands for itself.
+    neighbours that change a single value are combined: others change what is active.
     """
     before = points[owner]
     changed = (moved != before) & ~(np.isnan(moved) & np.isnan(before))
-    alone = np.flatnonzero(changed.sum(axis=1) == 1)
-    alone = alone[np.argsort(scores[alone], kind="stable")]  # of several values the best stays
-    column = changed[alone].argmax(axis=1)
+    single = np.flatnonzero(changed.sum(axis=1) == 1)
+    single = single[np.argsort(scores[single], kind="stable")]  # the best value is written last
+    column = changed[single].argmax(axis=1)
     joined = points.copy()
-    joined[owner[alone], column] = moved[alone, column]
+    joined[owner[single], column] = moved[single, column]
     several = np.flatnonzero((joined != points).sum(axis=1) - np.isnan(points).sum(axis=1) > 1)
     return joined[several], several
