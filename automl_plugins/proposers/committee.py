@@ -1,12 +1,12 @@
-"""A committee of proposers: those that rank this search's own trials right propose most.
+"""A committee of proposers: the better a member ranks this search's trials, the more it proposes.
 
 Each member is a proposer with a model of its own. How well a model ranks evaluations that it was
 not shown (leave-one-out for processes, out-of-bag for bootstrap models) is its merit, and the
-member of each proposal is drawn by merit. Draws, not an average of the acquisitions: one model
-that is wrong with confidence may have the largest expected improvement everywhere, and win every
-average; drawn, it costs its share of the trials only, and one model is asked instead of all. After
+member of each proposal is drawn by merit. Draws, not an average of the acquisitions: a model that
+is wrong with confidence may have the largest expected improvement everywhere, and win every
+average. Drawn, it costs only its share of the trials, and one model is asked instead of all. After
 the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Bayesian optimization"
-(UAI 2011), which weigh members by the losses that their proposals are predicted to have.
+(UAI 2011), which weigh members by the predicted losses of their proposals.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _HIGHEST = 0.99  # merit beyond which no member is better than another
 class Committee:
     """Draws the member that proposes, with a probability that grows with its merit.
 
-    The trust in member i is in proportion to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, ``r_i >=
-    0`` the rank correlation of the n losses with its predictions, each made without the one that
-    is predicted. That is the likelihood of a regression of the ranks on the predicted ones,
-    tempered, for the predictions do not err independently. For a member of several models that are
-    judged one by one it is the mean of theirs: of many some agree with any few losses by chance,
-    and the mean knows how many did not. Trust below 5 % becomes 0.
+    The trust in member i is proportional to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, where
+    ``r_i >= 0`` is the rank correlation of the n losses with its held-out predictions. That is the
+    likelihood of a regression of the ranks on the predicted ranks, tempered because the errors of
+    the predictions are not independent. A member of several models has the mean of their
+    likelihoods: of many models some agree with a few losses by chance, and the mean includes those
+    that do not. Trust below 5 % becomes 0.
 
     Args:
-        members: Proposers by name. As long as all are in their start design, the first one makes
-            it; one that is drawn later makes a point of its own design if that is not complete.
-        prior: Trust by name before anything is known, in proportion; 1 where it is not given.
-        tempering: Share of the likelihood that counts, in [0, 1]; at 0 the prior stays.
+        members: Proposers by name. While all are in their start design, the first one makes it; a
+            member drawn later makes a point of its own design if that is not complete.
+        prior: Relative trust by name before any evaluation; 1 where it is not given.
+        tempering: Exponent of the likelihood, in [0, 1]; 0 keeps the prior.
 
     Raises:
         ValueError: Without members, or for a number outside its range.
@@ -112,10 +112,7 @@ class Committee:
     def _trust(
         self, space: VectorSpace, history: History, streams: Streams
     ) -> tuple[dict[str, float], float | None]:
-        """Trust in the members by name, adding up to 1; those that are not asked are left out.
-
-        And the seconds of the fits that this took, None if no model was fitted.
-        """
+        """Positive trust by name (sum 1), and the seconds of the fits; None without a fit."""
         judged = history.first(judging_point(history.n_finished))
         key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
         if cache is not None and cache[0] is space and cache[1] == key:
@@ -134,10 +131,10 @@ class Committee:
 
 
 def judging_point(n: int) -> int:
-    """Number of finished rows by which the members are judged when there are ``n``.
+    """Number of finished rows, of ``n``, by which the members are judged.
 
-    Every row below 16, then every 2nd, from 32 every 4th, and so on: the judgement is never more
-    than 1/8 of the rows old, and fits of members that are not asked are spread over proposals.
+    Judged anew at every row below 16, then every 2nd, from 32 every 4th, and so on: the judgement
+    is never more than 1/8 of the rows behind, and fits of members that are not asked are rare.
     """
     step = 1 << max(0, n.bit_length() - 4)
     return n - n % step
@@ -153,7 +150,7 @@ def trust_in(
     logs = np.log(prior) + [_log_evidence(merit, n, tempering) for merit in merits]
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
-    shares[shares < min(_LEAST, shares.max())] = 0.0  # of many alike each has less
+    shares[shares < min(_LEAST, shares.max())] = 0.0  # many equal members may all have less
     return np.asarray(shares / shares.sum())
 
 
