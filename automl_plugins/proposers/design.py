@@ -1,9 +1,9 @@
 """Space-filling start that covers every branch of a conditional space, one point at a time.
 
-A branch (an algorithm, say) is visited in proportion to the size of what lies below it. Its first
-point is the middle of its ranges, which users choose around what is plausible; the next ones are
-the best candidate of a few (Mitchell 1991): the one farthest from what has been tried. All look
-only at the history, so a design continues where it was interrupted.
+A branch (an algorithm, say) is visited in proportion to the size of its part of the space. Its
+first point is the middle of its ranges, which users choose around plausible values; each next one
+is the best of a few candidates (Mitchell 1991): the farthest from all tried. Points depend only
+on the history, so a design continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy.stats import qmc
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces.vector_space import VectorSpace
 
-_BEST_OF = 8  # more candidates push the design into the corners of the space
+_BEST_OF = 8  # candidates per point; more push the design into the corners of the space
 _POOL = 256  # candidates for each point of ``space_filling``
-_SMALL_GRID = 256  # values of which none should come twice
+_SMALL_GRID = 256  # most values of a grid whose values ``stratified_value`` does not repeat
 
 
 def next_point(
@@ -28,7 +28,7 @@ def next_point(
 
     Args:
         space: The search space.
-        pool: Candidates (m, d), none of them tried yet if that is possible.
+        pool: Candidates (m, d), not tried yet where possible.
         tried: Configurations evaluated or under way (n, d).
         rng: Breaks ties and draws the candidates.
 
@@ -50,9 +50,9 @@ def next_point(
 def space_filling(
     space: VectorSpace, tried: FloatArray, n: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Points (m, d) that fill a space beside those tried (t, d).
+    """Up to n points (m, d) that fill a space beside those tried (t, d).
 
-    Fewer than n where nothing new could be drawn.
+    Fewer where nothing new could be drawn.
     """
     begun = len(tried)
     for _ in range(n):
@@ -67,7 +67,7 @@ def space_filling(
 def branch(
     space: VectorSpace, pool: FloatArray, tried: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """The part of ``pool`` (m, d) and of ``tried`` (n, d) in the branch that is served least."""
+    """The rows of ``pool`` (m, d) and ``tried`` (n, d) in the branch served least for its size."""
     for column in space.branching:
         pool, tried = _least_served(space, pool, tried, column, rng)
     return pool, tried
@@ -82,7 +82,7 @@ def _least_served(
 ) -> tuple[FloatArray, FloatArray]:
     """Pool and history restricted to the option of ``column`` whose turn it is."""
     active = ~np.isnan(pool[:, column])
-    if not active.all():  # another branch was chosen above, where this column plays no part
+    if not active.all():  # the column is inactive in the branch chosen above
         return pool, tried
     options = np.unique(pool[:, column])
     counts = np.array([(tried[:, column] == option).sum() for option in options])
@@ -96,16 +96,16 @@ def _most_central(space: VectorSpace, pool: FloatArray, rng: np.random.Generator
     """The member of ``pool`` whose numbers are nearest to the middle of their ranges."""
     numbers = space.numbers(pool)
     eccentricity = np.nan_to_num(np.abs(numbers - 0.5), nan=0.0).sum(axis=1)
-    # Rounded, for 1 - 0.7 and 0.3 are the same distance, and ties are drawn.
+    # Rounded, so that 0.3 and 0.7, equally far from 0.5, tie; ties are drawn.
     central = np.flatnonzero(np.round(eccentricity - eccentricity.min(), 9) == 0.0)
     return np.asarray(pool[rng.choice(central)])
 
 
 def apportion(counts: npt.ArrayLike, weights: npt.ArrayLike, rng: np.random.Generator) -> int:
-    """Index of the option to be served next: Webster's method, every option once first.
+    """Index of the option to be served next, by Webster's method after each has been served once.
 
-    The option with the largest weight / (count + 1/2) has its turn, so after n turns the counts
-    are proportional to the weights up to rounding.
+    The option with the largest weight / (count + 1/2) is next, so that the counts become
+    proportional to the weights up to rounding.
     """
     counts = np.asarray(counts, dtype=np.float64)
     priority = np.asarray(weights, dtype=np.float64) / (counts + 0.5)
@@ -119,9 +119,8 @@ def stratify(index: int, rng: np.random.Generator) -> float:
 
     The sequence is scrambled; equal generators give the same one. For every m the elements 1 to
     2^m - 1 lie in distinct intervals [k 2^-m, (k + 1) 2^-m), and each later block of 2^m elements
-    that starts at a multiple of 2^m hits all of these once. For a number whose space is not
-    known yet: each name has a sequence of its own, and its index is how often the name has been
-    drawn.
+    that starts at a multiple of 2^m hits all of these once. For numbers drawn before the space is
+    known: each name has its own sequence, indexed by how often the name was drawn.
     """
     if index == 0:
         return 0.5
@@ -133,8 +132,9 @@ def stratified_value(
 ) -> float:
     """Vector entry of ``column`` at element ``index`` of ``stratify``.
 
-    The values of a small grid come in the order in which the sequence first meets them, so none
-    comes twice before it has met all the others.
+    The values of a small grid come in the order in which the sequence first reaches them, so that
+    none repeats before all of them have come. Of a long logarithmic grid the least probable values
+    may be left out.
     """
     n = space.n_values[column]
     if n > _SMALL_GRID:
@@ -142,8 +142,8 @@ def stratified_value(
     index %= int(n)
     numbers = qmc.Halton(1, scramble=True, rng=rng).random(4 * (index + 1))[:, 0]
     numbers[0] = 0.5
-    met = list(dict.fromkeys(space.quantile(column, float(u)) for u in numbers))
-    return met[index % len(met)]
+    reached = list(dict.fromkeys(space.quantile(column, float(u)) for u in numbers))
+    return reached[index % len(reached)]
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -159,8 +159,8 @@ def distances(a: FloatArray, b: FloatArray) -> FloatArray:
 def _spread(features: FloatArray, optional: BoolArray) -> FloatArray:
     """Points (n, f + o) whose absolute differences add up to those of ``features`` (n, f).
 
-    Each of the o ``optional`` features x becomes (x / 2, (1 - x) / 2), which lies as far from
-    another one as x does, and 1 from (-1/4, -1/4), which stands for an inactive one.
+    Each of the o ``optional`` features x becomes (x / 2, (1 - x) / 2), which keeps the distances
+    of active ones; an inactive one becomes (-1/4, -1/4), at distance 1 from all active ones.
     """
     if not optional.any():
         return features
