@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-ORIGINS = {  # what is said of a configuration that comes from there
+ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "design": "fills the search space (start-up or interleaved)",
     "random": "was drawn at random",
     "suggested": "was suggested by earlier tasks (initial design)",
@@ -27,10 +27,10 @@ class ArmFacts:
     """Which arm a configuration belongs to, and why it was chosen.
 
     Attributes:
-        parameter: What selects the arm; empty where the arms are cells of a space.
-        arm: The arm, as text; None where none was known.
-        reason: Why this one, in words.
-        score: What the policy compared; None where it compared nothing.
+        parameter: Name of the parameter that selects the arm; empty where arms are cells.
+        arm: The arm, as text; None where it is unknown.
+        reason: Why this arm, in words.
+        score: The score by which the policy compared arms; None where it compared none.
         round: Round of successive filtering, from 1; None where there are no rounds.
         sampler: Name of the sampler inside the arm.
     """
@@ -43,12 +43,12 @@ class ArmFacts:
     sampler: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without what is not known."""
+        """Plain data, without unknown facts."""
         return {name: fact for name, fact in asdict(self).items() if fact not in (None, "")}
 
     @classmethod
     def from_dict(cls, data: Any) -> ArmFacts | None:
-        """What ``to_dict`` returned; None for anything else, whatever is wrong is left out."""
+        """The inverse of ``to_dict``; invalid facts are left out, and None if none is left."""
         if not isinstance(data, Mapping):
             return None
         texts = ("parameter", "arm", "reason", "sampler")
@@ -75,18 +75,18 @@ class Explanation:
         number: The trial.
         origin: ``"design"``, ``"random"``, ``"suggested"``, ``"model"``, ``"inner"``,
             ``"independent"``, ``"enqueued"``, ``"foreign"`` or ``"pending"``, see ``ORIGINS``.
-        value: Predicted objective value, as the user counts it.
+        value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
-        member: The member of a committee of models that proposed; None where there is none.
-        trust: Probability with which each member was to propose, by name, largest first; None
-            where there is no committee, or as long as it makes the start design.
+        member: The member of a committee that proposed; None if none was drawn.
+        trust: Probability of drawing each member, by name, largest first; None without a
+            committee, or while it makes its start design.
         arm: The arm and why it was chosen; None without arms.
-        fixed: Names of parameters whose values were decided beforehand, by the user.
+        fixed: Names of parameters whose values the user decided beforehand.
         independent: Names of parameters that were not part of the joint proposal.
 
     Example::
@@ -124,10 +124,10 @@ class Explanation:
         fixed: Sequence[str] = (),
         independent: Sequence[str] = (),
     ) -> Explanation:
-        """An explanation from facts as they were stored, which anybody may have changed since.
+        """An explanation from stored facts, which may have been changed since.
 
-        The facts are the origin, predictions, ``n_rows``, ``member`` and ``trust`` by name; what
-        is not legal is left out. ``origin`` counts where they have none.
+        The facts are the origin, predictions, ``n_rows``, ``member`` and ``trust`` by name;
+        invalid ones are left out. ``origin`` is used where they have no valid one.
         """
         known = facts if isinstance(facts, Mapping) else {}
         stored = known.get("origin")
@@ -155,9 +155,9 @@ class Explanation:
     def from_proposal(
         cls, number: int, stored: Any, *, origin: str = "foreign", arm: ArmFacts | None = None
     ) -> Explanation:
-        """An explanation from what ``Proposal.to_dict`` returned, as it was stored with a trial.
+        """An explanation from the stored ``Proposal.to_dict()`` of a trial.
 
-        ``origin`` counts where nothing legal is stored.
+        ``origin`` is used where no valid one is stored.
         """
         facts = stored if isinstance(stored, Mapping) else {}
         shares = _parts(facts.get("shares"))
@@ -172,19 +172,19 @@ class Explanation:
 
     @property
     def source(self) -> str | None:
-        """The earlier task with the largest share; None if none has any."""
+        """The earlier task with the largest share; None without shares."""
         return max(self.shares, key=self.shares.__getitem__) if self.shares else None
 
     @property
     def source_share(self) -> float:
-        """Its share."""
+        """The share of ``source``; 0 without one."""
         return self.shares[self.source] if self.shares and self.source else 0.0
 
     def __str__(self) -> str:
         facts = [f"Trial {self.number} {self._origin()}"]
         if self.member is not None:
             facts.append(f"the {self.member} proposed it{self._trusted()}")
-        # Neither is better than the best value so far, where both often lie.
+        # Predictions are kept in the observed range, so that both are often the best value.
         bound = None if self.bound == self.value else self.bound
         for text, fact in (
             ("predicted value {:.6g}", self.value),
@@ -209,7 +209,7 @@ class Explanation:
         return "; ".join(facts) + "."
 
     def _trusted(self) -> str:
-        """How much the member that proposed was trusted, and each other one."""
+        """Trust in the member that proposed, then in the others."""
         trust = dict(self.trust or {})
         own = trust.pop(str(self.member), None)
         terms = [] if own is None else [f"trusted with {own:.0%}"]
@@ -229,10 +229,7 @@ class Explanation:
 
 
 def read_trust(facts: Any) -> dict[str, float] | None:
-    """Trust in each member of a committee, largest first, from facts as they were stored.
-
-    None where there is none.
-    """
+    """Trust in each member of a committee, largest first, from stored facts; None without any."""
     return _parts(facts.get("trust")) if isinstance(facts, Mapping) else None
 
 
