@@ -1,8 +1,8 @@
 """Propose the next configuration: design -> surrogate -> acquisition -> maximise.
 
-A proposal is a pure function of (space, history, seed, k). What a ``ModelBasedProposer`` keeps
-between calls is a cache of the last fitted model, which may be thrown away at any time: the model
-for n finished rows is always the one fitted on the first ``refit_point(n)`` of them (on all with
+A proposal is a pure function of (space, history, seed, k). Between calls a ``ModelBasedProposer``
+keeps only a cache of the last fitted model, which may be dropped at any time: the model for n
+finished rows is always fitted on the first ``refit_point(n)`` of them (on all with
 ``refit="always"``), with streams indexed by that point.
 """
 
@@ -56,19 +56,18 @@ Acquisition = Literal["ei", "bound"]
 Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
-_LONGEST_START = 12  # rows of a start that only the number of hyperparameters asks for
-_MANY_ROWS = 128
+_LONGEST_START = 12  # most rows of a start design for the number of hyperparameters alone
 _CANDIDATES = 1000
-# With many rows a prediction takes longer, and one proposal matters less.
+_MANY_ROWS = 128  # from here on a prediction takes longer, and one proposal matters less
 _FEWER_CANDIDATES = 300
-_FEWER_STARTS = 3, 2  # of local searches, observed and candidates
-_MAX_REDRAWS = 8  # batches of nothing but observed configurations before giving up
+_FEWER_STARTS = 3, 2  # of local searches: from observed configurations, from candidates
+_MAX_REDRAWS = 8  # batches without a new configuration before giving up
 
-_PROMISE = 0.05  # of the range of the earlier tasks' losses, from the best of each
+_PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising``
 
-_PLATEAU_ROWS = 64  # the best rows, among which plateaus are looked for
+_PLATEAU_ROWS = 64  # best rows among which plateaus are looked for
 
-_LEAST = {  # of the settings that are numbers
+_LEAST = {  # smallest legal value of each numeric setting
     "xi": 0,
     "beta": 0,
     "cost_budget": 1,
@@ -80,40 +79,40 @@ _LEAST = {  # of the settings that are numbers
     "plateau_reach": 0.02,
 }
 
-_RADIUS = 0.02  # around what the model does not know, see ``distance_factor``
-_SMALL_RADIUS = 0.004  # the same, where the surrogate knows of it
+_RADIUS = 0.02  # around evaluations that the models do not know, see ``distance_factor``
+_SMALL_RADIUS = 0.004  # around running ones that the surrogate knows
 
 
 @dataclass(frozen=True)
 class ProposerSettings(ModelSettings):
-    """How a ``ModelBasedProposer`` works; every sampler is one set of these.
+    """The settings of a ``ModelBasedProposer``.
 
     Attributes:
         acquisition: ``"ei"`` (expected improvement) or ``"bound"`` (lower confidence bound).
-        xi: Improvement in standard deviations of the target below which EI gains nothing.
+        xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the mean and the bound.
         cost_exponent: kappa of gain / seconds^kappa; 0 ignores the cost.
         cost_budget: Trials over which kappa falls linearly to 0; None keeps it.
         interleave: Every ``interleave``-th proposal fills the space instead; None never.
         balance: Every ``balance``-th proposal is confined to the branch that has been served least
-            for its size, the model choosing within it; None never. What looked bad in its few
-            first trials is not given up.
-        n_startup: Evaluations before the model is asked; None follows the space: at least 6, more
-            with many branches or parameters.
+            for its size, within which the model chooses; None never. So no branch is given up
+            after a few bad trials.
+        n_startup: Evaluations before the model is asked; None depends on the space: at least 6,
+            more with many branches or parameters.
         n_candidates: Random candidates; a space of at most that size is enumerated instead. None
             is 1 000, and 300 from 128 rows on.
-        search: The local searches from the best of them and of what was observed; from 128 rows
-            on they have five starts at most if ``n_candidates`` is None.
+        search: The local searches from the best candidates and evaluations; with
+            ``n_candidates=None`` they have at most five starts from 128 rows on.
         refit: ``"schedule"`` fits a model at every ``refit_point`` of the finished rows, which
             bounds the time of many proposals; ``"always"`` fits one for each new finished row.
         uniform_start: Draw the start at random instead of filling the space.
-        informed: Whether the surrogate knows something of the space before any evaluation; it is
-            then asked at once, after ``n_startup`` rows (0 unless set).
-        n_recorded: First evaluations for which the best recorded configurations of the earlier
-            tasks are chosen among where the tasks promise nearly their best, or better, of
+        informed: Whether the surrogate can predict before any evaluation; it is then asked after
+            ``n_startup`` rows, 0 unless set.
+        n_recorded: First evaluations that are chosen among the best recorded configurations of
+            the earlier tasks wherever these promise nearly their best losses, or better, of
             another one; for a ``RecordedTemplate`` of ``Promising`` surrogates.
-        plateau_reach: How far beside evaluations of equal losses a candidate gains nothing, at
-            most, as a share of each range, see ``plateau_radii``; None leaves no plateau.
+        plateau_reach: Largest radius around evaluations of equal losses in which a candidate gains
+            less, as a share of each range, see ``plateau_radii``; None disables this.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -157,7 +156,7 @@ def refit_point(n: int) -> int:
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked for: the configuration to evaluate as number ``k``, see ``Proposer``."""
+    """The arguments of a proposal, see ``Proposer``, with what is derived from them."""
 
     space: VectorSpace
     history: History
@@ -176,8 +175,8 @@ class _Question:
     def unseen(self, n: int) -> tuple[FloatArray, bool]:
         """Candidates (m, d) that repeat nothing, and whether they are all that is left.
 
-        Copies, then observed ones, only if nothing else is left; forbidden ones only if the
-        ``fixed`` values make all draws so.
+        Copies of running ones, then observed ones, only if nothing else is left; forbidden ones
+        only if the ``fixed`` values make all draws forbidden.
         """
         space, fixed = self.space, self.fixed
         everything = space.enumerate(n) if fixed is None else None
@@ -201,7 +200,7 @@ class _Question:
 
 
 class ModelBasedProposer:
-    """Proposes configurations with the given settings; holds nothing but a cache."""
+    """Proposes configurations with the given settings; its only state is a cache."""
 
     def __init__(self, settings: ProposerSettings) -> None:
         self.settings = settings
@@ -232,7 +231,6 @@ class ModelBasedProposer:
             return Proposal(design.next_point(space, pool, asked.earlier.vectors, rng), "design")
         turn = settings.balance is not None and fixed is None and k and k % settings.balance == 0
         if turn and space.branching:
-            # The branch that has been served least.
             pool, _ = asked.unseen(_DESIGN_POOL)
             columns, fixed = list(space.branching), np.full(space.d, np.nan)
             fixed[columns] = design.branch(space, pool, asked.earlier.vectors, rng)[0][0, columns]
@@ -241,11 +239,11 @@ class ModelBasedProposer:
         return self._best(asked, models, fit_seconds)
 
     def starts(self, space: VectorSpace, history: History, k: int) -> bool:
-        """Whether number ``k`` belongs to the start, when no model is asked.
+        """Whether evaluation ``k`` belongs to the start design, before any model is asked.
 
-        It lasts as long as all losses are alike. A process would go from corner to corner of the
-        space, which is where it doubts most; what is better may lie anywhere. One that learns
-        from earlier tasks knows more.
+        The start lasts while all losses are equal: a process would visit one corner of the space
+        after another, where it is least certain, but a better loss may be anywhere. A surrogate
+        that learns from earlier tasks need not wait.
         """
         settings = self.settings
         if len(history.before(k)) < self.n_startup(space):
@@ -271,10 +269,10 @@ class ModelBasedProposer:
         streams: Streams,
         shared: SharedFits | None = None,
     ) -> tuple[FittedModels, float | None]:
-        """The models that a proposal goes by, and the seconds of a fit if one was needed."""
+        """The models for a proposal, and the seconds of their fit; None if they were cached."""
         n = history.n_finished
         training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
-        if not says_something(training):  # the first row that does is newer
+        if not says_something(training):  # the first informative row is newer
             training = history.first(n)
         key = digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler
@@ -327,16 +325,16 @@ class ModelBasedProposer:
         )
 
     def _score(self, asked: _Question, models: FittedModels) -> tuple[FittedModels, Score]:
-        """What is maximised, and the models as they see the evaluations under way."""
+        """The models conditioned on running evaluations, and the score to maximise."""
         settings, space = self.settings, asked.space
         # Running evaluations, and finished ones newer than the model, are unknown to it.
         unknown = space.features(asked.earlier.vectors[models.n_rows :])
         running = asked.earlier.status[models.n_rows :] == Status.RUNNING
         radius = np.full(len(unknown), _RADIUS)
         if running.any() and isinstance(models.surrogate, PendingAware):
-            # Those no longer look promising by themselves: only copies must be kept away.
+            # The surrogate then expects little around them: only copies must be kept away.
             known = unknown[running]
-            known = known[~np.isnan(known).all(axis=1)]  # of another space nothing may be known
+            known = known[~np.isnan(known).all(axis=1)]  # one from another space may be all NaN
             models = models.beside(known) if len(known) else models
             radius[running] = _SMALL_RADIUS
         flat, radii = self._plateaus(space, asked.history)
@@ -354,7 +352,7 @@ class ModelBasedProposer:
             if settings.acquisition == "ei" and np.isfinite(models.best):
                 log_gain = log_expected_improvement(mean, std, models.best, settings.xi)
             else:
-                # Nothing observed, so nothing to improve on: the best that is expected.
+                # Without an observation there is nothing to improve on: the mean alone decides.
                 beta = settings.beta if np.isfinite(models.best) else 0.0
                 utility = lower_confidence_bound(mean, std, beta)
                 plain = exponent == 0.0 and models.feasibility is None
@@ -393,15 +391,15 @@ class ModelBasedProposer:
     def _choose_recorded(
         self, asked: _Question, models: FittedModels, vector: FloatArray
     ) -> FloatArray:
-        """The best of earlier tasks (n, d), not observed yet; none where ``vector`` may come."""
+        """The new ones of the best recorded configurations (n, d); none to keep ``vector``."""
         surrogate, template, space = models.surrogate, self.settings.surrogate, asked.space
         if (
             len(asked.earlier) < self.settings.n_recorded
             and isinstance(surrogate, Promising)
             and isinstance(template, RecordedTemplate)
             and sum(surrogate.shares_.values()) > 0.0
-            # Nearly the best that all of them had, or better: processes extrapolate, and what
-            # was recorded keeps the promise.
+            # Nearly the best losses of all tasks, or better, may be an extrapolation of their
+            # processes; recorded configurations did reach theirs.
             and models.promise(space.features(vector[None]))[0] < _PROMISE
         ):
             vectors = template.best_recorded(space)
@@ -419,8 +417,8 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
 
 
 def digest(history: History, seed: int) -> bytes:
-    """Identifies what a model is fitted on, and with which streams."""
-    digest = hashlib.blake2b(str(seed).encode(), digest_size=16)
+    """Digest of the rows and the seed that a model is fitted with."""
+    hasher = hashlib.blake2b(str(seed).encode(), digest_size=16)
     for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
-        digest.update(np.ascontiguousarray(getattr(history, column)).tobytes())
-    return digest.digest()
+        hasher.update(np.ascontiguousarray(getattr(history, column)).tobytes())
+    return hasher.digest()
