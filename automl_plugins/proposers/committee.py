@@ -93,7 +93,7 @@ class Committee:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """As ``Proposer.propose``."""
+        """See ``Proposer.propose``."""
         first, *_ = self.members.values()
         if all(member.starts(space, history, k) for member in self.members.values()):
             return first.propose(space, history, streams, k, fixed)

@@ -218,7 +218,7 @@ class ModelBasedProposer:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """As ``Proposer.propose``."""
+        """See ``Proposer.propose``."""
         if fixed is not None and np.isnan(fixed).all():
             fixed = None
         settings, rng = self.settings, streams.generator("candidates", k)

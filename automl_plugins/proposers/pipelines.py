@@ -127,7 +127,7 @@ class PipelineProposer:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """As ``Proposer.propose``."""
+        """See ``Proposer.propose``."""
         known = self._known(space)
         rows = known.rows(space.keys(history.vectors))
         allowed = np.ones(len(known.vectors), dtype=bool)

@@ -1,9 +1,9 @@
-"""What a proposer answers, and how it is asked beside other workers.
+"""Proposals, the protocol of proposers, and proposals beside other workers.
 
-A worker gets the number of its evaluation first, reads the history, proposes and publishes. So
-whoever has number k sees every lower number: finished, running with a configuration, or running
-without one, while its worker is still proposing. What the latter will be is known, for a proposal
-is a function of the history and the number.
+A worker first gets the number of its evaluation, then reads the history, proposes and publishes.
+So the worker of number k sees every lower number: finished, running with a configuration, or
+running without one while its worker is still proposing. That missing configuration can be
+computed, as a proposal is a function of the history and the number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from automl_plugins.streams import Streams
 
 Origin = Literal["design", "random", "model"]
 
-MOST_ASKING = 32  # numbers that may be asked for at one moment; older ones belong to dead workers
+MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
@@ -36,14 +36,15 @@ class SurrogateFailure(RuntimeError):
 
 @contextmanager
 def as_failure(what: str, *models: object) -> Iterator[None]:
-    """``SurrogateFailure`` for whatever the models in the block raise.
+    """Turn any exception of the models in the block into a ``SurrogateFailure``.
 
-    A foreign model may raise anything, and a search is worth more than one of its models. That
-    the space can use nothing of a memory is no failure.
+    Models of users may raise anything, and the search should survive it. A ``MemoryMismatch`` is
+    no failure of a model, and passes.
 
     Args:
-        what: What is asked, with ``{!r}`` in the place of each model.
-        models: These; written out only where one fails, as it may take seconds for a fitted one.
+        what: What is called, with ``{!r}`` in the place of each model.
+        models: The models; written out only on failure, as the repr of a fitted one may take
+            seconds.
     """
     try:
         yield
@@ -66,10 +67,10 @@ class Proposal:
         success: Predicted probability of success; None where nothing has failed yet.
         n_rows: Finished rows the model was fitted on.
         fit_seconds: Time of a fit made for this proposal; None if the model was reused.
-        shares: Share of each earlier task in the decision, by name; what is left to 1 is that of
-            the search's own evaluations. None where no earlier tasks are known.
-        member: The member of a ``Committee`` that proposed; None where there is none.
-        trust: Probability with which each member was drawn, by name; None where there is none.
+        shares: Share of each earlier task in the decision, by name; the rest to 1 is the share of
+            the search's own evaluations. None without earlier tasks.
+        member: The member of a ``Committee`` that proposed; None if none was drawn.
+        trust: Probability of drawing each member, by name; None if none was drawn.
     """
 
     vector: FloatArray
@@ -85,7 +86,7 @@ class Proposal:
     trust: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known besides the vector, as builtins that JSON keeps; None is left out."""
+        """All but the vector and what is None, as plain data that JSON keeps unchanged."""
         known: dict[str, Any] = {"origin": self.origin}
         for name in _FACTS:
             if (fact := getattr(self, name)) is not None:
@@ -101,7 +102,7 @@ class Proposal:
 
     @classmethod
     def from_dict(cls, vector: FloatArray, known: Mapping[str, Any]) -> Self:
-        """A proposal of ``vector`` with what ``to_dict`` returned.
+        """The inverse of ``to_dict``, with the ``vector``.
 
         Raises:
             TypeError: For a name that is not an attribute.
@@ -121,7 +122,7 @@ class Proposal:
 
 
 class Proposer(Protocol):
-    """What every adapter drives: a pure function of its arguments, but for caches."""
+    """The protocol that adapters use: ``propose`` is pure, except for caches."""
 
     @property
     def timed(self) -> bool:
@@ -141,17 +142,17 @@ class Proposer(Protocol):
         Args:
             space: The search space.
             history: Everything observed, running evaluations included. Running ones of higher
-                numbers are not repeated, and otherwise left aside, see ``History.before``.
+                numbers are not repeated, and otherwise ignored, see ``History.before``.
             streams: Random streams of the search.
             k: Number of this evaluation in the search.
-            fixed: Values (d,) that are already decided, NaN where free; None leaves all free.
+            fixed: Values (d,) already decided, NaN where free; None leaves all free.
 
         Returns:
             A valid configuration that was not observed, unless the space is exhausted.
 
         Raises:
             SurrogateFailure: If a model could not be fitted or asked.
-            MemoryMismatch: If the space can use no run of the memory that is learnt from.
+            MemoryMismatch: If the space can use no run of the memory.
         """
         ...
 
@@ -164,12 +165,12 @@ def ask(
     k: int,
     fixed: FloatArray | None = None,
 ) -> Proposal:
-    """``Proposer.propose`` beside those proposals that other workers are just making.
+    """``Proposer.propose`` after computing the proposals that other workers are making now.
 
-    Exact if the other workers have read the same finished rows; a guess otherwise. A row without a
-    single value counts as not published, and one of a dead worker, see ``MOST_RUNNING``, is not
-    there. Finished rows are complete for the proposer, see
-    ``fill_gaps``. BLAS has one thread meanwhile, see ``blas``.
+    These are exact if the other workers have read the same finished rows; a guess otherwise. A
+    running row without any value counts as not published yet; one of a dead worker is dropped, see
+    ``records.trial.oldest_running``. The gaps of finished rows are filled, see ``fill_gaps``. BLAS
+    uses one thread meanwhile, see ``blas``.
     """
     running = history.status == Status.RUNNING
     dead = running & (history.number < oldest_running(history.number[~running]))
@@ -187,7 +188,7 @@ def _ask(
     k: int,
     fixed: FloatArray | None,
 ) -> Proposal:
-    """The same for complete rows, with as many BLAS threads as there are."""
+    """``ask`` for rows without gaps or dead workers, with any number of BLAS threads."""
     asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
     asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
     for number in np.sort(history.number[asking]).tolist():
@@ -205,10 +206,10 @@ def _ask(
 
 
 def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History:
-    """The history with random values where a finished row stopped before it asked for one.
+    """The history with random values where a finished row ended before it asked for one.
 
-    What stopped it did not depend on such a value, so any may stand there. A gap would be learnt
-    from: only rows that failed have one, and no candidate does. A row always gets the same values.
+    Its outcome did not depend on such a value, so any will do. A gap itself would mislead a model:
+    only rows that ended early have one, candidates never. A row always gets the same values.
     """
     gaps = history.missing & np.isnan(history.vectors)
     gaps &= (history.status != Status.RUNNING)[:, None]
@@ -226,17 +227,17 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
 
 
 class Repeats:
-    """Which configurations no proposal for number ``k`` should repeat.
+    """Configurations that the proposal for number ``k`` should not repeat.
 
-    They are those that the history has, and copies of those of which only a part is known.
+    They are those in the history, and copies of running ones that have not asked for all of their
+    values yet.
 
     Attributes:
-        taken: Running rows (p, d) with less than all of their values, NaN for values that do not
-            count. A parameter that no row asks for, or only rows of another branch, tells no two
-            configurations apart; what the conditions are is not always known before the first
-            evaluations are complete. So a row that has asked for a number is known by all that it
-            asked for, and by what complete rows of the same categories asked for. One that has not
-            is known by what any row asked for.
+        taken: These running rows (p, d), NaN for values that are not compared. A parameter that no
+            row has asked for, or only rows of another branch, does not distinguish configurations,
+            and conditions may be unknown before the first evaluations are complete. So a row that
+            has asked for a number is compared by all that it, and complete rows of the same
+            categories, have asked for. Any other row is compared by all that any row asked for.
     """
 
     def __init__(self, space: VectorSpace, history: History, k: int) -> None:
@@ -259,7 +260,7 @@ class Repeats:
         self.taken = np.array(found).reshape(len(found), space.d)
 
     def seen(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
-        """Mask (m,) of the ``vectors`` (m, d) that the history has."""
+        """Mask (m,) of the ``vectors`` (m, d) that are in the history."""
         return self.space.seen(vectors, self._keys)
 
     def among(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:

@@ -64,7 +64,7 @@ class WithFallback:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """As ``Proposer.propose``; what is raised is the fallback's."""
+        """See ``Proposer.propose``; what is raised is the fallback's."""
         try:
             self.memory.on(space)
             return self.proposer.propose(space, history, streams, k, fixed)
@@ -154,7 +154,7 @@ class SuggestedStart:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """As ``Proposer.propose``."""
+        """See ``Proposer.propose``."""
         if len(history.before(k)) < self.n_suggested:
             vectors = self._suggestions(space)
             fresh = ~Repeats(space, history, k).among(vectors) & space.agrees(vectors, fixed)
