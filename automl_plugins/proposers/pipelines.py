@@ -37,13 +37,13 @@ from automl_plugins.streams import Streams
 Start = Literal["portfolio", "nearest"]
 
 _SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed
-_TRIED = 200  # pipelines that are changed to fixed values before the fallback is asked
-_SHARED = 2.0  # mean data sets of a configuration below which the losses are estimated
+_TRIED = 200  # pipelines into which fixed values are put before the fallback is asked
+_SHARED = 2.0  # mean number of data sets per configuration below which losses are estimated
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A memory in one space: its configurations and what is expected of them."""
+    """A memory aligned to one space: its configurations, and what recommends one of them."""
 
     vectors: FloatArray
     keys: npt.NDArray[np.uint64]  # ascending
@@ -52,7 +52,7 @@ class _Known:
     recommender: Recommender
 
     def rows(self, keys: npt.NDArray[np.uint64]) -> IntArray:
-        """Rows (n,) of configurations by key, -1 for others."""
+        """Rows (n,) of the configurations with these ``keys``, -1 for other keys."""
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[at] == keys, self.place[at], -1)
 
@@ -60,11 +60,10 @@ class _Known:
 class PipelineProposer:
     """Proposes the configurations of a memory, each once, then asks another proposer.
 
-    The first ``n_start`` are a portfolio, in which data sets count by the nearness of their
-    meta-features where the new one has any, or the best of the nearest data sets. Then a
-    ``MatrixFactorization`` is conditioned on the losses so far and the expected improvement
-    decides. Evaluations of other configurations are left aside by the model; what failed counts
-    as the worst.
+    The first ``n_start`` are a portfolio, in which data sets are weighted by how near their
+    meta-features are if the new one has any, or the best of the nearest data sets. Then a
+    ``MatrixFactorization`` is conditioned on the losses so far, and expected improvement decides.
+    The model ignores evaluations of other configurations; a failed one counts as the worst.
 
     Where hardly any configuration was evaluated on two data sets, losses are estimated from
     neighbouring configurations first, see ``designs.performance``.
@@ -72,13 +71,13 @@ class PipelineProposer:
     The other arguments are those of ``recipes.pmf``.
 
     Args:
-        fallback: What proposes when no configuration of the memory is left, or fits values that
-            are already decided.
+        fallback: The proposer when no configuration of the memory is left, or none can take the
+            values already decided.
         model: Settings of the factorisation, or one fitted on ``matrix`` of this memory and space;
             None takes the default.
         start: ``"portfolio"``, or ``"nearest"`` as in the paper: the best configuration of each of
-            the data sets that are nearest by the L1 distance of their standardised meta-features,
-            none twice. Without meta-features those of the best mean rank.
+            the nearest data sets, by the L1 distance of standardised meta-features, none twice;
+            without meta-features the configurations of the best mean rank.
 
     Raises:
         TypeError: For a memory, model or fallback of the wrong type.
@@ -139,7 +138,7 @@ class PipelineProposer:
         if matching.any():
             return self._recommend(known, history, k, rows, matching)
         if fixed is not None and allowed.any():
-            # The recommended configuration with the decided values put in, if that is a new one.
+            # Put the decided values into the recommended one, else into others, best mean first.
             first = self._recommend(known, history, k, rows, allowed)
             order = np.argsort(known.recommender.model.mean_, kind="stable")
             others = known.vectors[order[allowed[order]][:_TRIED]]
@@ -223,7 +222,7 @@ class PipelineProposer:
 def _nearest(
     dataset: MetaDataset, Y: FloatArray, task: Mapping[str, float] | None, n: int
 ) -> list[Pick]:
-    """The best pipelines of the nearest data sets, as auto-sklearn begins (Feurer et al. 2015)."""
+    """The best pipelines of the nearest data sets: auto-sklearn's start (Feurer et al. 2015)."""
     names = dataset.meta_feature_names()
     known = dataset.meta_features(names)
     new = np.array([float((task or {}).get(name, np.nan)) for name in names])
@@ -248,8 +247,8 @@ def _nearest(
 def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     """Configurations (N, d) that completed on a task, and their losses (N, T).
 
-    The mean of repeated runs; the worst of the task where all failed; NaN where there is none. If
-    configurations are hardly shared by tasks, losses are estimates in [0, 1], see
+    A loss is the mean of repeated runs; the worst of the task where all failed; NaN without runs.
+    If tasks hardly share configurations, losses are estimates in [0, 1], see
     ``designs.performance``.
     """
     distinct, which = dataset.distinct
@@ -271,7 +270,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
 
 
 def _losses(history: History, rows: IntArray) -> tuple[list[int], FloatArray]:
-    """Evaluated rows of the memory, in order, none twice, and their mean losses."""
+    """Distinct evaluated rows of the memory, in order, and their mean losses."""
     losses = effective_losses(history, history.status == Status.FAILED)
     use = (rows >= 0) & (history.status != Status.RUNNING)
     found: dict[int, list[float]] = {}

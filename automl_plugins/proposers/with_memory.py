@@ -1,4 +1,4 @@
-"""Proposers around another one: a memory suggests the first, or another takes its place."""
+"""Proposers that wrap another one: with a fallback, or after suggestions of a memory."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from automl_plugins.streams import Streams
 
 _logger = logging.getLogger(__name__)
 
-_MOST_OPTIONS = 10  # values of a parameter that each may open a branch
-_ENOUGH = 30  # complete evaluations after which no further branch is waited for
+_MOST_OPTIONS = 10  # most values of a parameter whose values may open branches
+_ENOUGH = 30  # complete evaluations after which no further branch is expected
 
 
 class WithFallback:
-    """Asks a proposer that learns from a memory, and another one where that cannot answer.
+    """Asks a proposer that learns from a memory, and a fallback where that one cannot propose.
 
-    It cannot where the search space can use nothing of the memory, or where a model fails. The
-    first time a warning says so. Every proposal asks again: a search space that is discovered by
-    the trials may grow into one that fits.
+    It cannot where the search space can use nothing of the memory, or where a model fails; the
+    first time a warning is logged. Every proposal asks it again: a search space that the trials
+    discover may grow into one that fits.
     """
 
     def __init__(self, proposer: Proposer, fallback: Proposer, *, memory: AlignedMemory) -> None:
@@ -49,7 +49,7 @@ class WithFallback:
         self._warned = False
 
     def check(self, space: VectorSpace) -> None:
-        """Raise what would be warned of, where the search space is known beforehand.
+        """Check that the memory fits a search space that is known beforehand.
 
         Raises:
             MemoryMismatch: If the space can use nothing of the memory, and that is not expected.
@@ -64,7 +64,7 @@ class WithFallback:
         k: int,
         fixed: FloatArray | None = None,
     ) -> Proposal:
-        """See ``Proposer.propose``; what is raised is the fallback's."""
+        """See ``Proposer.propose``; failures of a model are raised by the fallback only."""
         try:
             self.memory.on(space)
             return self.proposer.propose(space, history, streams, k, fixed)
@@ -102,7 +102,7 @@ def check_fits(memory: AlignedMemory, space: VectorSpace) -> None:
 def may_branch(space: VectorSpace, history: History) -> bool:
     """Whether trials may yet ask for other parameters: some option has no complete evaluation.
 
-    What a memory knows may belong to an option that no trial has taken.
+    The memory may know the parameters of just that option.
     """
     complete = history.vectors[history.status == Status.COMPLETE]
     if len(complete) >= _ENOUGH:
@@ -117,14 +117,13 @@ def may_branch(space: VectorSpace, history: History) -> bool:
 class SuggestedStart:
     """Proposes the suggestions of the design ``diverse``, each once, then asks another proposer.
 
-    A suggestion that does not fit values that are already decided is passed over.
+    A suggestion that contradicts values already decided is skipped.
 
     Args:
         memory: The earlier tasks.
-        proposer: What proposes after the suggestions.
-        n_suggested: Evaluations, of whatever origin, before ``proposer`` is asked; 0 asks it at
-            once.
-        meta_features: Those of the new task; None where they are not known.
+        proposer: The proposer after the suggestions.
+        n_suggested: Evaluations of any origin before ``proposer`` is asked; 0 asks it at once.
+        meta_features: Meta-features of this task; None if unknown.
 
     Raises:
         ValueError: For a negative number of suggestions.
@@ -162,7 +161,7 @@ class SuggestedStart:
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(vector, "design", shares={"meta-learner": 1.0})
         proposal = self.proposer.propose(space, history, streams, k, fixed)
-        # Where a memory is known, a model that does not ask it has left it no share.
+        # There is a memory, so a model that does not use it gives it no share.
         return proposal if proposal.shares is not None else replace(proposal, shares={})
 
     def _suggestions(self, space: VectorSpace) -> FloatArray:
