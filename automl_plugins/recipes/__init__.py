@@ -1,9 +1,8 @@
-"""The methods by name, each a set of parts: what every framework's classes are made of.
+"""The methods by name: each assembles a proposer of its parts, for the classes of all frameworks.
 
 This is the only place of their defaults. All recipes take ``n_startup``, ``n_candidates``,
-``failed_trials`` and ``max_rows`` of ``ProposerSettings``. The presets that
-follow a source (``thesis=True``, ``paper=True``) have defaults of their own for these; None stands
-for them.
+``failed_trials`` and ``max_rows`` of ``ProposerSettings``. The presets that follow a publication
+(``thesis=True``, ``paper=True``) have their own defaults for these, which None selects.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""One method to keep: a committee of the models that the other recipes are made of."""
+"""The method to use by default: a committee of the models of the other recipes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 
 from .without_memory import CostArguments, Options, gbqr_surrogate, make_proposer
 
-# With few evaluations the processes are the better guess; trees need some to split anything.
+# With few evaluations processes predict better: trees need some to split at all.
 _PRIOR = {"process": 1.5, "log process": 1.5}
-# The suggestions are the head start of earlier tasks: some memories mislead.
+# No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
-# A process with noise would return to the best plateau for ever.
+# With narrower plateaus a process with noise would return to the best one for ever.
 _REACH = 0.2
 
 
 class AutoArguments(CostArguments, total=False):
-    """Own arguments of ``auto``, but for the memory and ``per_second``."""
+    """Own arguments of ``auto``, except the memory and ``per_second``."""
 
     task: str | None
     meta_features: Mapping[str, float] | None
@@ -38,7 +38,7 @@ class AutoArguments(CostArguments, total=False):
 
 
 class AutoOptions(AutoArguments, Options, total=False):
-    """All arguments of ``auto``, but for the memory."""
+    """All arguments of ``auto``, except the memory."""
 
     per_second: bool
 
@@ -66,11 +66,12 @@ def auto(
     how members are trusted.
 
     Args:
-        memory: The earlier tasks; None for none; ``"auto"`` for the bundled memory of the learner
-            whose hyperparameters the search space has, see
+        memory: The earlier tasks; None learns from this search only; ``"auto"`` takes the bundled
+            memory of the learner whose hyperparameters the search space has, see
             ``automl_plugins.meta.memories.RecognisedMemory``.
         task: See ``automl_plugins.recipes.tst``.
-        meta_features: Those of this task; without them the meta-learner predicts their mean.
+        meta_features: Those of this task; without them the meta-learner predicts the mean over the
+            earlier tasks.
         X: See ``automl_plugins.recipes.tst``.
         y: See ``automl_plugins.recipes.tst``.
         n_suggested: Evaluations that the memory suggests before the committee is asked.
@@ -78,7 +79,7 @@ def auto(
         cost_exponent: See ``automl_plugins.recipes.gbqr``.
         cost_budget: See ``automl_plugins.recipes.gbqr``.
         balance: See ``automl_plugins.recipes.gbqr``.
-        **options: See above.
+        **options: Those of ``Options``, see ``ProposerSettings``.
 
     Raises:
         TypeError: For a memory of the wrong type.
@@ -99,8 +100,8 @@ def auto(
         return alone
     known = task_memory(memory, task=task)
     described = describe_task(meta_features, X, y)
-    # The suggestions are start enough for those that know the memory. The others, when drawn, go
-    # on with their own design: if the memory misleads, it has to be made up for.
+    # After the suggestions the members with the memory need no start design. The others, when
+    # drawn, still make theirs: it makes up for a memory that misleads.
     start = {"n_startup": n_suggested} | shared
     votes = TransferTemplate(known)
     blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
@@ -118,12 +119,12 @@ def auto(
 
 
 def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBasedProposer]:
-    """Those that learn from this search only.
+    """The members that learn from this search only.
 
-    Of the processes one sees losses as they are, which is best where they are smooth, and the
-    other the logarithm of their regret, for losses that differ by orders of magnitude.
+    One process models the losses, which is best where they are smooth; the other the logarithm of
+    their regret, for losses that differ by orders of magnitude.
     """
-    seen: dict[str, Target] = {"process": "standardize", "log process": "log_regret"}
+    targets: dict[str, Target] = {"process": "standardize", "log process": "log_regret"}
     trees = gbqr_surrogate(per_second=per_second)
     return {"trees": make_proposer(trees, target="normal_scores", **shared)} | {
         name: make_proposer(
@@ -133,5 +134,5 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
             search=LocalSearch(climbs=True),
             **shared,
         )
-        for name, target in seen.items()
+        for name, target in targets.items()
     }

@@ -22,7 +22,7 @@ _RECORDED = 3  # first evaluations of tst, chosen among the best of earlier task
 
 
 class TransferArguments(TypedDict, total=False):
-    """Own arguments of all recipes that learn from a memory, but for the memory."""
+    """Own arguments of all recipes that learn from a memory, except the memory."""
 
     task: str | None
     meta_features: Mapping[str, float] | None
@@ -57,15 +57,15 @@ class PMFArguments(TransferArguments, total=False):
 
 
 class TSTOptions(TSTArguments, Options, total=False):
-    """All arguments of ``tst``, but for the memory."""
+    """All arguments of ``tst``, except the memory."""
 
 
 class BlendedOptions(BlendedArguments, Options, total=False):
-    """All arguments of ``blended``, but for the memory."""
+    """All arguments of ``blended``, except the memory."""
 
 
 class PMFOptions(PMFArguments, Options, total=False):
-    """All arguments of ``pmf``, but for the memory."""
+    """All arguments of ``pmf``, except the memory."""
 
 
 def tst(
@@ -82,25 +82,25 @@ def tst(
 ) -> WithFallback:
     """Two-stage transfer (Wistuba 2016): the processes of earlier tasks vote while they agree.
 
-    Where nothing was recorded a process can promise more than any task ever gave. If in the first
-    three evaluations the tasks promise nearly their best or better, the best recorded
-    configuration of each is chosen among instead. The paper chooses among all.
+    Far from its records a process may predict lower losses than any recorded one. So where, in the
+    first three evaluations, the tasks promise nearly their best losses or better, one of their
+    best recorded configurations is chosen instead. The paper chooses among all configurations.
 
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
         meta_features: Those of this task, for ``distance="meta_features"``.
-        X: Its data instead, of which meta-features are computed.
-        y: Its target.
+        X: Data of this task instead, from which meta-features are computed.
+        y: The target of this data.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
         bandwidth: Distance from which a task has no vote; None for 0.3 (ranks) or 0.69
             (meta-features).
-        paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, which
-            says what still differs, conditioned anew on every evaluation; failures are not
+        paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, whose
+            docstring says what still differs, refitted after every evaluation; failures are not
             learnt (``failed_trials="ignore"``). Where the authors predict a whole grid, spaces of
             more than ``n_candidates=1000`` configurations are searched by random configurations
             and local search.
-        **options: See above.
+        **options: Those of ``Options``, see ``ProposerSettings``.
 
     Raises:
         TypeError: For a memory of the wrong type.
@@ -144,13 +144,14 @@ def blended(
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
-        meta_features: Those of this task; without them the meta-learner predicts their mean.
+        meta_features: Those of this task; without them the meta-learner predicts the mean over the
+            earlier tasks.
         X: See ``tst``.
         y: See ``tst``.
-        surrogate: What votes more and more; None takes that of ``gbqr``.
-        n_suggested: Evaluations before anything is voted on; 0 begins with the meta-learner.
+        surrogate: The surrogate whose vote grows with the trials; None takes that of ``gbqr``.
+        n_suggested: Evaluations before the vote; 0 begins with the meta-learner.
         balance: See ``ProposerSettings``.
-        **options: See above.
+        **options: Those of ``Options``, see ``ProposerSettings``.
 
     Raises:
         TypeError: For a memory of the wrong type.
@@ -192,16 +193,16 @@ def pmf(
         X: See ``tst``.
         y: See ``tst``.
         model: Settings of the factorisation, or one fitted on this memory; None takes the default.
-        n_start: Configurations that are proposed before the model is asked.
+        n_start: Configurations proposed before the model is asked.
         xi: Improvement, in the range of the losses, below which EI gains nothing.
         start: ``"portfolio"`` or ``"nearest"``, see ``PipelineProposer``; None is the portfolio,
             the nearest for the paper.
-        paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, which
-            says what it leaves open and what losses it expects. What still differs: a failed
-            evaluation counts as the worst instead of as missing; expected improvement divides by
-            the standard deviation where the paper prints the variance; running evaluations
-            count; after the known configurations GBQR continues.
-        **options: See above; for the search after all known configurations are evaluated.
+        paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, whose
+            docstring says what it leaves open and which losses it expects. What still differs: a
+            failed evaluation counts as the worst instead of as missing; expected improvement
+            divides by the standard deviation where the paper prints the variance; running
+            evaluations count; after the known configurations GBQR continues.
+        **options: Those of ``Options``, for the search after all known configurations.
 
     Raises:
         TypeError: For a memory of the wrong type.

@@ -1,4 +1,4 @@
-"""Recipes for one search by itself, and what all recipes are made with."""
+"""Recipes that learn from this search only, and the helpers of all recipes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate, check_s
 if TYPE_CHECKING:
     from automl_plugins.surrogates import DistanceAware
 
+# Functions, so that the module of a surrogate is imported only when one is made.
 SURROGATES: dict[str, Callable[[], Surrogate]] = {
     "quantile_boosting": lambda: surrogates.QuantileBoosting(),
     "random_forest": lambda: surrogates.RandomForest(),
@@ -30,7 +31,7 @@ _FLOOR = 0.1  # of the losses' standard deviation; SMAC's forest has the same va
 
 
 class Options(TypedDict, total=False):
-    """What all recipes take."""
+    """Arguments of all recipes, see ``ProposerSettings``."""
 
     n_startup: int | None
     n_candidates: int | None
@@ -46,7 +47,7 @@ class CostArguments(TypedDict, total=False):
 
 
 class GBQRArguments(CostArguments, total=False):
-    """Own arguments of ``gbqr``, but for ``per_second``."""
+    """Own arguments of ``gbqr``, except ``per_second``."""
 
     alpha: float
     n_models: int
@@ -56,7 +57,7 @@ class GBQRArguments(CostArguments, total=False):
 
 
 class SurrogateArguments(CostArguments, total=False):
-    """Own arguments of ``surrogate``, but for the surrogate itself."""
+    """Own arguments of ``surrogate``, except the surrogate itself."""
 
     acquisition: AcquisitionName
     interleave: int | None
@@ -78,7 +79,7 @@ class EIPerSecondOptions(CostArguments, Options, total=False):
 
 
 class SurrogateOptions(SurrogateArguments, Options, total=False):
-    """All arguments of ``surrogate``, but for the surrogate itself."""
+    """All arguments of ``surrogate``, except the surrogate itself."""
 
 
 def gbqr(
@@ -98,17 +99,17 @@ def gbqr(
     Args:
         alpha: Quantile of the loss in (0, 1) that the models predict.
         n_models: Bootstrap models.
-        doubt: Standard deviation far from all evaluations, in that of the losses; >= 0.
+        doubt: Standard deviation far from all evaluations, in units of that of the losses; >= 0.
         balance: See ``ProposerSettings``.
         per_second: Whether the gain is divided by the predicted seconds.
         cost_exponent: See ``ProposerSettings``; used per second only.
         cost_budget: See ``ProposerSettings``.
         thesis: Whether to take the method as published, ``gbqr_thesis``; of the arguments above
-            it has ``per_second`` only.
-        **options: See above.
+            it takes only ``per_second``.
+        **options: Those of ``Options``, see ``ProposerSettings``.
 
     Raises:
-        ValueError: For an argument outside its range, or one that the thesis does not have.
+        ValueError: For an argument outside its range, or one that ``thesis=True`` does not take.
     """
     if thesis:
         given = dict(
@@ -123,8 +124,8 @@ def gbqr(
         foreign = [name for name, value in given.items() if value != defaults[name].default]
         if foreign:
             raise ValueError(
-                f"thesis=True takes no {', '.join(foreign)}: the thesis has one model of its own"
-                " settings. Leave it out, or leave out thesis=True."
+                f"thesis=True takes no {', '.join(foreign)}: the settings of the thesis are fixed."
+                " Leave it out, or leave out thesis=True."
             )
         return gbqr_thesis(per_second=per_second, **options)
     return make_proposer(
@@ -153,8 +154,8 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
     100 trees of 8 leaves, fitted anew on all rows after each evaluation; three random evaluations
     first (``n_startup=3``); the predicted bound is the acquisition. In a space of at most 10 000
     configurations (``n_candidates=10_000``) all that are left are predicted, as in the thesis's
-    simulation. In a larger one the best is searched as its chapter 2.5.2 says of SMAC: 10 000
-    random configurations, and local searches from the ten evaluated ones of the best bound.
+    simulation. A larger one is searched as its chapter 2.5.2 describes SMAC: 10 000 random
+    configurations, and local searches from the ten evaluated ones of the best bound.
     Failures are not learnt (``failed_trials="ignore"``), nor is the number of rows limited
     (``max_rows=None``).
 
@@ -162,11 +163,11 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
 
     * LightGBM's defaults of 20 rows in a leaf and 3 in a bin are 1: with them every prediction is
       constant up to 40 rows.
-    * Losses are standardised before the fit, which moves no quantile but by rounding; the best
-      of equal bounds is drawn at random, where the thesis does not say.
-    * Per second (GBQR-median, eq. 5.2) the bound is divided by true seconds instead of their
-      logarithm, which is negative below one second; bounds below the median are worth nothing
-      instead of less than nothing.
+    * Losses are standardised before the fit, which changes quantiles only by rounding; equal best
+      bounds are drawn from at random, where the thesis does not say.
+    * Per second (GBQR-median, eq. 5.2) the bound is divided by the seconds instead of their
+      logarithm, which is negative below one second; bounds below the median gain 0 instead of
+      less.
     * Numbers are on the scale of the search space and categories one-hot; no configuration is
       evaluated twice; with several workers running evaluations repel; a pruned evaluation
       counts as one of the worse half.
@@ -218,7 +219,7 @@ def surrogate(
         cost_exponent: See ``ProposerSettings``; used per second only.
         cost_budget: See ``ProposerSettings``.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
-        **options: See above.
+        **options: Those of ``Options``, see ``ProposerSettings``.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -250,7 +251,7 @@ def surrogate(
 def ei_per_second(
     *, cost_exponent: float = 1.0, cost_budget: int | None = None, **options: Unpack[Options]
 ) -> ModelBasedProposer:
-    """Expected improvement of a random forest, for the seconds that it takes (thesis 5.2)."""
+    """Expected improvement of a random forest per predicted second (thesis 5.2)."""
     return make_proposer(
         surrogates.DistanceAware(surrogates.RandomForest(), floor=_FLOOR),
         target="log_regret",
@@ -273,6 +274,6 @@ def make_proposer(
 
 
 def preset_options(options: Options, **own: Unpack[Options]) -> Options:
-    """The ``own`` options of a preset, replaced by those given; None is none given."""
+    """The ``own`` options of a preset, replaced by the given ``options`` that are not None."""
     given = {name: value for name, value in options.items() if value is not None}
     return cast("Options", own | given)
