@@ -148,7 +148,7 @@ def test_log_expected_improvement_is_finite_and_increasing_from_minus_1e100() ->
     assert (np.diff(value)[distinct] > 0).all()
 
 
-def test_log_expected_improvement_is_as_accurate_as_it_says() -> None:
+def test_log_expected_improvement_is_as_accurate_as_documented() -> None:
     z = -np.concatenate([np.linspace(50.0, 60.0, 21)[1:], [200.0, 999.0, 1001.0]])
     # Differences to log phi, for log phi itself is in the thousands
     log_phi = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
@@ -161,7 +161,7 @@ def test_log_expected_improvement_is_as_accurate_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("k", [-100, -5, 0, 5, 100])
-def test_expected_improvement_has_no_unit_and_no_zero(k: int) -> None:
+def test_expected_improvement_follows_scale_and_shift(k: int) -> None:
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=50), rng.uniform(0.01, 2.0, size=50)
     value, scale = log_expected_improvement(mean, std, -3.0, 0.05), 10.0**k
@@ -185,7 +185,7 @@ def test_bounds_by_hand() -> None:
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0, np.nan, INF])
-def test_gbqr_median_refuses_costs_that_are_none(cost: float) -> None:
+def test_gbqr_median_refuses_invalid_costs(cost: float) -> None:
     with pytest.raises(ValueError, match="cost must be positive and finite everywhere"):
         gbqr_median(np.ones(3), 0.0, np.array([1.0, cost, 2.0]))
 
@@ -273,7 +273,7 @@ def test_plateau_radii_by_hand(x: list[float], losses: list[float], radii: list[
         ([0.1, 0.104, 0.9], [1.0, 1.0, 2.0], [0.02, 0.02, 0.0]),
     ],
 )
-def test_a_plateau_reaches_as_far_as_it_is_told(
+def test_a_plateau_ends_at_its_reach(
     x: list[float], losses: list[float], radii: list[float]
 ) -> None:
     features = np.array(x).reshape(-1, 1)
@@ -424,7 +424,7 @@ def recorded(score: Score, seen: list[FloatArray]) -> Score:
     return record
 
 
-def test_what_is_scored_is_bounded_and_the_best_of_it_is_taken() -> None:
+def test_scores_are_bounded_in_number_and_the_best_is_taken() -> None:
     space = VectorSpace(
         ConfigurationSpace({f"c{i}": [f"v{j}" for j in range(6)] for i in range(120)})
     )
@@ -447,7 +447,7 @@ def test_joined_gains_keep_to_forbidden_clauses() -> None:
     assert (np.concatenate(seen)[:, 0] != 3).all()
 
 
-def test_joined_gains_that_meet_a_condition_together_are_whole() -> None:
+def test_joined_gains_that_activate_a_parameter_give_it_a_value() -> None:
     both = ConfigurationSpace()
     a, b, c = (Categorical(name, ["off", "on"]) for name in "abc")
     child = Float("child", (0.0, 1.0))
@@ -498,14 +498,14 @@ def bowl(d: int) -> tuple[Score, FloatArray]:
 
 
 @pytest.mark.parametrize("d", [2, 6, 10])
-def test_an_ascent_ends_at_the_maximum_of_what_is_smooth(d: int) -> None:
+def test_an_ascent_ends_at_the_maximum_of_a_smooth_score(d: int) -> None:
     (score, top), rng = bowl(d), np.random.default_rng(d)
     for _ in range(3):
         start = np.clip(top + 0.1 * rng.choice([-1.0, 1.0], d), 0.0, 1.0)
         np.testing.assert_allclose(climb(cube(d), score, start, None), top, atol=1e-3)
 
 
-def test_an_ascent_ends_at_the_border_and_asks_for_nothing_beyond() -> None:
+def test_an_ascent_ends_at_the_border_and_scores_nothing_beyond() -> None:
     seen, start = list[FloatArray](), np.array([0.0, 0.6, 1.0])
 
     def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -556,7 +556,7 @@ def test_an_ascent_moves_the_active_real_numbers_that_are_free() -> None:
     assert (found[a], found[x], found[kind]) == (start[a], start[x], start[kind])
 
 
-def test_an_ascent_leaves_what_decides_about_others() -> None:
+def test_an_ascent_keeps_numbers_that_decide_conditions() -> None:
     space = ConfigurationSpace()
     x, child = Float("x", (0.0, 1.0)), Float("child", (0.0, 1.0))
     space.add([x, child])
@@ -574,7 +574,7 @@ def test_an_ascent_leaves_what_decides_about_others() -> None:
     np.testing.assert_array_equal(np.isnan(scored[:, 1]), scored[:, 0] <= 0.5)
 
 
-def test_an_ascent_into_what_is_forbidden_or_known_is_not_taken() -> None:
+def test_an_ascent_to_a_forbidden_or_known_configuration_is_dropped() -> None:
     space = ConfigurationSpace()
     x, y = Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
     space.add([x, y])
@@ -638,5 +638,5 @@ def test_the_acquisition_of_a_process_is_maximised_to_a_thousandth_of_the_range(
     assert near or value >= -best.fun - 1e-6, (found, best.x, value, -best.fun)
 
 
-def test_what_is_as_far_as_floats_reach_is_far() -> None:
+def test_the_largest_distances_do_not_overflow() -> None:
     assert distance_factor(np.array([[1e300]]), 0.01).tolist() == [1.0]

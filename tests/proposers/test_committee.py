@@ -131,7 +131,7 @@ def test_trust_grows_with_the_merit_and_the_number_of_rows() -> None:
     )
 
 
-def test_of_many_models_some_agree_by_chance_and_that_earns_no_trust() -> None:
+def test_chance_agreement_among_many_models_earns_no_trust() -> None:
     rng = np.random.default_rng(0)
     for n in (8, 20, 60):
         chance = [
@@ -155,7 +155,7 @@ def test_judging_points_by_hand() -> None:
     assert all(judging_point(int(n)) == n for n in every)
 
 
-def test_members_share_what_says_where_trials_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_share_the_model_of_success(monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[Feasibility] = []
     fit = Feasibility.fit
 
@@ -246,7 +246,7 @@ def test_members_are_judged_at_the_judging_points() -> None:
     assert trusts[0] == trusts[1] == trusts[2] != trusts[3]
 
 
-def test_whoever_ranks_a_smooth_function_right_is_trusted() -> None:
+def test_members_that_rank_a_smooth_function_right_are_trusted() -> None:
     history = observed(SQUARE, 24)
     trust = propose(committee(), history).trust
     assert trust is not None and trust["process"] > 0.8
@@ -289,7 +289,7 @@ def test_it_begins_as_its_first_member() -> None:
     assert propose(committee(n_startup=3), observed(SQUARE, 3)).member is not None
 
 
-def test_a_member_in_its_own_start_goes_on_with_its_design() -> None:
+def test_a_member_in_its_own_start_continues_its_design() -> None:
     early, late = member(Funnel(0.3), n_startup=2), member(QuantileBoosting(), n_startup=8)
     one = Committee({"late": late, "early": early}, tempering=0.0)
     assert propose(one, observed(SQUARE, 1)).member is None
@@ -301,7 +301,7 @@ def test_a_member_in_its_own_start_goes_on_with_its_design() -> None:
         assert proposals["late"].trust == {"late": 0.5, "early": 0.5}
 
 
-def test_nobody_is_judged_before_a_trial_is_complete() -> None:
+def test_members_are_not_judged_before_a_trial_is_complete() -> None:
     status = np.full(66, Status.FAILED)
     failed = observed(SQUARE, 66, losses=np.full(66, np.nan), status=status)
     assert propose(committee(), failed.first(20)).origin == "design"
@@ -346,7 +346,7 @@ def test_fixed_values_are_kept_and_the_rest_follows_them() -> None:
         assert proposal.vector[0] == 0.25 and proposal.member is not None
 
 
-def test_conditions_forbidden_clauses_and_what_was_seen_are_kept_to() -> None:
+def test_conditions_forbidden_clauses_and_earlier_trials_are_respected() -> None:
     history = search(branches(), committee(n_startup=3), 7)
     assert len(np.unique(branches().keys(history.vectors))) == 7
     space = ConfigurationSpace()
@@ -373,7 +373,7 @@ def test_failures_and_broken_constraints_are_avoided(told_by: str) -> None:
     assert all(p.success is not None for p in proposals)
 
 
-def test_dear_configurations_must_be_worth_it() -> None:
+def test_expensive_configurations_must_be_worth_it() -> None:
     vectors = SQUARE.sample(40, np.random.default_rng(1))
     losses = (vectors[:, 1] - 0.5) ** 2
     history = History.of(vectors, losses, seconds=np.exp(6 * vectors[:, 0]))
@@ -399,7 +399,7 @@ def test_a_surrogate_that_cannot_be_judged_is_refused() -> None:
         propose(one, observed(SQUARE, 20))
 
 
-def test_a_member_that_fails_says_so() -> None:
+def test_the_failure_of_a_member_is_raised() -> None:
     def broken(X: Any) -> Any:
         raise KeyError("no such leaf")
 

@@ -93,7 +93,7 @@ def test_each_branch_has_a_design_of_its_own(seed: int) -> None:
 
 
 @pytest.mark.parametrize("absent", range(3))
-def test_what_was_tried_elsewhere_counts(absent: int) -> None:
+def test_points_tried_in_other_branches_count(absent: int) -> None:
     pool = ALGORITHMS.sample(300, np.random.default_rng(0))
     tried = pool[pool[:, ALGORITHM] != absent][:20]
     point = next_point(ALGORITHMS, pool, tried, np.random.default_rng(1))

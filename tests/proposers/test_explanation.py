@@ -37,7 +37,7 @@ def test_who_proposed_and_was_trusted(facts: dict[str, Any], told: str) -> None:
     assert str(said) == f"Trial 9 was chosen by the surrogate model, fitted on 7 trials{told}."
 
 
-def test_trust_is_ordered_and_what_is_no_number_is_left_out() -> None:
+def test_trust_is_ordered_without_invalid_numbers() -> None:
     given = {"trees": 0.2, "process": 0.7, "a": float("nan"), "b": True, "c": "x"}
     trust = read_trust({"trust": given})
     assert trust is not None and list(trust.items()) == [("process", 0.7), ("trees", 0.2)]
@@ -46,7 +46,7 @@ def test_trust_is_ordered_and_what_is_no_number_is_left_out() -> None:
     assert Explanation.from_proposal(0, None).trust is None
 
 
-def test_a_bound_that_says_no_more_is_left_out() -> None:
+def test_a_bound_equal_to_the_value_is_left_out() -> None:
     facts = {"origin": "model", "value": 0.5, "bound": 0.25, "n_rows": 3}
     assert "predicted value 0.5; optimistic bound 0.25" in str(Explanation.from_facts(1, facts))
     same = str(Explanation.from_facts(1, {**facts, "bound": 0.5}))

@@ -239,7 +239,7 @@ def test_failures_are_avoided_unless_ignored() -> None:
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "bound"])
-def test_dear_configurations_must_be_worth_it(acquisition: Any) -> None:
+def test_expensive_configurations_must_be_worth_it(acquisition: Any) -> None:
     vectors = SQUARE.sample(60, np.random.default_rng(1))
     losses = (vectors[:, 1] - 0.5) ** 2
     history = History.of(vectors, losses, seconds=np.exp(6 * vectors[:, 0]))

@@ -236,7 +236,7 @@ def test_what_is_refused(options: dict[str, Any], error: type[Exception], messag
         pipelines(**options)
 
 
-def test_the_improvement_that_counts_as_none_reaches_the_choice(
+def test_xi_reaches_the_choice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[float] = []
@@ -252,7 +252,7 @@ def test_the_improvement_that_counts_as_none_reaches_the_choice(
     assert seen == [0.25, 0.25]
 
 
-def test_what_is_running_lowers_the_doubt() -> None:
+def test_running_configurations_lower_the_standard_deviation() -> None:
     proposer, (vectors, _) = pipelines(n_start=1), matrix(MEMORY)
     # The third is the only one with these values, so it is proposed with and without the second.
     wanted, status = vectors[2], [Status.COMPLETE, Status.RUNNING]

@@ -108,7 +108,7 @@ def test_simultaneous_workers_differ_on_a_small_grid(name: str, n: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "n"), [("forest", 0), ("forest", 20), ("balanced", 10)])
-def test_what_is_foreseen_is_what_the_others_get(name: str, n: int) -> None:
+def test_computed_proposals_are_those_of_the_other_workers(name: str, n: int) -> None:
     space = branches()
     history = finished(space, n)
     one_by_one: dict[int, FloatArray | None] = {}
@@ -133,7 +133,7 @@ def test_higher_numbers_make_way_but_are_not_repeated() -> None:
     assert not np.array_equal(ask(forest(), GRID, taken, STREAMS, 20).vector, alone)
 
 
-def test_what_is_published_is_not_asked_for_again() -> None:
+def test_published_configurations_are_not_computed_again() -> None:
     class Counting:
         timed = False
 
@@ -225,7 +225,7 @@ def test_rows_that_stopped_half_way_are_completed_always_with_the_same_values() 
     ask(Watching(), space, history, STREAMS, 5)
 
 
-def test_what_takes_a_configuration_by_hand() -> None:
+def test_taken_configurations_by_hand() -> None:
     history = half_asked([2])
     # The branch is known by what its row asked for
     own = np.full(4, np.nan)
@@ -256,7 +256,7 @@ def test_what_takes_a_configuration_by_hand() -> None:
 @pytest.mark.parametrize(
     "settings", [{}, {"n_startup": 20}, {"n_startup": 3, "uniform_start": True}]
 )
-def test_proposals_that_differ_in_what_nobody_asks_for_are_copies(settings: Any) -> None:
+def test_proposals_that_differ_in_unused_parameters_are_copies(settings: Any) -> None:
     fixed = np.full(4, np.nan)
     fixed[KIND] = 1.0
     for left in range(4):
@@ -269,7 +269,7 @@ def test_proposals_that_differ_in_what_nobody_asks_for_are_copies(settings: Any)
 
 
 @pytest.mark.parametrize("name", ["suggested", "factorisation"])
-def test_suggestions_that_differ_in_what_nobody_asks_for_are_copies(name: str) -> None:
+def test_suggestions_that_differ_in_unused_parameters_are_copies(name: str) -> None:
     # Earlier tasks know a and b. Here a complete row has asked for b alone, and so does another.
     history = with_running(finished(GRID, 1), {1: None})
     a, b = (GRID.names.index(n) for n in ("a", "b"))

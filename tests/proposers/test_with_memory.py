@@ -65,7 +65,7 @@ def test_the_suggestions_come_first_and_once() -> None:
     np.testing.assert_array_equal(run(pickle.loads(pickle.dumps(start())), 4), found)
 
 
-def test_what_is_running_or_known_is_not_suggested_again() -> None:
+def test_running_or_known_configurations_are_not_suggested_again() -> None:
     history = History.of(SUGGESTED[:2], [np.nan] * 2, status=[Status.FAILED, Status.RUNNING])
     proposal = start().propose(VECTORS, history, Streams(0), 2)
     np.testing.assert_array_equal(proposal.vector, SUGGESTED[2])
@@ -83,6 +83,6 @@ def test_decided_values_are_respected() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True])
-def test_a_number_of_suggestions_that_is_none(wrong: Any) -> None:
+def test_invalid_numbers_of_suggestions_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="n_suggested must be an integer >= 0"):
         start(wrong)
