@@ -1,4 +1,4 @@
-"""Acquisitions by hand, by quadrature and over all magnitudes; the search for their maximum."""
+"""Acquisitions by hand, by quadrature and over all magnitudes; their maximisation."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def log_h_by_series(z: float) -> float:
         (2.0, 1.0, 3.0, 0.0, 1.0833154706),
         (2.0, 1.0, 1.0, 0.0, 0.0833154706),
         (0.0, 2.0, 2.0, 0.0, 2.1666309411),
-        # Without doubt; a ratio that overflows leaves the gain
+        # std = 0; a ratio that overflows leaves the gain
         (1.0, 0.0, 2.0, 0.0, 1.0),
         (3.0, 0.0, 2.0, 0.0, 0.0),
         (1.0, 0.0, 2.0, 0.25, 0.75),
@@ -150,7 +150,7 @@ def test_log_expected_improvement_is_finite_and_increasing_from_minus_1e100() ->
 
 def test_log_expected_improvement_is_as_accurate_as_documented() -> None:
     z = -np.concatenate([np.linspace(50.0, 60.0, 21)[1:], [200.0, 999.0, 1001.0]])
-    # Differences to log phi, for log phi itself is in the thousands
+    # Differences to log phi, as log phi itself is in the thousands
     log_phi = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
     expected = np.array([log_h_by_series(value) for value in z]) - log_phi
     np.testing.assert_allclose(log_h(z) - log_phi, expected, rtol=0, atol=1e-8)
@@ -227,7 +227,7 @@ def test_lowering_success_or_raising_seconds_never_raises(exponent: float) -> No
     [
         ([[0.0, 0.5], [0.01, 0.5], [0.03, 0.5]], 0.02, [0.0, 0.25, 1.0]),
         ([[0.01, 9.0], [0.03, 9.0]], 0.06, [1 / 36, 0.25]),
-        # A radius of each: 0.01 / 0.06 of the first, however near the second may be
+        # One radius each: the first counts, 0.01 / 0.06, though the second is nearer
         ([[0.01, 0.005]], np.array([0.06, 1e-4]), [1 / 36]),
         (np.empty((3, 0)), 0.02, [1.0, 1.0, 1.0]),
     ],
@@ -243,16 +243,16 @@ def test_distance_factor_by_hand(gaps: Any, radius: Any, factor: list[float]) ->
         ([0.1, 0.115, 0.9], [1.0, 1.0, 2.0], [0.03, 0.03, 0.0]),
         ([0.1, 0.104, 0.9], [1.0, 1.0, 2.0], [0.02, 0.02, 0.0]),
         ([0.1, 0.14, 0.9], [1.0, 1.0, 2.0], [0.05, 0.05, 0.0]),
-        # Too far apart, as on a grid; on a slope; equal but for rounding
+        # Too far apart, as on a grid; on a slope; equal up to rounding
         ([0.1, 0.16, 0.9], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]),
         ([0.1, 0.104, 0.9], [1.0, 1.0 + 1e-6, 2.0], [0.0, 0.0, 0.0]),
         ([0.1, 0.104, 0.9], [0.1 + 0.2, 0.3, 2.0], [0.02, 0.02, 0.0]),
-        # Wherever the zero of the losses is, and however far the worst of them
+        # With any constant added, and with any worst loss
         ([0.1, 0.104, 0.9], [1e9 + 1.0, 1e9 + 1.001, 1e9 + 2.0], [0.0, 0.0, 0.0]),
         ([0.1, 0.104, 0.9], [1e9 + 0.3, 1e9 + (0.1 + 0.2), 1e9 + 2.0], [0.02, 0.02, 0.0]),
         ([0.1, 0.104, 0.9, 0.5], [1.0, 1.0 + 1e-6, 2.0, 1e15], [0.0, 0.0, 0.0, 0.0]),
         ([0.1, 0.104, 0.9], [-1e308, 1e308, 1.7e308], [0.0, 0.0, 0.0]),
-        # Not beyond another loss; another loss that is as near or nearer
+        # Not beyond a different loss; a different loss that is as near or nearer
         ([0.1, 0.12, 0.145], [1.0, 1.0, 2.0], [0.04, 0.025, 0.0]),
         ([0.1, 0.12, 0.13], [1.0, 1.0, 2.0], [0.03, 0.0, 0.0]),
         ([], [], []),
@@ -269,7 +269,7 @@ def test_plateau_radii_by_hand(x: list[float], losses: list[float], radii: list[
         ([0.1, 0.16, 0.9], [1.0, 1.0, 2.0], [0.12, 0.12, 0.0]),  # twice the gap
         ([0.1, 0.25, 0.9], [1.0, 1.0, 2.0], [0.2, 0.2, 0.0]),  # but no farther than the reach
         ([0.1, 0.32, 0.9], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]),
-        ([0.1, 0.25, 0.41], [1.0, 1.0, 2.0], [0.2, 0.16, 0.0]),  # nor than another loss
+        ([0.1, 0.25, 0.41], [1.0, 1.0, 2.0], [0.2, 0.16, 0.0]),  # nor than a different loss
         ([0.1, 0.104, 0.9], [1.0, 1.0, 2.0], [0.02, 0.02, 0.0]),
     ],
 )
@@ -283,7 +283,7 @@ def test_a_plateau_ends_at_its_reach(
 def test_a_plateau_ends_where_a_branch_does() -> None:
     features = np.array([[0.1, np.nan], [0.1, 0.5], [0.11, 0.5], [0.12, np.nan], [0.1, 0.9]])
     radii = plateau_radii(features, np.ones(5), 0.05)
-    # The last one is far in a number of its own branch.
+    # The last one is far in a number that is active in its branch only.
     np.testing.assert_allclose(radii, [0.04, 0.02, 0.02, 0.04, 0.0], atol=1e-12)
     gaps = largest_differences(features + 0.01, features[:1])
     np.testing.assert_allclose(gaps[:, 0], [0.01, INF, INF, 0.03, INF], atol=1e-12)
@@ -295,7 +295,7 @@ N_CATEGORIES, N_COLUMNS = 4, 5
 
 
 def letters() -> VectorSpace:
-    """1 024 configurations, of which those of one letter are forbidden."""
+    """1 024 configurations; one letter is forbidden."""
     space = ConfigurationSpace()
     for i in range(N_COLUMNS):
         space.add(Categorical(f"c{i}", [f"v{j}" for j in range(N_CATEGORIES)]))
@@ -304,7 +304,7 @@ def letters() -> VectorSpace:
 
 
 def rugged(seed: int) -> Score:
-    """A score of its own for every configuration; no two are equal."""
+    """A different random score for every configuration."""
     table = np.random.default_rng(seed).standard_normal((N_CATEGORIES,) * N_COLUMNS)
 
     def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -315,7 +315,7 @@ def rugged(seed: int) -> Score:
 
 
 def exchange(start: FloatArray, level: float, value: Callable[[FloatArray], float]) -> float:
-    """The best value scored by one best-improvement search, written plainly."""
+    """The best value that one best-improvement search scores, as a plain loop."""
     best = -INF
     while True:
         options = []
@@ -484,7 +484,7 @@ def cube(d: int) -> VectorSpace:
 
 
 def bowl(d: int) -> tuple[Score, FloatArray]:
-    """A smooth score of unequal, dependent columns, and where its maximum is."""
+    """A smooth score of unequal, dependent columns, and the place of its maximum."""
     top = np.linspace(0.15, 0.85, d)
     Q, _ = np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))
     A = Q @ np.diag(np.linspace(1.0, 5.0, d)) @ Q.T
@@ -520,7 +520,7 @@ def test_an_ascent_ends_at_the_border_and_scores_nothing_beyond() -> None:
 
 
 def mixed() -> VectorSpace:
-    """Real numbers, one of them on a log scale, beside what has no gradient."""
+    """Real numbers, one of them on a log scale, beside parameters without a gradient."""
     space = ConfigurationSpace()
     kind = Categorical("kind", ["a", "b"])
     below = [Float("a0", (0.0, 1.0)), Float("b0", (1e-3, 1.0), log=True)]

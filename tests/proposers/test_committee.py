@@ -1,4 +1,4 @@
-"""The committee: trust by hand, draws by trust, and the manners of every proposer."""
+"""The committee: trust by hand, draws by trust, and the contract of every proposer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from automl_plugins.surrogates import (
 
 
 class Funnel:
-    """Expects least at ``place``, and would have ranked the share ``right`` of its rows right."""
+    """Predicts its minimum at ``place``, and ranks the share ``right`` of held-out rows right."""
 
     def __init__(self, place: float, right: float = 1.0) -> None:
         self.place, self.right = place, right
@@ -46,7 +46,7 @@ class Funnel:
 
 
 class Unasked(Funnel):
-    """Fails when a proposal is asked for."""
+    """Fails when it is asked for a prediction."""
 
     def predict(self, X: Any) -> Any:
         raise AssertionError("This member is not to be asked.")
@@ -57,13 +57,13 @@ def member(surrogate: Any, **settings: Any) -> ModelBasedProposer:
 
 
 def committee(**settings: Any) -> Committee:
-    """Members as those of the recipe, but cheaper."""
+    """Members like those of the recipe, but cheaper."""
     process = member(AveragedProcess(), search=LocalSearch(climbs=True), **settings)
     return Committee({"trees": member(QuantileBoosting(), **settings), "process": process})
 
 
 def disputed(n: int) -> History:
-    """A history of which neither member makes much."""
+    """A history of random losses, which neither member predicts well."""
     return observed(SQUARE, n, losses=np.random.default_rng(2).normal(size=n))
 
 
@@ -76,7 +76,7 @@ def propose(
 
 
 def essence(proposal: Proposal) -> tuple[object, ...]:
-    """What a proposal says, but for how long it took."""
+    """The facts of a proposal, except the seconds of its fit."""
     return proposal.vector.tobytes(), proposal.member, proposal.trust, proposal.loss
 
 
@@ -90,22 +90,22 @@ def essence(proposal: Proposal) -> tuple[object, ...]:
         ([0.6, 0.8], 4, [1, 1], 1.0, [0.1296 / 0.5392, 0.4096 / 0.5392]),
         ([0.6, 0.8], 8, [1, 1], 0.5, [0.1296 / 0.5392, 0.4096 / 0.5392]),
         ([0.6, 0.8], 4, [0.36**-2, 0.64**-2], 1.0, [0.5, 0.5]),
-        # Nothing is known, or nothing counts
+        # No rows, no tempering, no merit: the prior
         ([0.6, 0.8], 0, [1, 3], 1.0, [0.25, 0.75]),
         ([0.6, 0.8], 50, [1, 3], 0.0, [0.25, 0.75]),
         ([0.0, 0.0, 0.0], 50, [1.5, 1.5, 1], 0.5, [0.375, 0.375, 0.25]),
-        # The wrong way round is no better than not at all
+        # A negative correlation counts as none
         ([-0.9, 0.0], 10, [1, 1], 0.5, [0.5, 0.5]),
         ([-0.9, 0.6], 4, [1, 1], 1.0, [0.4096 / 1.4096, 1 / 1.4096]),
-        # Below 5 % is nothing, and the others share it
+        # Below 5 % becomes 0, and the others share it
         ([0.0, 0.99, 0.99], 9, [1, 1, 3], 0.5, [0.0, 0.25, 0.75]),
         ([0.0, 0.0], 9, [1, 19.1], 0.5, [0.0, 1.0]),
         ([0.0, 0.0], 9, [1, 18.9], 0.5, [1 / 19.9, 18.9 / 19.9]),
-        # Perfection is finite
+        # The trust of a perfect member stays finite
         ([0.99, 1.0], 1000, [1, 1], 1.0, [0.5, 0.5]),
         (np.zeros(30), 9, np.ones(30), 0.5, np.full(30, 1 / 30)),
         ([0.7], 9, [0.1], 0.5, [1.0]),
-        # Of two models one says nothing: half of 0.64^-2 and half of 1
+        # One of two models has no merit: half of 0.64^-2 and half of 1
         ([[0.6, 0.0], 0.0], 4, [1, 1], 1.0, [1.4096 / 2.2288, 0.8192 / 2.2288]),
         ([[0.6, 0.6, 0.6], 0.6], 4, [1, 1], 1.0, [0.5, 0.5]),
         ([[-0.9, 0.0], [0.0]], 10, [1, 1], 0.5, [0.5, 0.5]),
@@ -141,7 +141,7 @@ def test_chance_agreement_among_many_models_earns_no_trust() -> None:
         best = [trust_in([r.max(), 0.0], n, np.ones(2), 0.5)[0] for r in chance]
         every = [trust_in([r, 0.0], n, np.ones(2), 0.5)[0] for r in chance]
         assert np.median(best) > 0.75 and np.median(every) < 0.6 and np.max(every) < 0.75
-    # One of a hundred that is right is found in time
+    # The one of a hundred that is right is found in time
     right = [trust_in([np.r_[0.8, np.zeros(99)], 0.0], n, np.ones(2), 0.5)[0] for n in (8, 16, 30)]
     assert right[0] < 0.55 and right[-1] > 0.9 and right == sorted(right)
 
@@ -176,7 +176,7 @@ def test_members_share_the_model_of_success(monkeypatch: pytest.MonkeyPatch) -> 
     assert float(models.success(features)[0]) == proposal.success
 
 
-# Who proposes
+# The member that proposes
 
 
 def rated(**right: float) -> Committee:
@@ -255,12 +255,12 @@ def test_members_that_rank_a_smooth_function_right_are_trusted() -> None:
     assert trust is not None and trust["process"] < 0.8
 
 
-# The manners of a proposer
+# The contract of a proposer
 
 
 def test_a_proposal_is_a_pure_function() -> None:
     history, used = disputed(33), committee()
-    for n, k in ((12, 12), (33, 34), (7, 7)):  # what was asked before changes nothing
+    for n, k in ((12, 12), (33, 34), (7, 7)):  # earlier calls change nothing
         propose(used, history.first(n), k)
     for k in range(33, 37):
         warm = propose(used, history, k)
@@ -305,7 +305,7 @@ def test_members_are_not_judged_before_a_trial_is_complete() -> None:
     status = np.full(66, Status.FAILED)
     failed = observed(SQUARE, 66, losses=np.full(66, np.nan), status=status)
     assert propose(committee(), failed.first(20)).origin == "design"
-    # The first complete one is newer than the rows that members are judged by, or fitted on
+    # The first complete row is newer than the rows that members are judged by, or fitted on
     for n in (17, 65):
         losses, status = np.full(n, np.nan), np.full(n, Status.FAILED)
         losses[-1], status[-1] = 1.0, Status.COMPLETE
@@ -390,7 +390,7 @@ def test_expensive_configurations_must_be_worth_it() -> None:
     assert mean_x(cost_exponent=1.0, cost_budget=40) == free  # spent: cost no longer counts
 
 
-# What is refused
+# Refused arguments and models
 
 
 def test_a_surrogate_that_cannot_be_judged_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The start design: branches first, shares by weight, and what lies farthest."""
+"""The start design: branches first, shares by weight, and the farthest candidates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ALGORITHM, KERNEL = (ALGORITHMS.names.index(name) for name in ("algorithm", "ker
 
 
 def design(space: VectorSpace, n: int, seed: int = 0) -> FloatArray:
-    """Points (n, d), each chosen from a pool and the points before it alone."""
+    """Points (n, d), each chosen from a pool and the earlier points only."""
     points = np.empty((0, space.d))
     for k in range(n):
         rng = np.random.default_rng([seed, k])
@@ -88,7 +88,7 @@ def test_each_branch_has_a_design_of_its_own(seed: int) -> None:
         own = points[points[:, column("branch")] == option]
         _, counts = np.unique(own[:, column("scaler")], return_counts=True)
         np.testing.assert_array_equal(counts, [2, 2, 2])  # plain categories are balanced
-        # Whatever the other branch has tried, this one begins in its middle
+        # Each branch begins in its middle, regardless of the points of the other
         assert np.abs(own[0, [column("x"), column(child)]] - 0.5).sum() < 0.25
 
 
@@ -141,7 +141,7 @@ def test_spaces_of_one_point() -> None:
 @pytest.mark.parametrize(
     ("counts", "weights", "drawn"),
     [
-        ([1, 0, 1], [9.0, 1e-9, 9.0], {1}),  # unvisited first, whatever it weighs
+        ([1, 0, 1], [9.0, 1e-9, 9.0], {1}),  # unvisited first, regardless of its weight
         ([3, 1, 1], [6.0, 3.0, 1.0], {1}),  # 6 / 3.5 = 1.71, 3 / 1.5 = 2, 1 / 1.5 = 0.67
         ([3, 2, 1], [6.0, 3.0, 1.0], {0}),  # 6 / 3.5 = 1.71, 3 / 2.5 = 1.2
         ([5], [2.0], {0}),
@@ -177,7 +177,7 @@ def test_stratified_hits_every_interval_once(seed: int, m: int) -> None:
     assert drawn[0] == 0.5
     assert drawn.min() >= 0.0 and drawn.max() < 1.0
     intervals = np.floor(drawn * n).astype(int)
-    # Element 0 is the middle, wherever the sequence would have begun: it may share an interval.
+    # Element 0 is always the middle, not one of the sequence: it may share an interval.
     assert len(set(intervals[1:n])) == n - 1
     for block in range(1, 4):
         assert sorted(intervals[block * n : (block + 1) * n]) == list(range(n))

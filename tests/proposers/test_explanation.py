@@ -1,4 +1,4 @@
-"""Why a configuration was proposed: who proposed it, from facts that anybody may have changed."""
+"""Explanations: the member that proposed, from stored facts that may be invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proposer: pure, never repeating, honest about what it knows."""
+"""The model-based proposer: a pure function without repetitions, and its settings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_plateau_is_left_as_far_as_it_may_reach() -> None:
 
 def test_a_proposal_is_a_pure_function() -> None:
     history, used = observed(SQUARE, 40), forest()
-    for k in (3, 41, 40):  # what was asked before changes nothing
+    for k in (3, 41, 40):  # earlier calls change nothing
         last = propose(used, history, k).vector
     np.testing.assert_array_equal(propose(forest(), history).vector, last)
     other = used.propose(SQUARE, history, Streams(6), 40)
@@ -128,7 +128,7 @@ def test_every_configuration_of_a_finite_space_comes_once() -> None:
     assert len(np.unique(branches().keys(history.vectors))) == 7
     # Exhausted: the eighth is a repetition, not an error.
     assert len(search(branches(), forest(), 8)) == 8
-    large = VectorSpace(ConfigurationSpace({"i": (0, 4), "j": (0, 4)}))  # to enumerate at once
+    large = VectorSpace(ConfigurationSpace({"i": (0, 4), "j": (0, 4)}))  # too large at first
     history = search(large, forest(n_candidates=5, n_startup=3), 25)
     assert len(np.unique(large.keys(history.vectors))) == 25
 
@@ -169,7 +169,7 @@ def test_the_branch_that_was_served_least_has_its_turn() -> None:
 
 @pytest.fixture
 def pairs() -> VectorSpace:
-    """A branch, of which one option is forbidden together with one of another choice."""
+    """A branch with one option that is forbidden together with one option of another choice."""
     space = ConfigurationSpace()
     penalty = Categorical("penalty", ["l2", "l1"])
     solver = Categorical("solver", ["saga", "lbfgs"])
@@ -186,7 +186,7 @@ def test_a_branch_has_its_turn_without_what_is_forbidden_in_it(pairs: VectorSpac
     vectors = pairs.sample(40, np.random.default_rng(0))
     vectors = vectors[vectors[:, penalty] == 0.0][:6]
     history = History.of(vectors, np.linspace(0.0, 1.0, 6))
-    tempting = Told(lambda X: -X[:, solver])  # what is forbidden in the other branch
+    tempting = Told(lambda X: -X[:, solver])  # prefers what is forbidden in the other branch
     proposer = forest(tempting, target="raw", n_startup=1, balance=6)
     vector = proposer.propose(pairs, history, Streams(0), 6).vector
     assert vector[penalty] == 1.0 and pairs.allowed(vector[None]).all()
@@ -263,21 +263,21 @@ def test_how_a_search_begins() -> None:
     assert propose(forest(n_startup=4), history.first(3)).origin == "design"
     assert propose(forest(n_startup=4, uniform_start=True), history.first(3)).origin == "random"
     failed = observed(SQUARE, 20, losses=np.full(20, np.nan), status=[Status.FAILED] * 20)
-    assert propose(forest(), failed).origin == "design"  # without a complete row it goes on
+    assert propose(forest(), failed).origin == "design"  # the start lasts until a row is complete
     proposer, history = forest(interleave=4), observed(SQUARE, 20)
     origins = [propose(proposer, history, k).origin for k in range(20, 28)]
     assert origins == ["design", "model", "model", "model"] * 2
 
 
 def test_the_start_lasts_as_long_as_all_losses_are_alike() -> None:
-    third = 0.1 + 0.2  # not 0.3, but for rounding
+    third = 0.1 + 0.2  # 0.3 up to rounding
     flat = observed(SQUARE, 20, losses=[0.3, third] * 10)
     process = forest(AveragedProcess(), search=LocalSearch(climbs=True))
     assert propose(process, flat).origin == "design"
     for loss in (0.29, 0.31):
         other = observed(SQUARE, 20, losses=[0.3] * 19 + [loss])
         assert propose(process, other).origin == "model"
-    # What is to be avoided can be learnt, and earlier tasks know more.
+    # The start ends where failures or violations can be learnt, and with earlier tasks.
     status = [Status.COMPLETE] * 19 + [Status.FAILED]
     failing = observed(SQUARE, 20, losses=[0.3] * 19 + [np.nan], status=status)
     assert propose(process, failing).origin == "model"

@@ -1,4 +1,4 @@
-"""The proposer of a memory's configurations."""
+"""The proposer of the configurations of a memory."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def search(proposer: PipelineProposer, n: int, task: int = 20) -> tuple[list[Pro
 
 
 class Fallback:
-    """Tells that it was asked."""
+    """Its proposals have a loss of -1."""
 
     timed = False
 

@@ -1,4 +1,4 @@
-"""Workers that ask at one moment: each number goes by the lower ones, published or not."""
+"""Workers that ask at one moment: each considers the lower numbers, published or not."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def with_running(history: History, rows: dict[int, FloatArray | None]) -> Histor
 
 
 def at_once(name: str, space: VectorSpace, history: History) -> list[FloatArray]:
-    """What workers are given that all know of each other and have published nothing."""
+    """Proposals of simultaneous workers, which see each other's numbers but no configuration."""
     found, numbers = [], range(len(history), len(history) + WORKERS)
     for k in numbers:
         known = with_running(history, {n: None for n in numbers if n != k})
@@ -149,7 +149,7 @@ def test_published_configurations_are_not_computed_again() -> None:
             return Proposal(np.full(2, 0.5), "model")
 
     published = np.array([0.25, 0.25])
-    # 3 died long ago; 45 is half known; 47 is published; 49 comes later
+    # 3 died long ago; 45 is partly published; 47 is published; 49 comes later
     rows = {3: None, 44: None, 45: np.array([0.5, np.nan]), 46: None, 47: published, 49: None}
     counting = Counting()
     ask(counting, GRID, with_running(finished(GRID, 0), rows), STREAMS, 48)
@@ -159,7 +159,7 @@ def test_published_configurations_are_not_computed_again() -> None:
     np.testing.assert_array_equal(by_number[44], [0.5, 0.5])
     np.testing.assert_array_equal(by_number[47], published)
     assert all(np.isnan(by_number[unknown]).all() for unknown in (3, 46, 49))
-    assert seen.missing[seen.number == 44].all()  # foreseen, but not asked for
+    assert seen.missing[seen.number == 44].all()  # computed, but not asked for
     known = finished(GRID, 5)
     ask(counting, GRID, known, STREAMS, 48)
     assert counting.asked[-1] == (48, known)
@@ -227,11 +227,11 @@ def test_rows_that_stopped_half_way_are_completed_always_with_the_same_values() 
 
 def test_taken_configurations_by_hand() -> None:
     history = half_asked([2])
-    # The branch is known by what its row asked for
+    # A row is compared by what it asked for
     own = np.full(4, np.nan)
     own[[KIND, N]] = 1.0, 2.0 / 3.0
     np.testing.assert_array_equal(taken(history), [own])
-    # A complete row of the branch has asked for y: this one will
+    # A complete row of the branch has asked for y, so this one will
     row = np.full((1, 4), np.nan)
     row[0, [KIND, N, Y]] = 1.0, 0.0, 0.3
     shown = History.of(
@@ -242,11 +242,11 @@ def test_taken_configurations_by_hand() -> None:
     )
     own[Y] = history.vectors[6, Y]
     np.testing.assert_array_equal(taken(shown), [own])
-    # Nothing is asked for yet: what some row has asked for counts
+    # A row that has asked for nothing is compared by what any row asked for
     foretold = replace(history, missing=history.missing | (history.status == 3)[:, None])
     own[[N, Y]], own[X] = np.nan, history.vectors[6, X]
     np.testing.assert_array_equal(taken(foretold), [own])
-    # Categories alone say too little, a worker of long ago is dead, all asked for needs no rule
+    # Not taken: categories alone, a row of a dead worker, a row that asked for everything
     first = replace(foretold, status=np.full(7, Status.RUNNING), missing=np.full((7, 4), True))
     assert len(taken(first)) == 0
     assert (len(taken(history, 6 + 32)), len(taken(history, 6 + 33))) == (1, 0)
@@ -263,7 +263,7 @@ def test_proposals_that_differ_in_unused_parameters_are_copies(settings: Any) ->
         history = half_asked([n for n in range(4) if n != left])
         proposal = ask(forest(**settings), UNKNOWN, history, STREAMS, 9, fixed)
         assert proposal.vector[N] == pytest.approx(left / 3.0)
-    # None is left: a copy is better than none
+    # No other configuration is left, so a copy is proposed
     proposal = ask(forest(**settings), UNKNOWN, half_asked([0, 1, 2, 3]), STREAMS, 10, fixed)
     assert UNKNOWN.agrees(proposal.vector[None], fixed)[0]
 

@@ -1,4 +1,4 @@
-"""Proposers around another one: what a memory suggests comes first."""
+"""Proposers that wrap another one: the suggestions of a memory come first."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def a_memory() -> TaskMemory:
 
 
 class Afterwards:
-    """Proposes one and the same."""
+    """Always proposes the same configuration."""
 
     timed = False
 
@@ -79,7 +79,7 @@ def test_decided_values_are_respected() -> None:
     fixed = np.array([np.nan, SUGGESTED[0, 1]])
     assert start().propose(VECTORS, NOTHING, Streams(0), 0, fixed).vector[1] == SUGGESTED[0, 1]
     chosen = start().propose(VECTORS, NOTHING, Streams(0), 0, np.array([0.333, np.nan]))
-    assert chosen.vector[0] == 0.123  # the other proposer's affair
+    assert chosen.vector[0] == 0.123  # from the other proposer
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True])
