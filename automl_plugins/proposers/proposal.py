@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -99,15 +99,6 @@ class Proposal:
             if (parts := getattr(self, name)) is not None:
                 known[name] = {str(part): float(share) for part, share in parts.items()}
         return known
-
-    @classmethod
-    def from_dict(cls, vector: FloatArray, known: Mapping[str, Any]) -> Self:
-        """The inverse of ``to_dict``, with the ``vector``.
-
-        Raises:
-            TypeError: For a name that is not an attribute.
-        """
-        return cls(vector, **known)
 
     def __repr__(self) -> str:
         facts = [f"{len(self.vector)} parameters by {self.origin}"]
