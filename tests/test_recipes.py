@@ -256,6 +256,7 @@ def test_options_reach_the_settings() -> None:
     ("make", "error", "message"),
     [
         (lambda: recipes.gbqr(alpha=1.5), ValueError, "alpha"),
+        (lambda: recipes.gbqr(doubt=-0.1), ValueError, "doubt must be finite and >= 0, got -0.1"),
         (lambda: recipes.tst(MEMORY, bandwidth=0.0), ValueError, "bandwidth"),
         (lambda: recipes.tst(MEMORY, distance="meta_features"), ValueError, "meta_features"),
         (lambda: recipes.tst(3), TypeError, "memory must be"),  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, get_args
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_finite, one_of
 from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials, Target
@@ -145,6 +145,7 @@ def gbqr_surrogate(
     """The surrogate of ``gbqr``, for losses as normal scores."""
     models = surrogates.QuantileBoosting(alpha=alpha, n_models=n_models)
     models.check_arguments()
+    check_finite("doubt", doubt)
     return surrogates.DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)
 
 
