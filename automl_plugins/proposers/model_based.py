@@ -108,9 +108,9 @@ class ProposerSettings(ModelSettings):
         uniform_start: Draw the start at random instead of filling the space.
         informed: Whether the surrogate can predict before any evaluation; it is then asked after
             ``n_startup`` rows, 0 unless set.
-        n_recorded: First evaluations that are chosen among the best recorded configurations of
-            the earlier tasks wherever these promise nearly their best losses, or better, of
-            another one; for a ``RecordedTemplate`` of ``Promising`` surrogates.
+        n_recorded: Number of first evaluations that are the best recorded configurations of the
+            earlier tasks, if these tasks promise nearly their best losses, or better, of the one
+            chosen otherwise; for a ``RecordedTemplate`` of ``Promising`` surrogates.
         plateau_reach: Largest radius around evaluations of equal losses in which a candidate gains
             less, as a share of each range, see ``plateau_radii``; None disables this.
 
