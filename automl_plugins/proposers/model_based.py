@@ -239,7 +239,7 @@ class ModelBasedProposer:
         return self._best(asked, models, fit_seconds)
 
     def starts(self, space: VectorSpace, history: History, k: int) -> bool:
-        """Whether evaluation ``k`` belongs to the start design, before any model is asked.
+        """Whether evaluation ``k`` belongs to the start design, which asks no model.
 
         The start lasts while all losses are equal: a process would visit one corner of the space
         after another, where it is least certain, but a better loss may be anywhere. A surrogate
