@@ -80,7 +80,7 @@ class WithFallback:
         if not self._warned:
             self._warned = True
             logger: logging.Logger = getattr(self.memory, "logger", _logger)
-            logger.warning(f"{trouble} The search continues without its memory.")
+            logger.warning(f"{trouble} The search continues without its memory while this lasts.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.proposer!r}, {self.fallback!r})"
