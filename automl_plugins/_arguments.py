@@ -17,47 +17,58 @@ _LONGEST = 60  # characters of a value
 T = TypeVar("T")
 
 
-def at_least(name: str, value: float | None, low: float) -> None:
-    """Check a number; None is legal.
+def check_integer(name: str, value: Any, least: int, *, optional: bool = False) -> None:
+    """Check an integer of at least ``least``; None is legal if ``optional``.
 
     Raises:
-        TypeError: For anything but a number.
-        ValueError: For a number below ``low``, or NaN.
+        TypeError: For anything but an integer.
+        ValueError: For an integer below ``least``.
     """
-    if value is None:
+    if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number >= {low}, or None, got {value!r}.")
-    if not value >= low:
-        raise ValueError(f"{name} must be >= {low}, got {value!r}.")
+    if not _is(Integral, value) or value < least:
+        raise _refusal(name, value, Integral, f"an integer >= {least}", optional)
 
 
-def check_integer(name: str, value: Any, minimum: int) -> None:
-    """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
+def check_finite(
+    name: str,
+    value: Any,
+    *,
+    least: float = 0.0,
+    positive: bool = False,
+    optional: bool = False,
+) -> None:
+    """Check a finite number of at least ``least``, or > 0; None is legal if ``optional``.
+
+    Raises:
+        TypeError: For anything but a real number.
+        ValueError: For a number outside this range, or NaN.
+    """
+    if optional and value is None:
+        return
+    if not _is(Real, value) or not least <= value < inf or (positive and value == 0):
+        allowed = "> 0" if positive else f">= {least:g}"
+        raise _refusal(name, value, Real, f"a finite number {allowed}", optional)
 
 
-def check_number(name: str, n: Any, *, least: int = 0) -> int:
-    """``n`` as an int; TypeError unless it is a whole number, ValueError below ``least``."""
-    if isinstance(n, bool) or not isinstance(n, Integral):
-        raise TypeError(f"{name} must be a whole number, got {n!r}.")
-    if n < least:
-        raise ValueError(f"{name} must be at least {least}, got {n}.")
-    return int(n)
+def check_share(name: str, value: Any) -> None:
+    """Check a number in [0, 1].
+
+    Raises:
+        TypeError: For anything but a real number.
+        ValueError: For a number outside this range, or NaN.
+    """
+    if not _is(Real, value) or not 0.0 <= value <= 1.0:
+        raise _refusal(name, value, Real, "a number in [0, 1]")
 
 
-def check_share(name: str, value: float) -> None:
-    """Raise ValueError unless ``value`` lies in [0, 1]."""
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} must lie in [0, 1], got {value!r}.")
+def _is(kind: type, value: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def check_finite(name: str, value: float, *, positive: bool = False) -> None:
-    """Raise ValueError unless ``value`` is finite, and >= 0 or positive."""
-    if not 0.0 <= value < inf or (positive and value == 0.0):
-        sign = ">" if positive else ">="
-        raise ValueError(f"{name} must be finite and {sign} 0, got {value!r}.")
+def _refusal(name: str, value: Any, kind: type, allowed: str, optional: bool = False) -> Exception:
+    error = ValueError if _is(kind, value) else TypeError
+    return error(f"{name} must be {allowed}{', or None' if optional else ''}, got {value!r}.")
 
 
 def one_of(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from functools import partial
@@ -256,7 +257,20 @@ def test_options_reach_the_settings() -> None:
     ("make", "error", "message"),
     [
         (lambda: recipes.gbqr(alpha=1.5), ValueError, "alpha"),
-        (lambda: recipes.gbqr(doubt=-0.1), ValueError, "doubt must be finite and >= 0, got -0.1"),
+        (
+            lambda: recipes.gbqr(doubt=-0.1),
+            ValueError,
+            "doubt must be a finite number >= 0, got -0.1",
+        ),
+        (lambda: recipes.gbqr(doubt="x"), TypeError, "doubt must be a finite number"),  # type: ignore[arg-type]
+        (lambda: recipes.gbqr(n_candidates=10.5), TypeError, "n_candidates must be an integer"),  # type: ignore[arg-type]
+        (lambda: recipes.surrogate(xi=None), TypeError, "xi must be a finite number >= 0, got N"),  # type: ignore[arg-type]
+        (lambda: recipes.surrogate(beta=math.inf), ValueError, "beta must be a finite number"),
+        (
+            lambda: recipes.gbqr(per_second=True, cost_exponent="x"),  # type: ignore[arg-type]
+            TypeError,
+            "cost_exponent must be a number in",
+        ),
         (lambda: recipes.tst(MEMORY, bandwidth=0.0), ValueError, "bandwidth"),
         (lambda: recipes.tst(MEMORY, distance="meta_features"), ValueError, "meta_features"),
         (lambda: recipes.tst(3), TypeError, "memory must be"),  # type: ignore[arg-type]
@@ -265,19 +279,23 @@ def test_options_reach_the_settings() -> None:
         (
             lambda: recipes.ei_per_second(cost_exponent=2.0),
             ValueError,
-            r"cost_exponent must lie in \[0, 1\], got 2",
+            r"cost_exponent must be a number in \[0, 1\], got 2",
         ),
         (
             lambda: recipes.gbqr(per_second=True, cost_budget=0),
             ValueError,
-            "cost_budget must be >= 1, got 0",
+            "cost_budget must be an integer >= 1, or None, got 0",
         ),
-        (lambda: recipes.gbqr(balance=0), ValueError, "balance must be >= 1, got 0"),
+        (
+            lambda: recipes.gbqr(balance=0),
+            ValueError,
+            "balance must be an integer >= 1, or None, got 0",
+        ),
         *(
             (
                 partial(PLAIN["gbqr"], **{option: "many"}),
                 TypeError,
-                f"{option} must be a number >= .*got 'many'",
+                f"{option} must be an integer >= .*got 'many'",
             )
             for option in ("n_startup", "n_candidates", "max_rows", "balance")
         ),
@@ -291,9 +309,9 @@ def test_what_is_refused_at_once(make: Any, error: type[Exception], message: str
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("n_candidates", 0, "n_candidates must be >= 1, got 0"),
-        ("max_rows", -1, "max_rows must be >= 2, got -1"),
-        ("n_startup", -1, "n_startup must be >= 0, got -1"),
+        ("n_candidates", 0, "n_candidates must be an integer >= 1, or None, got 0"),
+        ("max_rows", -1, "max_rows must be an integer >= 2, or None, got -1"),
+        ("n_startup", -1, "n_startup must be an integer >= 0, or None, got -1"),
         ("failed_trials", "never", "failed_trials must be one of 'avoid', 'ignore', got 'never'"),
     ],
 )

@@ -31,7 +31,7 @@ from hyperopt.base import trials_from_docs, validate_loss_threshold, validate_ti
 from hyperopt.exceptions import InvalidAnnotatedParameter
 from tqdm import tqdm
 
-from automl_plugins._arguments import document_arguments
+from automl_plugins._arguments import check_integer, document_arguments
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.streams import Streams
 
@@ -255,8 +255,7 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
                 " Pass n_workers=."
             )
         return known if isinstance(known, int) else 1
-    if not n_workers >= 1:
-        raise ValueError(f"n_workers must be >= 1, got {n_workers!r}.")
+    check_integer("n_workers", n_workers, 1)
     return n_workers
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hyperopt import Trials, rand
 
-from automl_plugins._arguments import check_number
+from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.tasks import TaskDescription
@@ -88,8 +88,8 @@ def initial_trials(
         fmin(objective, space, algo=tpe.suggest, max_evals=50, trials=trials)
     """
     check_mode(mode)
-    n_default = check_number("n_startup_jobs", n_startup_jobs)
-    k = n_suggestions(mode, n_default, n_configs)
+    check_integer("n_startup_jobs", n_startup_jobs, 0)
+    k = n_suggestions(mode, n_startup_jobs, n_configs)
     if trials is not None and not isinstance(trials, Trials):
         raise TypeError(f"trials must be hyperopt.Trials, got {trials!r}.")
     known = read_space(space)
@@ -107,7 +107,8 @@ def initial_trials(
             documents.append(new_document(trials, known.domain, tid, drawn))
             documents[-1]["misc"][INITIAL_DESIGN] = suggestion.to_dict(found.method)
     if mode == "add":
-        ids, drawing = trials.new_trial_ids(n_default), Streams(seed).integer("initial design")
+        ids = trials.new_trial_ids(n_startup_jobs)
+        drawing = Streams(seed).integer("initial design")
         for document in rand.suggest(ids, known.domain, trials, drawing):
             document["misc"][INITIAL_DESIGN] = {"design": "random"}
             documents.append(document)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import check_finite, check_integer
+
 from . import _private
 
 
@@ -20,6 +22,7 @@ class NoImprovement:
 
     Raises:
         ValueError: If ``patience`` < 1 or ``min_delta`` < 0; on a multi-objective study.
+        TypeError: If they are not numbers.
 
     Example::
 
@@ -27,10 +30,8 @@ class NoImprovement:
     """
 
     def __init__(self, patience: int, *, min_delta: float = 0.0) -> None:
-        if patience < 1:
-            raise ValueError(f"patience must be >= 1, got {patience!r}.")
-        if not min_delta >= 0.0:
-            raise ValueError(f"min_delta must be >= 0, got {min_delta!r}.")
+        check_integer("patience", patience, 1)
+        check_finite("min_delta", min_delta)
         self.patience = patience
         self.min_delta = min_delta
 

@@ -10,7 +10,7 @@ from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
-from automl_plugins._arguments import ShowsArguments
+from automl_plugins._arguments import ShowsArguments, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.records import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
@@ -49,6 +49,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
 
     Raises:
         ValueError: For an argument outside its range.
+        TypeError: For an argument that is not an integer.
 
     Example::
 
@@ -69,8 +70,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
             ("reduction_factor", reduction_factor, 2),
             ("n_startup_trials", n_startup_trials, 0),
         ):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise ValueError(f"{name} must be a whole number >= {low}, got {value!r}.")
+            check_integer(name, value, low)
         self._min_resource = int(min_resource)
         self._reduction_factor = int(reduction_factor)
         self._n_startup_trials = int(n_startup_trials)

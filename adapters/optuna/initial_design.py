@@ -14,7 +14,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study
 
-from automl_plugins._arguments import check_number
+from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.memories import Memory, read_memory, take_conditions
@@ -104,8 +104,8 @@ def enqueue_initial_design(
         print(enqueue_initial_design(study, memory="svm", X=X, y=y, search_space=objective))
         study.optimize(objective, n_trials=50)
     """
-    n_default = check_number("n_startup_trials", n_startup_trials)
-    k = n_suggestions(mode, n_default, n_configs)
+    check_integer("n_startup_trials", n_startup_trials, 0)
+    k = n_suggestions(mode, n_startup_trials, n_configs)
     filling: list[dict[str, Any]] = []
     if search_space is None and isinstance(design, Design) and mode != "add":
         found = replace(design, suggestions=design.suggestions[:k])
@@ -122,7 +122,7 @@ def enqueue_initial_design(
         rest = space_filling(
             vectors,
             np.array([suggestion.vector for suggestion in found]).reshape(-1, vectors.d),
-            n_default if mode == "add" else 0,
+            n_startup_trials if mode == "add" else 0,
             Streams(seed).generator("initial design"),
         )
         found = _in_distributions(found, distributions)

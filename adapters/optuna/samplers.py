@@ -11,7 +11,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins._arguments import at_least, document_arguments, preset
+from automl_plugins._arguments import check_integer, document_arguments, preset
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.recipes.without_memory import (
@@ -98,7 +98,7 @@ def split(
             f"{sampler.__name__} takes no argument {', '.join(foreign)}"
             f"{_nearest(foreign[0], known)}; it takes {', '.join(known)}."
         )
-    at_least(_STARTUP, options.get(_STARTUP), 0)
+    check_integer(_STARTUP, options.get(_STARTUP), 0, optional=True)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()
     of_recipe = {n.replace(_STARTUP, "n_startup"): v for n, v in options.items()}
     return (

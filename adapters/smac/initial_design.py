@@ -10,7 +10,7 @@ from ConfigSpace import Configuration
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
-from automl_plugins._arguments import check_number
+from automl_plugins._arguments import check_integer
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.designs.design import Design
@@ -191,7 +191,7 @@ class KNNInitialDesign(MetaInitialDesign):
         mode: WarmStart = "replace",
         **options: Unpack[KNNOptions],
     ) -> None:
-        k = check_number("k", k, least=1)
+        check_integer("k", k, 1)
         others = len(options.get("additional_configs") or ()) + scenario.use_default_config
         n = max(1, min(k, scenario.n_trials - others))
         super().__init__(scenario, memory, design=knn, mode=mode, n_configs=n, **options)

@@ -167,8 +167,7 @@ class MaxUCB(ScoredPolicy):
             raise ValueError(f"unit must be 'pulls' or 'seconds', got {self.unit!r}.")
         if self.alpha is None:
             self.alpha = _ALPHA[self.scale]
-        if not 0.0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be finite and >= 0, or None, got {self.alpha!r}.")
+        check_finite("alpha", self.alpha, optional=True)
 
     def _scores(self, standing: Standing) -> FloatArray:
         of = standing.of

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.branches import (
     choice_of,
@@ -148,8 +149,7 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
         raise ValueError(f"weights must be probabilities that sum to 1, got {weights!r}.")
     if not (volume > 0).all():
         raise ValueError(f"theta must be positive, got {theta!r}.")
-    if not n_draws >= 0:
-        raise ValueError(f"n_draws must be at least 0, got {n_draws!r}.")
+    check_integer("n_draws", n_draws, 0)
     hit = p / volume
     if (hit > 1.0 + 1e-12).any():
         m = int(hit.argmax())

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import ShowsArguments, check_share
+from automl_plugins._arguments import ShowsArguments, check_integer, check_share
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
@@ -83,8 +83,7 @@ class Policy(ShowsArguments, ABC):
     _fewest: ClassVar[int] = 1  # that min_pulls may be
 
     def __post_init__(self) -> None:
-        if not self.min_pulls >= self._fewest:
-            raise ValueError(f"min_pulls must be >= {self._fewest}, got {self.min_pulls!r}.")
+        check_integer("min_pulls", self.min_pulls, self._fewest)
         check_share("min_share", self.min_share)
 
     def choose(self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int) -> int:
@@ -218,8 +217,7 @@ class DecreasingEpsilon(EpsilonGreedy):
         self.epsilon = self.start
         super().__post_init__()
         check_share("end", self.end)
-        if not self.horizon >= 1:
-            raise ValueError(f"horizon must be >= 1 pulls, got {self.horizon!r}.")
+        check_integer("horizon", self.horizon, 1)
 
     def _epsilon(self, t: int) -> float:
         return self.start + (self.end - self.start) * min(t / self.horizon, 1.0)

@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
@@ -215,8 +216,7 @@ class SuccessiveFiltering:
             raise ValueError(f"budget must be a positive number of {unit}, got {budget!r}.")
         if unit not in ("trials", "seconds"):
             raise ValueError(f"unit must be 'trials' or 'seconds', got {unit!r}.")
-        if not rounds >= 1:
-            raise ValueError(f"rounds must be >= 1, got {rounds!r}.")
+        check_integer("rounds", rounds, 1)
         if score not in _DEFAULTS:
             raise ValueError(
                 "score must be 'maximum' (an arm's best reward) or 'mean' (the paper's bound of"
@@ -224,12 +224,9 @@ class SuccessiveFiltering:
             )
         c = _DEFAULTS[score][0] if c is None else c
         temperature = _DEFAULTS[score][1] if temperature is None else temperature
-        if not (np.isfinite(c) and c >= 0):
-            raise ValueError(f"c must be a number >= 0, got {c!r}.")
-        if not (np.isfinite(temperature) and temperature > 0):
-            raise ValueError(f"temperature must be a number > 0, got {temperature!r}.")
-        if not min_pulls >= 1:
-            raise ValueError(f"min_pulls must be >= 1, got {min_pulls!r}.")
+        check_finite("c", c)
+        check_finite("temperature", temperature, positive=True)
+        check_integer("min_pulls", min_pulls, 1)
         self.budget = float(budget)
         self.unit: Unit = unit
         self.rounds = rounds

@@ -17,6 +17,7 @@ from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
 from automl_plugins.records.scores import standardise_losses
@@ -215,8 +216,7 @@ def leave_out(
     Raises:
         ValueError: For fewer than two groups of tasks or folds, or a tag that no task has.
     """
-    if folds is not None and folds < 2:
-        raise ValueError(f"folds must be at least 2, got {folds}.")
+    check_integer("folds", folds, 2, optional=True)
     if isinstance(group, str) and not any(group in task.tags for task in dataset.tasks):
         raise ValueError(f"No task has the tag {group!r}, so it groups nothing.")
 

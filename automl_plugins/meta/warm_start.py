@@ -23,7 +23,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_number
+from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.spaces.values import to_values
@@ -68,7 +68,8 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
     check_mode(mode)
     if k is None:
         return max(1, n_default if mode == "replace" else -(-n_default // 2))
-    return check_number("The number of suggestions", k, least=1)
+    check_integer("The number of suggestions", k, 1)
+    return k
 
 
 def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
@@ -123,11 +124,11 @@ def advise(
         the space cannot use of the memory, and what meta-features are missing.
 
     Raises:
-        TypeError: For a memory or design of the wrong type.
-        ValueError: For a memory without runs or that shares no hyperparameter with the space, an
-            unknown design, X without y, or meta-features beside them.
+        TypeError: For a memory, design or k of the wrong type.
+        ValueError: For k < 1, a memory without runs or that shares no hyperparameter with the
+            space, an unknown design, X without y, or meta-features beside them.
     """
-    k = check_number("The number of suggestions", k, least=1)
+    check_integer("The number of suggestions", k, 1)
     function = design_of(design)
     notes: tuple[str, ...] = ()
     if isinstance(function, Design):

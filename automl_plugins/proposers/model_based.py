@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from automl_plugins._arguments import at_least, check_share, one_of
+from automl_plugins._arguments import check_finite, check_integer, check_share, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
@@ -67,17 +67,14 @@ _PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising
 
 _PLATEAU_ROWS = 64  # best rows among which plateaus are looked for
 
-_LEAST = {  # smallest legal value of each numeric setting
-    "xi": 0,
-    "beta": 0,
+_LEAST = {  # smallest legal value of each setting that is an integer or None
     "cost_budget": 1,
     "interleave": 2,
     "balance": 1,
     "n_startup": 0,
     "n_candidates": 1,
-    "n_recorded": 0,
-    "plateau_reach": 0.02,
 }
+_LEAST_REACH = 0.02
 
 _RADIUS = 0.02  # around evaluations that the models do not know, see ``distance_factor``
 _SMALL_RADIUS = 0.004  # around running ones that the surrogate knows
@@ -116,6 +113,7 @@ class ProposerSettings(ModelSettings):
 
     Raises:
         ValueError: For a setting outside its range.
+        TypeError: For a setting of the wrong type.
     """
 
     acquisition: Acquisition = "ei"
@@ -138,8 +136,12 @@ class ProposerSettings(ModelSettings):
         super().__post_init__()
         one_of("acquisition", self.acquisition, get_args(Acquisition))
         one_of("refit", self.refit, get_args(Refit))
-        for name, low in _LEAST.items():
-            at_least(name, getattr(self, name), low)
+        for name, least in _LEAST.items():
+            check_integer(name, getattr(self, name), least, optional=True)
+        check_integer("n_recorded", self.n_recorded, 0)
+        check_finite("xi", self.xi)
+        check_finite("beta", self.beta)
+        check_finite("plateau_reach", self.plateau_reach, least=_LEAST_REACH, optional=True)
         check_share("cost_exponent", self.cost_exponent)
 
 

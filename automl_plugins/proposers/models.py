@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import at_least, one_of
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
@@ -236,7 +236,7 @@ class ModelSettings:
 
     Raises:
         ValueError: For a setting outside its range.
-        TypeError: For a surrogate without ``fit`` and ``predict``.
+        TypeError: For a setting of the wrong type, or a surrogate without ``fit`` and ``predict``.
     """
 
     surrogate: Surrogate | SurrogateTemplate
@@ -247,7 +247,7 @@ class ModelSettings:
     incumbent: Incumbent = "observed"
 
     def __post_init__(self) -> None:
-        at_least("max_rows", self.max_rows, 2)
+        check_integer("max_rows", self.max_rows, 2, optional=True)
         one_of("target", self.target, TARGETS)
         one_of("incumbent", self.incumbent, get_args(Incumbent))
         one_of("failed_trials", self.failed_trials, get_args(FailedTrials))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.performance import performance
@@ -100,8 +99,7 @@ class PipelineProposer:
         if model is not None and not isinstance(model, MatrixFactorization):
             raise TypeError(f"model must be a MatrixFactorization, got {model!r}.")
         check_integer("n_start", n_start, 1)
-        if not isinstance(xi, Real) or not 0.0 <= float(xi) < np.inf:
-            raise ValueError(f"xi must be a number >= 0, got {xi!r}.")
+        check_finite("xi", xi)
         one_of("start", start, get_args(Start))
         if not callable(getattr(fallback, "propose", None)):
             raise TypeError(f"fallback must be a proposer, got {fallback!r}.")

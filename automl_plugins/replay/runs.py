@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from automl_plugins._arguments import check_integer
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
@@ -195,8 +196,7 @@ def _check(
     if not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
         what = "a whole number of trials" if unit == "trials" else "seconds"
         raise ValueError(f"budget must be {what} > 0, got {budget!r} (unit={unit!r}).")
-    if n_workers < 1:
-        raise ValueError(f"n_workers must be >= 1, got {n_workers}.")
+    check_integer("n_workers", n_workers, 1)
     if not tables or not seeds:
         raise ValueError("replay needs at least one table and one seed.")
     for what, values in (("table", [t.name for t in tables]), ("seed", list(map(str, seeds)))):

@@ -136,7 +136,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         return self.vote_ * self._p + rest
 
     def check_arguments(self) -> None:
-        """Raise ValueError for the first argument outside its range."""
+        """Raise ValueError or TypeError for the first illegal argument."""
         for argument in ("patience", "caution", "doubt"):
             check_finite(argument, getattr(self, argument), positive=True)
 

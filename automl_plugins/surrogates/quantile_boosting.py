@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import at_least, check_finite, one_of
+from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import as_features, as_training, standardise
 
@@ -164,13 +164,13 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         return boost(data, parameters, self.n_trees)
 
     def check_arguments(self) -> None:
-        """Raise ValueError for the first argument outside its range."""
+        """Raise ValueError or TypeError for the first illegal argument."""
         one_of("form", self.form, get_args(Form))
         if not 0.0 < self.alpha < 1.0:
             raise ValueError(f"alpha must lie in (0, 1), got {self.alpha!r}.")
         least = {"n_models": 1, "n_trees": 1, "num_leaves": 2, "min_leaf_rows": 1, "max_bin": 2}
         for name, low in least.items():
-            at_least(name, getattr(self, name), low)
+            check_integer(name, getattr(self, name), low)
         check_finite("learning_rate", self.learning_rate, positive=True)
 
 

@@ -210,7 +210,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.weights_ @ self.sources_.predict(X, self.weights_ > 0)) / votes
 
     def check_arguments(self) -> None:
-        """Raise ValueError for the first argument outside its range."""
+        """Raise ValueError or TypeError for the first illegal argument."""
         one_of("distance", self.distance, get_args(Distance))
         one_of("scale", self.scale, get_args(Scale))
         one_of("spread", self.spread, get_args(Spread))

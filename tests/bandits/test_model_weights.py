@@ -321,7 +321,7 @@ def test_theorem_1_fails_for_the_models_of_the_paper(
         ([-0.5, 1.5], [1.0, 2.0], 3, "sum to 1"),
         ([0.5, 0.5], [0.0, 1.0], 3, "positive"),
         ([0.5, 0.5], [1.0, math.nan], 3, "positive"),
-        ([0.5, 0.5], [1.0, 1.0], -1, "at least 0"),
+        ([0.5, 0.5], [1.0, 1.0], -1, "an integer >= 0"),
         ([0.3, 0.7], [1.0, 0.5], 3, r"Model 1 has p = 0.7 > theta = 0.5.* smaller units"),
     ],
 )

@@ -317,7 +317,7 @@ def test_choosing_does_not_go_through_the_records_one_by_one() -> None:
         ({"budget": -3.0, "unit": "seconds"}, "positive number of seconds"),
         ({"budget": NAN}, "positive"),
         ({"budget": math.inf}, "positive"),
-        ({"budget": 9, "rounds": 0}, "rounds must be >= 1"),
+        ({"budget": 9, "rounds": 0}, "rounds must be an integer >= 1"),
         ({"budget": 9, "c": -1}, "c must be"),
         ({"budget": 9, "temperature": 0}, "temperature must be"),
         ({"budget": 9, "score": "median"}, "score must be 'maximum' .* or 'mean'"),

@@ -210,7 +210,7 @@ def test_delta_zero_is_top_k() -> None:
     top = top_k(SPACE, data, {"where": 0.7}, 5, **options).configurations
     assert zero.configurations == top != some.configurations
     for wrong in (-0.1, np.inf, np.nan):
-        with pytest.raises(ValueError, match="delta must be finite and >= 0"):
+        with pytest.raises(ValueError, match="delta must be a finite number >= 0"):
             delta(SPACE, data, None, 5, delta=wrong)
 
 
@@ -229,8 +229,8 @@ def test_the_users_space_counts() -> None:
 )
 def test_errors_teach(design: Any) -> None:
     for k, error, match in (
-        (0, ValueError, "k must be at least 1"),
-        (1.5, TypeError, "k must be a whole number"),
+        (0, ValueError, "k must be an integer >= 1, got 0"),
+        (1.5, TypeError, "k must be an integer >= 1, got 1.5"),
     ):
         with pytest.raises(error, match=match):
             design(SPACE, memory(), None, k)

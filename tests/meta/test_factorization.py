@@ -232,11 +232,11 @@ AWKWARD = {
 
 
 REFUSED = [
-    *(("n_components", 0), ("n_components", 2.5), ("kernel", "rbf"), ("scaling", "minmax")),
+    *(("n_components", 0), ("kernel", "rbf"), ("scaling", "minmax")),
     *(("noise", "none"), ("own_share", 1.0), ("epochs", -1), ("learning_rate", 0.0)),
     *(
         ("block", 1),
-        ("batch", True),
+        ("batch", 0),
         ("validation", 1.0),
         ("patience", 0),
         ("optimizer", "newton"),
@@ -275,6 +275,15 @@ def test_what_is_refused(options: Any, message: str) -> None:
     Y, rows, losses = (given.pop(name) for name in ("Y", "rows", "losses"))
     with pytest.raises(ValueError, match=message):
         MatrixFactorization(**given).fit(Y).posterior(rows, losses)
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_components": 2.5}, {"batch": True}, {"block": None}, {"learning_rate": "x"}]
+)
+def test_arguments_of_the_wrong_type_are_refused(options: Any) -> None:
+    (name,) = options
+    with pytest.raises(TypeError, match=f"{name} must be .*, got"):
+        MatrixFactorization(**options).fit(_low_rank())
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

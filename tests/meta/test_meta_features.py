@@ -185,8 +185,8 @@ class TestReading:
             ({"budget": -1.0}, ValueError, "budget"),
             ({"budget": nan}, ValueError, "budget"),
             ({"max_landmark_rows": 0}, ValueError, "max_landmark_rows"),
-            ({"max_statistics_columns": 2.5}, ValueError, "max_statistics_columns"),
-            ({"max_landmark_columns": True}, ValueError, "max_landmark_columns"),
+            ({"max_statistics_columns": 2.5}, TypeError, "max_statistics_columns"),
+            ({"max_landmark_columns": True}, TypeError, "max_landmark_columns"),
             ({"seed": -1}, ValueError, "seed"),
         ],
     )

@@ -101,7 +101,7 @@ def test_errors() -> None:
             MetaLearner().report(memory, group=group)
     with pytest.raises(ValueError, match="No task has the tag 'kind'"):
         MetaLearner().report(data, group="kind")
-    with pytest.raises(ValueError, match="folds must be at least 2"):
+    with pytest.raises(ValueError, match="folds must be an integer >= 2"):
         MetaLearner().report(data, folds=1)
 
 

@@ -103,7 +103,7 @@ def test_a_store_keeps_the_first_stage(tmp_path: Path, fits: Mock) -> None:
     ("options", "message"),
     [
         ({"distance": "meta_features"}, "needs the meta-features"),
-        ({"bandwidth": -1.0}, "bandwidth must be finite and > 0"),
+        ({"bandwidth": -1.0}, "bandwidth must be a finite number > 0"),
         ({"max_rows": 1}, "max_rows"),
     ],
 )

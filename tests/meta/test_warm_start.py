@@ -49,9 +49,9 @@ def test_modes_keep_their_promise_for_any_start_up(mode: str, n: int, k: int | N
     ("mode", "k", "error", "told"),
     [
         ("only", None, ValueError, r"'add'.*'part'.*'replace'.*got 'only'"),
-        ("part", 0, ValueError, "at least 1, got 0"),
-        ("part", 2.5, TypeError, r"whole number, got 2.5"),
-        ("part", True, TypeError, "whole number, got True"),
+        ("part", 0, ValueError, "an integer >= 1, got 0"),
+        ("part", 2.5, TypeError, r"an integer >= 1, got 2\.5"),
+        ("part", True, TypeError, "an integer >= 1, got True"),
     ],
 )
 def test_bad_modes_and_numbers(mode: str, k: Any, error: type[Exception], told: str) -> None:

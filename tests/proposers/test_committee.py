@@ -416,10 +416,10 @@ def test_the_failure_of_a_member_is_raised() -> None:
     [
         ({"members": {}}, "needs at least one member, got none"),
         ({"prior": {"a": 1.0, "b": 2.0}}, "prior names b; the members are a"),
-        ({"prior": {"a": 0.0}}, r"prior\['a'\] must be finite and > 0, got 0.0"),
-        ({"prior": {"a": float("nan")}}, r"prior\['a'\] must be finite and > 0, got nan"),
-        ({"tempering": -0.1}, r"tempering must lie in \[0, 1\], got -0.1"),
-        ({"tempering": float("nan")}, r"tempering must lie in \[0, 1\], got nan"),
+        ({"prior": {"a": 0.0}}, r"prior\['a'\] must be a finite number > 0, got 0.0"),
+        ({"prior": {"a": float("nan")}}, r"prior\['a'\] must be a finite number > 0, got nan"),
+        ({"tempering": -0.1}, r"tempering must be a number in \[0, 1\], got -0.1"),
+        ({"tempering": float("nan")}, r"tempering must be a number in \[0, 1\], got nan"),
     ],
 )
 def test_arguments_that_are_refused(options: dict[str, Any], message: str) -> None:

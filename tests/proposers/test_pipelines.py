@@ -224,7 +224,7 @@ def test_a_fitted_model_is_used_as_it_is() -> None:
     ("options", "error", "message"),
     [
         ({"n_start": 0}, ValueError, "n_start must be an integer >= 1"),
-        ({"xi": -0.1}, ValueError, "xi must be a number >= 0"),
+        ({"xi": -0.1}, ValueError, "xi must be a finite number >= 0"),
         ({"start": "middle"}, ValueError, "start must be one of 'portfolio', 'nearest'"),
         ({"model": "se"}, TypeError, "model must be a MatrixFactorization"),
         ({"model": MatrixFactorization(epochs=-1)}, ValueError, "epochs"),

@@ -82,7 +82,9 @@ def test_decided_values_are_respected() -> None:
     assert chosen.vector[0] == 0.123  # from the other proposer
 
 
-@pytest.mark.parametrize("wrong", [-1, 1.5, True])
-def test_invalid_numbers_of_suggestions_are_refused(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="n_suggested must be an integer >= 0"):
+@pytest.mark.parametrize(
+    ("wrong", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)]
+)
+def test_invalid_numbers_of_suggestions_are_refused(wrong: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="n_suggested must be an integer >= 0"):
         start(wrong)

@@ -161,7 +161,7 @@ def test_names_are_those_of_the_functions_or_of_the_mapping() -> None:
         ({"budget": NAN}, "budget must be a whole number"),
         ({"budget": math.inf}, "budget must be a whole number"),
         ({"budget": -1.0, "unit": "seconds"}, "budget must be seconds > 0"),
-        ({"n_workers": 0}, "n_workers must be >= 1, got 0"),
+        ({"n_workers": 0}, "n_workers must be an integer >= 1, got 0"),
         ({"table": []}, "at least one table and one seed"),
         ({"seed": []}, "at least one table and one seed"),
         ({"seed": [1, 1]}, "The seed 1 occurs twice"),

@@ -209,41 +209,57 @@ def test_another_seed_gives_another_output(name: str) -> None:
         (QuantileBoosting, {"form": "quantile"}, "form must be one of.*, got 'quan"),
         (QuantileBoosting, {"alpha": 0.0}, r"alpha must lie in \(0, 1\), got 0\.0"),
         (QuantileBoosting, {"alpha": float("nan")}, r"alpha must lie in \(0, 1\), got nan"),
-        (QuantileBoosting, {"n_models": 0}, "n_models must be >= 1, got 0"),
-        (QuantileBoosting, {"n_trees": 0}, "n_trees must be >= 1, got 0"),
-        (QuantileBoosting, {"num_leaves": 1}, "num_leaves must be >= 2, got 1"),
-        (QuantileBoosting, {"min_leaf_rows": 0}, "min_leaf_rows must be >= 1, got 0"),
+        (QuantileBoosting, {"n_models": 0}, "n_models must be an integer >= 1, got 0"),
+        (QuantileBoosting, {"n_trees": 0}, "n_trees must be an integer >= 1, got 0"),
+        (QuantileBoosting, {"num_leaves": 1}, "num_leaves must be an integer >= 2, got 1"),
+        (QuantileBoosting, {"min_leaf_rows": 0}, "min_leaf_rows must be an integer >= 1, got 0"),
         (
             QuantileBoosting,
             {"learning_rate": float("nan")},
-            "learning_rate must be finite and > 0",
+            "learning_rate must be a finite number > 0",
         ),
         (RandomForest, {"n_trees": 0}, "n_trees must be an integer >= 1, got 0"),
-        (RandomForest, {"n_trees": 2.5}, "n_trees must be an integer >= 1, got 2.5"),
         (RandomForest, {"max_features": 0.0}, r"max_features must be in \(0, 1\], got 0.0"),
         (RandomForest, {"max_features": 1.5}, r"max_features must be in \(0, 1\], got 1.5"),
         (RandomForest, {"min_samples_split": 1}, "min_samples_split must be an integer >= 2"),
         (RandomForest, {"min_samples_leaf": 0}, "min_samples_leaf must be an integer >= 1"),
-        (RandomForest, {"variance_floor": -0.1}, "variance_floor must be finite and >= 0"),
-        (RandomForest, {"variance_floor": np.nan}, "variance_floor must be finite and >= 0"),
+        (RandomForest, {"variance_floor": -0.1}, "variance_floor must be a finite number >= 0"),
+        (RandomForest, {"variance_floor": np.nan}, "variance_floor must be a finite number >= 0"),
         (RandomForest, {"splitter": "worst"}, "splitter must be .* got 'worst'"),
         (RandomForest, {"uncertainty": "root"}, "uncertainty must be .* got 'root'"),
         (ExtraTrees, {"max_leaves": 1}, "max_leaves must be an integer >= 2, got 1"),
         (GaussianProcess, {"n_restarts": -1}, "n_restarts must be an integer >= 0, got -1"),
-        (GaussianProcess, {"max_rows": 9.5}, "max_rows must be an integer >= 2, got 9.5"),
-        (RunningTime, {"n_trees": 1.5}, r"n_trees must be an integer >= 1, got 1\.5"),
         (RunningTime, {"num_leaves": 1}, "num_leaves must be an integer >= 2, got 1"),
-        (RunningTime, {"learning_rate": 0.0}, r"learning_rate must be finite and > 0, got 0\.0"),
-        (RunningTime, {"l1": -0.1}, r"l1 must be finite and >= 0, got -0\.1"),
-        (Feasibility, {"n_trees": 2.0}, r"n_trees must be an integer >= 1, got 2\.0"),
-        (Feasibility, {"prior": float("nan")}, "prior must be finite and > 0, got nan"),
-        (Blended, {"patience": 0.0}, "patience must be finite and > 0, got 0.0"),
+        (
+            RunningTime,
+            {"learning_rate": 0.0},
+            r"learning_rate must be a finite number > 0, got 0\.0",
+        ),
+        (RunningTime, {"l1": -0.1}, r"l1 must be a finite number >= 0, got -0\.1"),
+        (Feasibility, {"prior": float("nan")}, "prior must be a finite number > 0, got nan"),
+        (Blended, {"patience": 0.0}, "patience must be a finite number > 0, got 0.0"),
         (TwoStageTransfer, {"distance": "far"}, "distance must be one of 'ranks'"),
         (TwoStageTransfer, {"ties": "none"}, "ties must be one of 'half', 'strict'"),
-        (TwoStageTransfer, {"bandwidth": 0.0}, "bandwidth must be finite and > 0"),
+        (TwoStageTransfer, {"bandwidth": 0.0}, "bandwidth must be a finite number > 0"),
         (TwoStageTransfer, {"distance": "meta_features"}, "needs the meta-features"),
     ],
 )
 def test_arguments_that_are_refused(make: Make, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
+        make(**arguments).fit(*as_training(np.zeros((3, 1)), np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (QuantileBoosting, {"n_models": 2.0}, r"n_models must be an integer >= 1, got 2\.0"),
+        (RandomForest, {"n_trees": 2.5}, r"n_trees must be an integer >= 1, got 2\.5"),
+        (RandomForest, {"variance_floor": "x"}, "variance_floor must be a finite number >= 0"),
+        (GaussianProcess, {"max_rows": 9.5}, r"max_rows must be an integer >= 2, got 9\.5"),
+        (RunningTime, {"n_trees": True}, "n_trees must be an integer >= 1, got True"),
+        (Feasibility, {"prior": None}, "prior must be a finite number > 0, got None"),
+    ],
+)
+def test_arguments_of_the_wrong_type(make: Make, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         make(**arguments).fit(*as_training(np.zeros((3, 1)), np.ones(3)))

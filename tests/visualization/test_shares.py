@@ -206,8 +206,8 @@ UNTIMED = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
         ),
         (plot_member_trust, {"source": 3}, TypeError, "Cannot read the members' trust of a int"),
         (plot_source_weights, {"n_sources": -1}, ValueError, "n_sources"),
-        (plot_source_weights, {"n_sources": 1.5}, ValueError, "n_sources"),
-        (plot_source_weights, {"n_sources": True}, ValueError, "n_sources"),
+        (plot_source_weights, {"n_sources": 1.5}, TypeError, "n_sources"),
+        (plot_source_weights, {"n_sources": True}, TypeError, "n_sources"),
     ],
 )
 def test_errors_teach(plot: Any, options: Any, error: type[Exception], message: str) -> None:

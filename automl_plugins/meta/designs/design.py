@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_number
+from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import nothing_left
 from automl_plugins.meta.dataset import MetaDataset
@@ -110,7 +110,7 @@ def align_memory(space: ConfigurationSpace, memory: MetaDataset, k: int) -> Meta
         raise TypeError(
             f"memory must be a MetaDataset, got {type(memory).__name__}; a store has .dataset()."
         )
-    check_number("k", k, least=1)
+    check_integer("k", k, 1)
     memory = memory.aligned(space)
     if not len(memory):
         raise nothing_left(memory.coverage)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins._versions import require
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (
@@ -366,11 +366,10 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             yield report
 
     def check_arguments(self) -> None:
-        """Raise ValueError for an illegal constructor argument."""
+        """Raise ValueError or TypeError for the first illegal argument."""
         integers = {"n_components": 1, "epochs": 0, "block": 2, "batch": 1, "patience": 1}
         for name, least in {**integers, "random_state": 0}.items():
-            if name != "n_components" or self.n_components is not None:
-                check_integer(name, getattr(self, name), least)
+            check_integer(name, getattr(self, name), least, optional=name == "n_components")
         one_of("kernel", self.kernel, get_args(Kernel))
         one_of("optimizer", self.optimizer, get_args(Optimizer))
         one_of("noise", self.noise, ("own", "shared"))
@@ -382,8 +381,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
                 raise ValueError(f"{name} must lie in [0, 1), got {value!r}.")
-        if not isinstance(self.learning_rate, Real) or not 0.0 < self.learning_rate < np.inf:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+        check_finite("learning_rate", self.learning_rate, positive=True)
 
 
 def _matrix(Y: npt.ArrayLike) -> FloatArray:

@@ -242,7 +242,10 @@ def test_more_arms_than_evaluations_is_warned_of() -> None:
         ({"max_evals": 0}, "max_evals must be a positive number, got 0"),
         ({"budget_seconds": -1}, "budget_seconds must be a positive number, got -1"),
         ({"budget_seconds": math.nan}, "budget_seconds must be a positive number, got nan"),
-        ({"max_evals": 5, "rounds": 0}, "rounds must be >= 1"),  # and others of the core
+        (
+            {"max_evals": 5, "rounds": 0},
+            "rounds must be an integer >= 1",
+        ),  # and others of the core
         ({"max_evals": 5, "inner": "tpee"}, "'random', 'tpe' or a suggest function"),
         ({"max_evals": 5, "label": "model", "split": 2}, "label= makes .* give one"),
         ({"max_evals": 9, "reward_range": (1, 0)}, "reward_range must be two finite losses"),

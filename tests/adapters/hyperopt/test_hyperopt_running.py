@@ -458,7 +458,7 @@ def test_an_executor_of_unknown_size_gets_one_trial_at_a_time(
     with caplog.at_level(logging.WARNING), ThreadPoolExecutor(2) as pool, Unknown() as executor:
         run(executor=executor, max_evals=5)
     assert "Pass n_workers=" in caplog.text
-    with pytest.raises(ValueError, match="n_workers must be >= 1"):
+    with pytest.raises(ValueError, match="n_workers must be an integer >= 1"):
         run(executor=executor, n_workers=0)
 
 

@@ -111,7 +111,11 @@ def test_the_task_itself_and_tasks_without_a_finished_trial_are_left_out(
         ({"memory": {}}, ValueError, "no trials of another task"),
         ({"memory": {"a": Trials()}, "task": "a"}, ValueError, "no trials of another task"),
         ({"memory": {"a": Trials()}, "tusk": "a"}, TypeError, "Its options are memory, task"),
-        ({"memory": {"a": Trials()}, "n_candidates": 0}, ValueError, "n_candidates must be >= 1"),
+        (
+            {"memory": {"a": Trials()}, "n_candidates": 0},
+            ValueError,
+            "n_candidates must be an integer >= 1",
+        ),
     ],
 )
 def test_bad_memories_and_options_are_refused_at_once(

@@ -220,16 +220,18 @@ def test_a_search_is_the_same_in_a_file_and_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "error"),
     [
-        *(("min_resource", value) for value in (0, "auto", 1.5)),
-        *(("reduction_factor", value) for value in (1, True)),
-        ("n_startup_trials", -1),
-        ("seed", -1),
+        ("min_resource", 0, ValueError),
+        *(("min_resource", value, TypeError) for value in ("auto", 1.5)),
+        ("reduction_factor", 1, ValueError),
+        ("reduction_factor", True, TypeError),
+        ("n_startup_trials", -1, ValueError),
+        ("seed", -1, ValueError),
     ],
 )
-def test_bad_arguments(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=name):
+def test_bad_arguments(name: str, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=name):
         SuccessiveFilteringPruner(**{name: value})
 
 

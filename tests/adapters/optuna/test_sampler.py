@@ -288,10 +288,18 @@ def test_a_forked_child_can_use_lightgbm() -> None:
     [
         (lambda: GBQRSampler(alpha=0.0), ValueError, r"alpha must lie in \(0, 1\), got 0.0"),
         (lambda: GBQRSampler(alpha=1.5), ValueError, r"alpha must lie in \(0, 1\), got 1.5"),
-        (lambda: GBQRSampler(n_candidates=0), ValueError, "n_candidates must be >= 1, got 0"),
+        (
+            lambda: GBQRSampler(n_candidates=0),
+            ValueError,
+            "n_candidates must be an integer >= 1, or None, got 0",
+        ),
         (lambda: GBQRSampler(seed=-1), ValueError, "seed must be >= 0, got -1"),
         (lambda: GBQRSampler(seed="x"), TypeError, "seed must be an integer or None, got 'x'"),
-        (lambda: SurrogateSampler(interleave=1), ValueError, "interleave must be >= 2, got 1"),
+        (
+            lambda: SurrogateSampler(interleave=1),
+            ValueError,
+            "interleave must be an integer >= 2, or None, got 1",
+        ),
         (lambda: GBQRSampler(failed_trials="x"), ValueError, "one of 'avoid', 'ignore', got 'x'"),
         (lambda: GBQRSampler(cost=3), TypeError, "cost must be None, 'duration'"),
         (lambda: GBQRSampler(nonsense=1), TypeError, "nonsense"),
@@ -299,9 +307,13 @@ def test_a_forked_child_can_use_lightgbm() -> None:
         (lambda: SurrogateSampler(surrogate=RandomForest), TypeError, "an object with fit"),
         (lambda: SurrogateSampler(surrogate="gbm"), ValueError, "surrogate must be one of"),
         (lambda: SurrogateSampler(acquisition="ucb"), ValueError, "acquisition must be one of"),
-        (lambda: EIPerSecondSampler(cost_exponent=2), ValueError, r"lie in \[0, 1\], got 2"),
-        (lambda: NoImprovement(0), ValueError, "patience must be >= 1, got 0"),
-        (lambda: NoImprovement(1, min_delta=-1), ValueError, "min_delta must be >= 0, got -1"),
+        (lambda: EIPerSecondSampler(cost_exponent=2), ValueError, r"a number in \[0, 1\], got 2"),
+        (lambda: NoImprovement(0), ValueError, "patience must be an integer >= 1, got 0"),
+        (
+            lambda: NoImprovement(1, min_delta=-1),
+            ValueError,
+            "min_delta must be a finite number >= 0, got -1",
+        ),
     ],
 )
 def test_bad_arguments(make: Callable[[], Any], error: type[Exception], words: str) -> None:

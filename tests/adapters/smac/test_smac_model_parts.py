@@ -277,10 +277,10 @@ def test_what_cannot_improve_is_comparable() -> None:
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda: EIPerSecond(xi=-1.0), "xi must be finite and >= 0"),
-        (lambda: EIPerSecond(cost_exponent=1.5), r"cost_exponent must lie in \[0, 1\]"),
+        (lambda: EIPerSecond(xi=-1.0), "xi must be a finite number >= 0"),
+        (lambda: EIPerSecond(cost_exponent=1.5), r"cost_exponent must be a number in \[0, 1\]"),
         (lambda: EIPerSecond(cost_budget=0), "cost_budget must be None or >= 1"),
-        (lambda: QuantileBound(beta=math.inf), "beta must be finite and >= 0"),
+        (lambda: QuantileBound(beta=math.inf), "beta must be a finite number >= 0"),
         (
             lambda: scores(EIPerSecond(), [[0.5], [0.5]], [[0.1], [0.1]]),
             r"runhistory_encoder=CostAndSecondsEncoder",
