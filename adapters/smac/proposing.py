@@ -16,9 +16,10 @@ from smac.main.smbo import SMBO
 from smac.random_design import AbstractRandomDesign
 from smac.runhistory import RunHistory, TrialInfo, TrialValue
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.proposers.explanation import Explanation, read_trust
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
-from automl_plugins.proposers.with_memory import WithFallback
+from automl_plugins.proposers.with_memory import WithFallback, check_fits
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -95,13 +96,12 @@ class ProposerConfigSelector(Selector):
                 "proposer must be one of the core, such as automl_plugins.recipes.gbqr(),"
                 f" got {proposer!r}."
             )
-        if min_trials is not None and min_trials < 1:
-            raise ValueError(f"min_trials must be None or >= 1, got {min_trials!r}.")
+        check_integer("min_trials", min_trials, 1, optional=True)
         if random_design is not None and not isinstance(random_design, AbstractRandomDesign):
             raise TypeError(f"random_design must be one of SMAC's, got {random_design!r}.")
         self.space = VectorSpace(scenario.configspace)
         if isinstance(proposer, WithFallback):
-            proposer.check(self.space)
+            check_fits(proposer.memory, self.space)
         enough = 1 + self.space.depth if min_trials is None else min_trials
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer

@@ -36,9 +36,9 @@ _ENOUGH = 30  # complete evaluations after which no further branch is expected
 class WithFallback:
     """Asks a proposer that learns from a memory, and a fallback where that one cannot propose.
 
-    It cannot where the search space can use nothing of the memory, or where a model fails; the
-    first time a warning is logged. Every proposal asks it again: a search space that the trials
-    discover may grow into one that fits.
+    It cannot where the search space can use nothing of the memory, or where a model fails; a
+    warning is logged the first time of each. Every proposal asks it again: a search space that the
+    trials discover may grow into one that fits.
     """
 
     def __init__(self, proposer: Proposer, fallback: Proposer, *, memory: AlignedMemory) -> None:
@@ -46,15 +46,7 @@ class WithFallback:
         self.fallback = fallback
         self.memory = memory
         self.timed = proposer.timed or fallback.timed
-        self._warned = False
-
-    def check(self, space: VectorSpace) -> None:
-        """Check that the memory fits a search space that is known beforehand.
-
-        Raises:
-            MemoryMismatch: If the space can use nothing of the memory, and that is not expected.
-        """
-        check_fits(self.memory, space)
+        self._warned_of: set[type[Exception]] = set()
 
     def propose(
         self,
@@ -77,8 +69,8 @@ class WithFallback:
         return self.fallback.propose(space, history, streams, k, fixed)
 
     def _warn(self, trouble: Exception) -> None:
-        if not self._warned:
-            self._warned = True
+        if type(trouble) not in self._warned_of:
+            self._warned_of.add(type(trouble))
             logger: logging.Logger = getattr(self.memory, "logger", _logger)
             logger.warning(f"{trouble} The search continues without its memory while this lasts.")
 

@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
     OutOfSample,
@@ -55,7 +56,15 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
     random_state: int | None = None
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies."""
+        """Fit the surrogate on ``X`` (n, f) and ``y`` (n,), and remember where ``X`` lies.
+
+        Raises:
+            ValueError: For ``strength`` < 0, ``floor`` < 0 or ``max_rows`` < 1.
+            TypeError: For an argument of the wrong type.
+        """
+        check_finite("strength", self.strength)
+        check_finite("floor", self.floor)
+        check_integer("max_rows", self.max_rows, 1)
         X, y = self.observed_ = as_training(X, y)
         self.surrogate_ = self._fit_copy(X, y)
         nearest_best = np.argsort(y, kind="stable")[: self.max_rows]

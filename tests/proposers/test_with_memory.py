@@ -1,7 +1,8 @@
-"""Proposers that wrap another one: the suggestions of a memory come first."""
+"""Proposers that wrap another one: suggestions of a memory come first, a fallback comes last."""
 
 from __future__ import annotations
 
+import logging
 import pickle
 from typing import Any
 
@@ -11,9 +12,10 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord, diverse
+from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.memories import TaskMemory
-from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.proposers.with_memory import SuggestedStart
+from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
+from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -41,6 +43,16 @@ class Afterwards:
 
     def propose(self, *args: Any, **kwargs: Any) -> Proposal:
         return Proposal(np.array([0.123, 0.0]), "model")
+
+
+class Failing(Afterwards):
+    """Raises the errors in turn."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    def propose(self, *args: Any, **kwargs: Any) -> Proposal:
+        raise self.errors.pop(0)
 
 
 def start(n_suggested: Any = 3) -> SuggestedStart:
@@ -88,3 +100,15 @@ def test_decided_values_are_respected() -> None:
 def test_invalid_numbers_of_suggestions_are_refused(wrong: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="n_suggested must be an integer >= 0"):
         start(wrong)
+
+
+def test_each_kind_of_trouble_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    failure, mismatch = SurrogateFailure("A model failed."), MemoryMismatch("Nothing fits.")
+    mismatch.final = True
+    failing = Failing(failure, failure, mismatch, mismatch, failure)
+    proposer = WithFallback(failing, Afterwards(), memory=a_memory())
+    with caplog.at_level(logging.WARNING):
+        for k in range(5):
+            assert proposer.propose(VECTORS, NOTHING, Streams(0), k).vector[0] == 0.123
+    found = [message.partition(". ")[0] for message in caplog.messages]
+    assert found == ["A model failed", "Nothing fits"]

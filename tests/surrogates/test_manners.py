@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -237,6 +238,8 @@ def test_another_seed_gives_another_output(name: str) -> None:
         ),
         (RunningTime, {"l1": -0.1}, r"l1 must be a finite number >= 0, got -0\.1"),
         (Feasibility, {"prior": float("nan")}, "prior must be a finite number > 0, got nan"),
+        (partial(DistanceAware, RandomForest()), {"strength": -1.0}, "strength must be .*>= 0"),
+        (partial(DistanceAware, RandomForest()), {"max_rows": 0}, "max_rows must be .*>= 1"),
         (Blended, {"patience": 0.0}, "patience must be a finite number > 0, got 0.0"),
         (TwoStageTransfer, {"distance": "far"}, "distance must be one of 'ranks'"),
         (TwoStageTransfer, {"ties": "none"}, "ties must be one of 'half', 'strict'"),

@@ -737,7 +737,7 @@ def test_the_facade_is_replayed_with_its_seconds() -> None:
             ({"proposer": proposer}, TypeError, r"recipes\.gbqr\(\)")
             for proposer in (gbqr, "gbqr", None, GBQRFacade)
         ),
-        ({"min_trials": 0}, ValueError, "min_trials must be None or >= 1, got 0"),
+        ({"min_trials": 0}, ValueError, "min_trials must be an integer >= 1, or None, got 0"),
         ({"random_design": 0.5}, TypeError, "random_design must be one of SMAC's"),
         ({"objectives": ["a", "b"]}, ValueError, "minimise one objective, the scenario has 2"),
     ],
