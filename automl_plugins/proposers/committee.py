@@ -20,7 +20,7 @@ import numpy as np
 from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer, digest
-from automl_plugins.proposers.models import SharedFits, says_something
+from automl_plugins.proposers.models import SharedFits, is_informative
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -119,7 +119,7 @@ class Committee:
             return cache[2], None
         merits = [np.zeros(1)] * len(self.members)
         spent: list[float] = []
-        if says_something(judged):
+        if is_informative(judged):
             shared = SharedFits()
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]

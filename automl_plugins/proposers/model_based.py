@@ -37,7 +37,7 @@ from automl_plugins.proposers.models import (
     SharedFits,
     all_alike,
     fit_models,
-    says_something,
+    is_informative,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.records.history import History
@@ -253,7 +253,7 @@ class ModelBasedProposer:
         if settings.informed:
             return False
         from_others = isinstance(settings.surrogate, SurrogateTemplate)
-        return not says_something(history) or (all_alike(history) and not from_others)
+        return not is_informative(history) or (all_alike(history) and not from_others)
 
     def n_startup(self, space: VectorSpace) -> int:
         """Rows of the start design, by the size of the space unless set."""
@@ -274,7 +274,7 @@ class ModelBasedProposer:
         """The models for a proposal, and the seconds of their fit; None if they were cached."""
         n = history.n_finished
         training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
-        if not says_something(training):  # the first informative row is newer
+        if not is_informative(training):  # the first informative row is newer
             training = history.first(n)
         key = digest(training, streams.seed)
         cache = self._cache  # read once: threads share the sampler

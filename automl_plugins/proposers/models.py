@@ -44,16 +44,16 @@ M = TypeVar("M", "Feasibility", "RunningTime")
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
-_INCUMBENTS = 64  # best rows of which the best prediction is taken
-_N_NEAREST = 3  # rows around a failed one that say whether failures are to be expected there
-_VISIBLE = 1e-6  # relative difference of losses that rounding does not touch
-_SAME = 1e-15  # relative difference of losses that are the same but for rounding
+_INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
+_N_NEAREST = 3  # rows around a failed one that decide whether its region fails
+_VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
+_SAME = 1e-15  # relative difference of losses that differ by rounding only
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets with the way back to losses.
+    """Transformed losses, and their inverse.
 
     Attributes:
         losses: The losses (n,).
@@ -100,14 +100,13 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
 def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:
     """Losses (n,) with those of pruned rows made comparable; NaN where a row has none.
 
-    A pruned loss belongs to a smaller budget, where others would have looked the same, so it
-    cannot stand beside complete losses. What the pruner said can: worse than the typical
-    evaluation. The pruned rows, later steps first and better losses first within a step, are
-    spread evenly over the worse half of the complete losses. Where these are all alike, as of a
-    single complete evaluation, they follow behind it, as far as their own losses are apart: else
-    all would be alike, and nothing could be learnt. The rows ``penalised`` (n,) have the worst
-    loss: the model then knows the region, and expects nothing of it. Far outliers are tamed first
-    (``records.scores.tame``).
+    A pruned loss belongs to a smaller budget and cannot be compared with complete losses. The
+    pruner's verdict can: worse than the typical evaluation. So the pruned rows, later steps first
+    and better losses first within a step, are spread evenly over the worse half of the complete
+    losses. If these are all alike, as with a single complete evaluation, the pruned rows follow
+    behind, as far apart as their own losses: otherwise nothing could be learnt. The rows
+    ``penalised`` (n,) get the worst loss, so that the model expects nothing of their region. Far
+    outliers are tamed first (``records.scores.tame``).
     """
     losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
     pruned = np.flatnonzero(history.status == Status.PRUNED)
@@ -126,7 +125,7 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     return losses
 
 
-def says_something(history: History) -> bool:
+def is_informative(history: History) -> bool:
     """Whether a model can learn from the rows: one is complete, or pruned with a loss."""
     reported = (history.status == Status.PRUNED) & ~np.isnan(history.losses)
     return bool(reported.any() or np.any(history.status == Status.COMPLETE))
@@ -135,7 +134,7 @@ def says_something(history: History) -> bool:
 def all_alike(history: History) -> bool:
     """Whether there are several finished rows, all of them successes of the same loss.
 
-    No model of this search can tell then where to go. Rounding makes no difference.
+    Then no model of this search knows where to search. Differences by rounding do not count.
     """
     done = history.first(history.n_finished)
     if len(done) < 2 or (done.status != Status.COMPLETE).any() or not done.feasible.all():
@@ -158,12 +157,12 @@ def with_diverged_as_failed(history: History) -> History:
     return replace(history, status=np.where(diverged, Status.FAILED, history.status))
 
 
-def with_stand_ins(history: History) -> History:
-    """What stands for losses as long as none counts; the history itself once one does.
+def with_substitute_losses(history: History) -> History:
+    """The history with substitutes for the losses until a row is complete and feasible.
 
-    Without a feasible row the constraints: how far each is violated, in its own mean violation, an
-    unknown one as much as that. Without a complete row the order of the pruned ones, later steps
-    first and better losses first within a step.
+    Without a complete row they are the ranks of the pruned rows, later steps first and better
+    losses first within a step. Without a feasible row they are the sums of the violations of the
+    constraints, each divided by its mean violation; an unknown one counts as the mean.
     """
     complete = history.status == Status.COMPLETE
     if not complete.any():
@@ -193,8 +192,8 @@ def _by_progress(history: History, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
 def in_failing_regions(features: FloatArray, failed: BoolArray) -> BoolArray:
     """Mask (n,) of the ``failed`` rows (n,) most of whose three nearest rows have failed, too.
 
-    Where nothing else fails, chance, a machine or a border near by may be the reason. The worst
-    loss there would be a cliff that no smooth model fits, beside rows that may be the best ones.
+    A failure among successes may be due to chance, a machine, or a border near by. The worst loss
+    there would be a cliff that no smooth model fits, beside rows that may be the best ones.
 
     Args:
         features: Configurations (n, f), NaN = inactive.
@@ -221,18 +220,18 @@ _CAUTION = 4.0
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What is fitted on a history.
+    """Which models are fitted on a history, and how.
 
     Attributes:
         surrogate: Template of the loss model; copied, never fitted itself.
         target: Transform of the losses, see ``transform``.
-        max_rows: Rows the models see at most: the best half, and others at random; None for all.
+        max_rows: Most rows to fit on: the best ones as one half, others at random; None for all.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not. With
             ``"avoid"`` evaluations whose loss has diverged count as failures, see
             ``records.scores.divergence_limit``.
         timed: Whether to model the running time.
-        incumbent: What is to be improved on: the best target ``"observed"``, or the best
-            ``"predicted"`` for an evaluation, which the luck of a noisy one does not lower.
+        incumbent: Target to improve on: the best ``"observed"`` one, or the best ``"predicted"``
+            for an evaluation, which a lucky noisy one does not lower.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -262,14 +261,14 @@ class FittedModels:
     Attributes:
         surrogate: Fitted model of the targets.
         targets: The transformed losses.
-        best: Best target f*, of a feasible row if there is one; infinite without any row. That
-            which is predicted there, if settings say so.
+        best: Best target f*, observed or predicted as the settings say, of a feasible row if
+            there is one; infinite without any row.
         best_rows: Positions in the history, best loss first, feasible ones first.
         running_time: Model of ln seconds; None where no costs are known or wanted.
         feasibility: Model of the probability of success; None where nothing ever failed.
-        n_rows: Finished rows that were known.
+        n_rows: Number of finished rows.
         learnt: Positions, among the targets, of the rows that the surrogate was fitted on.
-        of_losses: Whether the targets are of losses, not of what stands for them.
+        of_losses: Whether the targets are those of losses, not of substitutes.
     """
 
     surrogate: Surrogate
@@ -298,7 +297,7 @@ class FittedModels:
         return mean, std
 
     def beside(self, pending: FloatArray) -> FittedModels:
-        """The models for which configurations with features ``pending`` (p, f) are observed.
+        """The models as if configurations with features ``pending`` (p, f) had been observed.
 
         Raises:
             SurrogateFailure: If the surrogate raises.
@@ -331,7 +330,7 @@ class FittedModels:
             return np.log(self.running_time.predict_seconds(features))
 
     def to_loss(self, target: float) -> float | None:
-        """The loss that ``target`` stands for; None if it stands for none."""
+        """The loss that corresponds to ``target``; None without losses."""
         has_losses = self.of_losses and len(self.targets.losses)
         return self.targets.to_loss(target) if has_losses else None
 
@@ -340,9 +339,9 @@ class FittedModels:
         """Rank correlations (s,) of the targets with the predictions that the surrogate holds out.
 
         Most surrogates hold out one prediction for each row, so s is 1. Equal targets count once,
-        by the mean of their predictions: a search that evaluates the same plateau again and again
-        predicts it well, and learns nothing. They lie in [-1, 1]; 0 where nothing can be said:
-        below three distinct targets, or predictions all alike.
+        with the mean of their predictions: otherwise repeated evaluations of one plateau would
+        count as skill. They lie in [-1, 1], and are 0 for fewer than three distinct targets or
+        predictions that are all alike.
 
         Raises:
             TypeError: If the surrogate is not ``OutOfSample``.
@@ -418,14 +417,14 @@ def fit_models(
     failed = history.status == Status.FAILED
     success = ~failed & history.feasible
     retried = failed
-    if failed.any():  # what failed and, tried again, did not says nothing of its configuration
+    if failed.any():  # a failure that a retry mended says nothing about its configuration
         keys = space.keys(history.vectors)
         retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
     asked = np.flatnonzero(~retried)[newest]
     penalised = np.zeros(n, dtype=bool)
     if avoid:
         penalised[asked] = in_failing_regions(features[asked], failed[asked])
-    counted = with_stand_ins(history)
+    counted = with_substitute_losses(history)
     losses = effective_losses(counted, penalised)
     known = np.flatnonzero(~np.isnan(losses))
     targets = transform(losses[known], settings.target if len(known) else "raw")

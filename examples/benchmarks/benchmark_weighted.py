@@ -5,7 +5,7 @@ Where it differs: one split into training, validation and test data in place of 
 the configuration that is chosen is tested as it was trained, not trained again with the validation
 data. What is repeated are the searches, over recorded pools of configurations.
 
-    benchmark_weighted.py record  # trains, goes on where it stopped
+    benchmark_weighted.py record  # trains; continues where it stopped
     benchmark_weighted.py report
     benchmark_weighted.py record --quick --out pools  # two tasks, a few models each
 """
@@ -98,7 +98,7 @@ class Pools:
         return lines[: 1 + 3 * ((len(lines) - 1) // 3)]
 
     def record(self) -> None:
-        """Train every configuration on every task with each resource; go on where it stopped."""
+        """Train all configurations on all tasks with each resource; continue where it stopped."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for task, data in self.tasks.items():
             start = time.perf_counter()

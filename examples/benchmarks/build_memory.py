@@ -7,7 +7,7 @@
 A learner's 64 configurations, 32 of CatBoost, are the same on every data set
 (``memory_learners.py``, ``memory_sources.py``), 3 folds each; the default of the library is one of
 them, or a run of its own (``run --defaults``). It takes some hours. Stop it at any time: each
-finished configuration is a line of ``journal.jsonl``, and ``run`` goes on with what is missing.
+finished configuration is a line of ``journal.jsonl``, and ``run`` continues with what is missing.
 Data sets go from cheap to costly, each with all learners, so that every part is of use.
 
 Times are CPU seconds of one thread, fit and prediction, summed over the folds. A fold that takes
@@ -112,7 +112,7 @@ def result(future: Future[Record], time_limit: float) -> Record:
         return unfinished("failed", None, f"worker died with exit code {death.exitcode}")
     except TimeoutError:
         return unfinished("failed", None, "hung without using the processor")
-    except Exception as error:  # of the data set: the other ones can go on
+    except Exception as error:  # of one data set: the others can continue
         return unfinished("failed", None, f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH])
 
 

@@ -158,7 +158,7 @@ def test_an_arm_that_fails_three_times_is_given_up(make: Make) -> None:
     search = Search(lambda arm, i: nan if arm == 1 and i > 4 else 0.5)
     search.run(make(), range(2), 60)
     assert np.bincount(search.pulls)[1] >= 7
-    # If all fail the run goes on
+    # If all fail the run continues
     search = Search(lambda arm, i: nan)
     search.run(make(), range(4), 60)
     assert np.bincount(search.pulls, minlength=4).min() >= 60 / 16

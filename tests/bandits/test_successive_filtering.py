@@ -169,7 +169,7 @@ def test_failing_and_exhausted_arms_leave() -> None:
     ("arms", "rewards", "left", "expected"),
     [
         ([0, 1, 2], [0.5, 0.5, 0.5], [0, 1, 2], (0, 1, 2)),  # equals all stay
-        ([0, 1], [NAN, NAN], [0, 1], (0, 1)),  # where everything fails the search goes on
+        ([0, 1], [NAN, NAN], [0, 1], (0, 1)),  # where everything fails the search continues
         ([0, 1, 1, 1], [0.5, NAN, NAN, NAN], [1], (1,)),  # and where the good are exhausted
     ],
 )

@@ -40,10 +40,10 @@ ERRORS: list[Known] = [
     Known(V, "has no search space: pass the space that the runs", "a task without a space"),
     # what was recorded
     Known(V, "cost='seconds' gave .* for trial .*: it must be a finite number", "wrong seconds"),
-    Known(V, "no complete trial has a user attribute of that name", "seconds that nobody wrote"),
+    Known(V, "no complete trial has a user attribute of that name", "seconds that no trial has"),
     Known(V, "A search of another space needs trials of its own", "trials of another space"),
     # spaces
-    Known(V, "q of .* must be a finite number above 0", "Hyperopt: a step that is none"),
+    Known(V, "q of .* must be a finite number above 0", "Hyperopt: an illegal step"),
     Known(V, "has no two integers that 64-bit floats can tell apart", "integers beyond floats"),
     Known(V, "search_space has no parameter 'algorithm': arm= must name", "no such arm"),
     Known(V, "arm='algorithm' names a parameter with .*; arms are the choices of", "not an arm"),

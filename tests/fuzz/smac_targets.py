@@ -102,7 +102,7 @@ def optimise(
             facade.tell(info, value)
             check_config(facade.ask().config, case)
             return
-        # SMAC's intensifier may go on for ever in a run history that it has not made.
+        # SMAC's intensifier may loop for ever in a run history that it has not made.
         fill(facade, case)
         proposed = iter(facade.intensifier.config_selector)
         config = next(proposed)

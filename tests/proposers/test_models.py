@@ -23,7 +23,7 @@ from automl_plugins.proposers.models import (
     thin_out,
     transform,
     with_diverged_as_failed,
-    with_stand_ins,
+    with_substitute_losses,
 )
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -145,7 +145,7 @@ def random_history(seed: int, n_complete: int = 20, n_pruned: int = 15) -> Histo
         ([(P, -5.0, 1.0), (C, 2.0, 9.0), (P, 9.0, 2.0)], [2.0 + 10.5, 2.0, 2.0 + 3.5]),
         ([(P, NAN, 1.0), (C, 0.0, 9.0), (C, 0.0, 9.0)], [0.5, 0.0, 0.0]),
         ([(P, 5.0, 1.0), (C, -4e6, 9.0)], [-4e6 + 2.0, -4e6]),
-        # A failed row tells nothing even if it reported a loss, a running one nothing yet
+        # A failed row has no loss even if it reported one, a running one has none yet
         ([(C, 1.0, 9.0), (F, 0.0, 9.0), (R, 0.0, 9.0)], [1.0, NAN, NAN]),
     ],
 )
@@ -217,7 +217,7 @@ def test_what_stands_for_losses_by_hand(
     rows: list[tuple[Status, float, float]], constraints: Any, expected: list[float]
 ) -> None:
     observed = history(rows, constraints=constraints)
-    found = with_stand_ins(observed)
+    found = with_substitute_losses(observed)
     np.testing.assert_allclose(found.losses, expected)
     assert (found is observed) == (expected == [9.0, -9.0])
     fitted = fit_models(ModelSettings(RandomForest()), LINE, observed, Streams(0))
@@ -384,7 +384,7 @@ def test_merit_is_that_of_the_rows_learnt_from() -> None:
     assert len(rows) == 10 and set(np.argsort(losses)[:5]) <= set(rows.tolist())
     assert judged(losses[rows], losses, max_rows=10).merits == pytest.approx(1.0)
     np.testing.assert_array_equal(judged(None, losses).learnt, np.arange(40))
-    # Rows that tell nothing are none of the targets
+    # Rows without a loss are not among the targets
     told = [1.0, 2.0, 3.0]
     settings = ModelSettings(Table(np.zeros(40), told), target="raw", failed_trials="ignore")
     failed = History.of(POINTS[:5], [0.1, NAN, 0.2, NAN, 0.3], status=[C, F, C, F, C])

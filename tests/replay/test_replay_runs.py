@@ -1,4 +1,4 @@
-"""Many searches: names, seeds, processes, and the file that an interrupted replay goes on with."""
+"""Many searches: names, seeds, processes, and the file of an interrupted replay."""
 
 from __future__ import annotations
 
