@@ -1,4 +1,4 @@
-"""What has been observed so far, as columns."""
+"""The observations of a search so far, as columns."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
 FARTHEST = 2.0**20
-"""Widths of a range from its ends: squares of what is farther away could not be added up."""
+"""Largest distance of a value from its range, in widths: sums of squares stay finite."""
 
 
 @dataclass(frozen=True)
 class History:
     """Observations of one search, finished ones first and in the order in which they finished.
 
-    Order matters: the first s rows of a longer history are those of a shorter one, so a model
-    fitted on them can be fitted again, exactly, from the longer one.
+    The first s rows of a longer history are those of the history after s trials, so a model that
+    was fitted then can be fitted again, exactly, from the longer one.
 
     Attributes:
         number: Identifiers of the rows (n,), unique.
         vectors: Configurations (n, d) in ConfigSpace's vector form; NaN = inactive, or missing.
-            Values of an old range may lie outside of the present one, up to ``FARTHEST`` times
-            its width: those beyond are moved there, where they are as far from everything.
+            Values of an old range may lie outside the present one; those farther away than
+            ``FARTHEST`` times its width are moved there.
         losses: Losses (n,), minimised; NaN where unknown, never infinite.
         seconds: Cost of each row (n,), > 0; NaN where unknown. A lower bound for pruned and
             running rows. Zeros become NaN, see ``known_seconds``.
         status: ``Status`` of each row (n,).
         budget: Budget or pruning step of each loss (n,); NaN where there is none.
         constraints: Constraint values (n, c); feasible iff all <= 0; NaN where unknown.
-        missing: Mask (n, d) of values the row should have but did not ask for (a failed
-            evaluation stops half-way), unlike inactive ones. A running row may
-            have such a value all the same: proposed, but not asked for. All False if None.
+        missing: Mask (n, d) of values that are active but were not asked for, as in an evaluation
+            that failed half-way. A running row may have such a value nevertheless: proposed, but
+            not yet asked for. All False if None.
 
     Raises:
         ValueError: On construction, naming the column and the row that is wrong.
@@ -130,7 +130,7 @@ class History:
         """The history of trials, those of all parts in their order, with their vectors (n, d).
 
         A complete trial that was evaluated at a lower budget counts as pruned there: its loss
-        cannot stand beside those of trials in full.
+        cannot be compared with those at the full budget.
         """
 
         def column(name: str) -> FloatArray:
@@ -167,17 +167,17 @@ class History:
         return self.rows(slice(n))
 
     def before(self, k: int) -> History:
-        """What number ``k`` goes by: all rows but running ones of its own or a higher number.
+        """The rows that a proposal for number ``k`` uses: finished ones, and running ones below k.
 
-        Of two that are asked for at once the higher number makes way, so that what the lower one
-        is given does not depend on how far the higher one has come.
+        Of two concurrent proposals the one with the higher number takes account of the other, so
+        that the lower one does not depend on the progress of the higher one.
         """
         keep = (self.status != Status.RUNNING) | (self.number < k)
         return self if keep.all() else self.rows(keep)
 
     def rows(self, keep: npt.NDArray[np.bool_] | slice) -> History:
         """The history of the rows in the mask (n,) or slice ``keep``."""
-        part = object.__new__(History)  # a part of what was validated needs no validation
+        part = object.__new__(History)  # rows of a valid history need no validation
         for name in self.__dataclass_fields__:
             object.__setattr__(part, name, getattr(self, name)[keep])
         return part

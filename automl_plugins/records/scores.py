@@ -1,7 +1,7 @@
 """Losses made comparable, between tasks and beside outliers. NaN is a failed run.
 
-A failed run is worth as much as the worst complete one of its task: it shows where not to go.
-Where all complete ones are equal, it is worse by one unit.
+A failed run counts as the worst complete one of its task, so that models avoid its region. Where
+all complete ones are equal, it is worse by one unit.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def by_task(
     return scaled
 
 
-HUGE = 1e150  # its square, and sums of many such, are finite
-_FAR = 1e4  # spreads from the middle half: others keep their digits, in 32-bit floats too
-_DIVERGED = 100.0  # spreads above the middle half: a training that has not worked
-_GAP = 30.0  # times as far above the middle half as the next loss: a tail has no such gap
-_RESOLVED = 1e6  # of two spreads: the quartile that is so much farther away is an outlier
+HUGE = 1e150  # sums of its squares are finite
+_FAR = 1e4  # spreads beyond the middle half: the losses within keep their digits in 32-bit floats
+_DIVERGED = 100.0  # spreads above the middle half
+_GAP = 30.0  # ratio of the distances of two neighbouring losses to the middle half
+_RESOLVED = 1e6  # ratio of the distances of the quartiles beyond which one is an outlier
 
 
 def tame(losses: FloatArray) -> FloatArray:
@@ -73,8 +73,8 @@ def tame(losses: FloatArray) -> FloatArray:
 
     Losses farther than 10^4 spreads (see ``_middle_half``) beyond the quartiles are spaced evenly,
     in their order, from one to two spreads beyond the farthest of the others, which stay as they
-    are: beside anything farther they would have no digits left in a mean, a difference or a
-    regression tree. Where there is no spread, losses beyond +-1e150 are alike.
+    are: with larger outliers they would have no digits left in a mean, a difference or a
+    regression tree. Without a spread, losses are clipped to +-1e150.
     """
     known = losses[~np.isnan(losses)]
     distinct = np.unique(known)
@@ -131,5 +131,5 @@ def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:
 
 
 def _even(n: int) -> FloatArray:
-    """Even steps (n,) from 0 to 1, both left out."""
+    """Even steps (n,) between 0 and 1, both excluded."""
     return np.arange(1, n + 1) / (n + 1.0)

@@ -21,10 +21,10 @@ import numpy as np
 from automl_plugins.arrays import FloatArray, IntArray
 
 FIRST_MOMENT = datetime(2010, 1, 1)
-"""Moments before it are of a simulated clock, or stand for one that is not known."""
+"""Earlier moments are those of a simulated clock, or unknown."""
 
 LONGEST = 1e18
-"""Seconds that are a duration: the universe is younger. Sums of larger ones may be infinite."""
+"""Longest duration in seconds, beyond the age of the universe; longer ones are not known."""
 
 
 class Status(IntEnum):
@@ -63,14 +63,14 @@ class Trial:
     * A loss is a finite number. A complete trial without one has failed: infinite losses and NaN
       are how objectives report a failure. A failed or running trial has no loss; a pruned one has
       the last loss that it reported, if that is finite.
-    * Seconds are a number above 0, at most ``LONGEST``. Anything else is unknown: nothing takes no
-      time, a zero comes from a clock that counts in ticks longer than the trial.
+    * Seconds are a number above 0, at most ``LONGEST``. Anything else is unknown: a zero comes
+      from a clock whose ticks are longer than the trial.
 
     Attributes:
         config: Values by name, as the framework shows them; inactive hyperparameters are absent.
         status: Its state.
-        loss: To be minimised; NaN where there is none.
-        seconds: What it cost; NaN where unknown, a lower bound for pruned trials.
+        loss: To be minimised; NaN without one.
+        seconds: Its cost; NaN where unknown, a lower bound for pruned trials.
         finished: Seconds from the start of the search to its end; NaN where unknown.
         curve: Intermediate losses by step, ascending.
         step: Step or budget at which it was evaluated; None in full.
@@ -117,8 +117,8 @@ class Trial:
     def place(self) -> tuple[bool, float, int]:
         """Sorts trials: finished ones in the order in which they ended, then the running ones.
 
-        Trials of one moment are sorted by number. Those whose end is not known were there from
-        the beginning.
+        Trials that ended at the same moment are sorted by number. Those with an unknown end come
+        first.
         """
         if self.status == Status.RUNNING:
             return True, 0.0, self.number
@@ -126,15 +126,15 @@ class Trial:
 
 
 def sortable(time: float) -> float:
-    """A time with an unknown one, NaN, before all others."""
+    """The time as a sort key: an unknown one, NaN, sorts before all others."""
     return -math.inf if math.isnan(time) else time
 
 
 MOST_RUNNING = 128
-"""A trial counts as running until so many that began after it have finished.
+"""A trial counts as running until this many that began after it have finished.
 
-The trial of a killed worker stays open for ever, and cannot be told from a long one: it is left
-out like one that was never begun, and counts again if it finishes after all.
+The trial of a killed worker stays open for ever and looks like a long one. From then on it is
+ignored, and counts again if it finishes after all.
 """
 
 
@@ -157,7 +157,7 @@ def in_order(trials: Iterable[AnyTrial]) -> list[AnyTrial]:
 
 
 def as_number(value: Any) -> float:
-    """A number that somebody recorded; NaN for what is none: a text, a truth value, None."""
+    """A recorded value as a number; NaN for texts, truth values, None and anything else."""
     if value is None or isinstance(value, str | bytes | bool | np.bool_):
         return math.nan
     try:
@@ -167,7 +167,7 @@ def as_number(value: Any) -> float:
 
 
 def as_seconds(*values: Any) -> float:
-    """The first of the recorded durations that is one, in (0, ``LONGEST``]; NaN without any."""
+    """The first recorded value that is a duration in (0, ``LONGEST``]; NaN without any."""
     return next((s for s in map(as_number, values) if 0.0 < s <= LONGEST), math.nan)
 
 
@@ -196,7 +196,7 @@ def known_times(times: FloatArray) -> FloatArray:
 
 
 class Columns(Generic[AnyTrial]):
-    """Trials in their order (``Trial.place``), and the same by column; append-only.
+    """Trials in their order (``Trial.place``), also as columns; append-only.
 
     Args:
         trials: All trials, in any order.
@@ -215,7 +215,7 @@ class Columns(Generic[AnyTrial]):
         self._append(in_order(trials))
 
     def extended(self, trials: Iterable[AnyTrial]) -> Self:
-        """New columns that hold ``trials`` too."""
+        """Columns with these trials added; ``self`` stays as it is."""
         new = in_order(trials)
         if self.trials and new and new[0].place < self.trials[-1].place:
             return type(self)([*self.trials, *new])
@@ -228,13 +228,13 @@ class Columns(Generic[AnyTrial]):
         return longer
 
     def _append(self, new: list[AnyTrial]) -> None:
-        """Add trials that are in order; nothing that a copy shares is changed."""
+        """Append sorted trials, without changing anything that a copy shares."""
         self.trials = [*self.trials, *new]
         self.numbers = self.numbers | {trial.number for trial in new}
         self.constraint_names = self.constraint_names.union(*(t.constraints for t in new))
 
     def facts(self, name: str) -> FloatArray:
-        """A number that is an attribute of each trial (n,)."""
+        """A numeric attribute of the trials (n,)."""
         return self._array("fact", name, attrgetter(name))
 
     def constraint(self, name: str) -> FloatArray:
@@ -242,7 +242,7 @@ class Columns(Generic[AnyTrial]):
         return self._array("constraint", name, lambda t: t.constraints.get(name, math.nan))
 
     def _array(self, kind: str, name: str, read: Callable[[AnyTrial], float]) -> FloatArray:
-        """A column, read once: ``read`` gives its value for one trial."""
+        """A cached column; ``read`` returns its value for one trial."""
         if (kind, name) not in self._arrays:
             self._arrays[kind, name] = read, _column(self.trials, read)
         return self._arrays[kind, name][1]

@@ -1,6 +1,6 @@
 """How large the branches of a categorical are: their hyperparameters, counted, and their volumes.
 
-The branch of an option are the hyperparameters that it can make active. N and theta are those of
+The branch of an option: the hyperparameters that it can make active. N and theta are those of
 Sarigiannis 2019, see ``bandits.model_weights``.
 """
 
@@ -37,7 +37,7 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
     everything else with a single value do not.
 
     Raises:
-        ValueError: For a ``choice`` that selects nothing.
+        ValueError: See ``choice_of``.
     """
     choice = choice_of(space, choice)
     below = [name for name in _descendants(space, choice) if space[name].size > 1]
@@ -57,15 +57,15 @@ def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[An
     clauses rule out are not counted, in finite branches of up to 100 000.
 
     Raises:
-        ValueError: For a ``choice`` that selects nothing, or conditions on continuous parents or
-            on parents outside the branch.
+        ValueError: See ``choice_of``; for conditions on continuous parents, or on parents outside
+            the branch.
     """
     choice = choice_of(space, choice)
     return dict(zip(options_of(space, choice), list_log_volumes(space, choice), strict=True))
 
 
 def list_log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
-    """``log_volumes`` in the order of the options, of which Python may call two equal."""
+    """``log_volumes`` as a list, since two options may be equal as keys (1 and True)."""
     below = _descendants(space, choice)
     logs = []
     for option in options_of(space, choice):
@@ -81,7 +81,7 @@ def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
     """The name of the categorical that selects the model; None finds it.
 
     Raises:
-        ValueError: If there is no such one, or several.
+        ValueError: If no categorical qualifies or several do, or ``choice`` is not a categorical.
     """
     categorical = [n for n in space.at if isinstance(space[n], CategoricalHyperparameter)]
     if choice is None:
@@ -119,7 +119,7 @@ def _descendants(space: ConfigurationSpace, name: str) -> list[str]:
 
 
 def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
-    """Number of configurations of a branch; None if they are too many."""
+    """Number of configurations of a branch; None if there are too many to enumerate."""
     branch = restrict_space(space, {choice: (option,)})
     if branch is None:
         return 0
@@ -134,11 +134,11 @@ def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
 def _log_volume(
     space: ConfigurationSpace, domains: Mapping[str, Domain], names: Sequence[str]
 ) -> float:
-    """Logarithm of the volume of some hyperparameters, as far as they are left."""
+    """Logarithm of the volume of those hyperparameters that the domains can make active."""
     active = activity(space, domains)
     left = [name for name in names if name in active]
-    open_ = {name: conditions_in(active[name]) for name in left if active[name] is not True}
-    groups = _independent({name: {c.parent.name for c in cs} for name, cs in open_.items()})
+    conditional = {name: conditions_in(active[name]) for name in left if active[name] is not True}
+    groups = _independent({name: {c.parent.name for c in cs} for name, cs in conditional.items()})
     grouped = {name for group in groups for name in group}
     if not grouped <= set(left):
         raise ValueError(
@@ -147,11 +147,13 @@ def _log_volume(
         )
     total = sum(_log_size(space, name, domains) for name in left if name not in grouped)
     for group in groups:
-        # Of those that take part in conditions, one is always active: the topmost.
-        parent = next(name for name in left if name in group and name not in open_)
-        asked = [c for name in group for c in open_.get(name, ()) if c.parent.name == parent]
+        # The topmost hyperparameter of a group has no condition.
+        parent = next(name for name in left if name in group and name not in conditional)
+        conditions = [
+            c for name in group for c in conditional.get(name, ()) if c.parent.name == parent
+        ]
         inner = [name for name in left if name in group]
-        parts = _parts(space, parent, domains, asked)
+        parts = _parts(space, parent, domains, conditions)
         logs = [_log_volume(space, {**domains, parent: part}, inner) for part in parts]
         total += float(np.logaddexp.reduce(logs))
     return total
@@ -173,7 +175,7 @@ def _parts(
     domains: Mapping[str, Domain],
     conditions: Sequence[Condition],
 ) -> list[Domain]:
-    """The values of a parent in groups for which each of the conditions is the same."""
+    """The values of a parent, grouped by the conditions that they meet."""
     domain = domains.get(parent, domain_of(space[parent]))
     if isinstance(domain, Range):
         if not isinstance(domain.low, int) or domain.high - domain.low >= _VALUES:

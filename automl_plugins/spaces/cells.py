@@ -87,7 +87,7 @@ class Partition(Sequence[Cell]):
         """Number of the cell that a configuration lies in.
 
         Raises:
-            ValueError: If it lies in none: it is no configuration of the space.
+            ValueError: If it lies in no cell, so it is not of this space.
         """
         for i, cell in enumerate(self.cells):
             if cell.contains(configuration):
@@ -107,8 +107,7 @@ def partition(
     Numbers are split on their own scale, whole numbers into groups of whole numbers, categories
     and ordinals into contiguous groups; whatever has fewer than k values is split into these.
     Normal and beta distributions are split at their quantiles, except normal ones on a log scale;
-    see ``restrict_space`` for what is left of them. Cells of which forbidden clauses leave nothing
-    are left out.
+    see ``restrict_space`` for their parts. Cells that forbidden clauses empty are omitted.
 
     Args:
         space: The whole space.
@@ -166,7 +165,7 @@ def partition(
 
 
 def _names(space: ConfigurationSpace, parameters: Sequence[str] | None) -> list[str]:
-    """Names of what may be split."""
+    """Names of the parameters that may be split."""
     vary = [name for name in space.at if space[name].size > 1]
     if parameters is None:
         return vary
@@ -175,7 +174,7 @@ def _names(space: ConfigurationSpace, parameters: Sequence[str] | None) -> list[
     for name in parameters:
         if name not in space:
             raise ValueError(
-                f"{name!r} is no parameter of the space: it has {', '.join(space.at)}."
+                f"{name!r} is not a parameter of the space: it has {', '.join(space.at)}."
             )
         if name not in vary:
             raise ValueError(f"{name!r} has one value and cannot be split: leave it out.")

@@ -86,7 +86,7 @@ class _Places(TransformerSeq):
     def to_vector(self, value: Any) -> FloatArray:
         places = [index_of(self._choices, item) for item in value]
         if None in places:
-            raise ValueError(f"{value[places.index(None)]!r} is none of {self._choices}.")
+            raise ValueError(f"{value[places.index(None)]!r} is not one of {self._choices}.")
         return np.array(places, dtype=np.float64)
 
     def legal_value(self, value: Any) -> BoolArray:

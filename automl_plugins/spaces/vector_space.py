@@ -104,7 +104,7 @@ class VectorSpace:
         return rules
 
     def _deciding_category(self, condition: ConditionLike) -> int | None:
-        """The column whose category alone decides; None where other things do."""
+        """The column of the category that alone decides; None if anything else decides."""
         if not isinstance(condition, Condition):
             return None
         column = self.space.index_of[condition.parent.name]
@@ -197,7 +197,7 @@ class VectorSpace:
             vectors = np.where(np.isnan(fixed), vectors, fixed)
         if not self._conditions and not np.isnan(vectors).any():
             return vectors
-        # The seed is drawn in any case: what follows does not depend on what is missing.
+        # Always drawn, so that the stream after it does not depend on what is missing.
         seed = _draw_seed(rng)
         activated, incomplete = self._activate(vectors)
         if not incomplete:
@@ -276,7 +276,7 @@ class VectorSpace:
 
     @cached_property
     def _features(self) -> list[tuple[str, int, int | None]]:
-        """Name and column of each feature, and its category if it is one of more than two."""
+        """Name and column of each feature, and its category for one-hot features."""
         found: list[tuple[str, int, int | None]] = []
         for column, name in enumerate(self.names):
             if self.categorical[column] and self.n_values[column] > 2:
@@ -294,7 +294,7 @@ class VectorSpace:
     def features(self, vectors: FloatArray) -> FloatArray:
         """Features (n, f) of ``vectors`` (n, d); inactive hyperparameters stay NaN.
 
-        Constants carry nothing and are left out; a category with two values is one 0/1 column.
+        Constants are omitted; a category with two values is one 0/1 column, others are one-hot.
         """
         if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
@@ -309,7 +309,7 @@ class VectorSpace:
 
     @cached_property
     def _layout(self) -> tuple[IndexArray, FloatArray | None, IndexArray, FloatArray]:
-        """Column and scale of each feature (f,), places and categories of those that are one.
+        """Column and scale of each feature (f,), positions and categories of the one-hot features.
 
         The scales are None where all are 1.
         """
@@ -359,12 +359,12 @@ class VectorSpace:
 
     @cached_property
     def branching(self) -> tuple[int, ...]:
-        """Those of them that hold categories."""
+        """Columns of ``deciding`` that are categorical."""
         return tuple(c for c in self.deciding if self.categorical[c])
 
     @cached_property
     def depth(self) -> int:
-        """Largest number of hyperparameters found active together that can vary."""
+        """Largest number of varying hyperparameters found active together."""
         sample = self.sample(64, np.random.default_rng(0))
         return int((~np.isnan(sample) & (self.n_values > 1)).sum(axis=1).max())
 

@@ -359,7 +359,7 @@ def test_what_must_not_be_active() -> None:
         ({"k": 1}, "k must be at least 2"),
         ({"k": 0}, "k must be at least 2"),
         ({"max_arms": 1}, "booster would make 2 cells and max_arms is 1"),
-        ({"parameters": ["alpha"]}, "'alpha' is no parameter of the space: it has booster"),
+        ({"parameters": ["alpha"]}, "'alpha' is not a parameter of the space: it has booster"),
         ({"parameters": ["seed"]}, "'seed' has one value"),
         ({"parameters": []}, r"Nothing can be split\. No parameter has two values"),
     ],

@@ -317,7 +317,7 @@ def test_a_report_needs_no_sampler_and_other_splits_do_not_mix() -> None:
         ({"split": {}}, "split must be a whole number >= 2"),
         ({"split": 2, "max_arms": 1}, "max_arms must be at least 2"),
         ({"split": 2, "arm": "kind"}, "give one of them"),
-        ({"split": {"z": 2}, "search_space": SPACE}, "'z' is no parameter"),
+        ({"split": {"z": 2}, "search_space": SPACE}, "'z' is not a parameter"),
         ({"split": 64, "search_space": {"x": SPACE["x"]}}, "max_arms is 32"),
     ],
 )
@@ -329,7 +329,7 @@ def test_bad_arguments(options: dict[str, Any], words: str) -> None:
 def test_what_cannot_be_split_is_said_in_the_first_trial_that_would_have_a_cell() -> None:
     study = run(boasf(n_trials=9), 1, lambda t: t.suggest_float("x", 0, 1))
     study.sampler = boasf(n_trials=9, split={"y": 2})
-    with pytest.raises(ValueError, match="'y' is no parameter of the space"):
+    with pytest.raises(ValueError, match="'y' is not a parameter of the space"):
         study.optimize(five, n_trials=1)
     with pytest.raises(ValueError, match="its cells are not known yet"):
         arm_report(optuna.create_study(), split=2)
