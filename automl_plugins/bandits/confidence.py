@@ -1,4 +1,4 @@
-"""Policies that count what is not known of an arm in its favour.
+"""Policies that are optimistic in the face of uncertainty.
 
 They play the arm with the largest upper bound of its mean or of its maximum, the one that wins a
 draw from what its rewards may be, or one that may still beat the best reward. In the formulas:
@@ -27,7 +27,7 @@ Scale = Literal["arms", "unit"]
 Unit = Literal["pulls", "seconds"]
 
 _ALPHA: dict[Scale, float] = {"arms": 1.75, "unit": 0.5}
-_LEAST = 0.1  # pulls that a pull counts for at least, however little time it took
+_LEAST = 0.1  # a pull counts for at least this many, however little time it took
 _SHRINKAGE = 3.0  # pulls that the deficit of all arms weighs against an arm's own
 
 _EDGE = 1e-3  # means are kept this far from 0 and 1
@@ -35,8 +35,8 @@ _SMALLEST_SD = 1e-3  # for arms that always have the same reward
 _SMALLEST_SUM = 0.01  # of alpha and beta: rewards that are all 0 or 1 have a sum of 0
 _REDRAWS = 5, 10  # times, at once: the challenger of a sure winner may not come up for ages
 
-_NO_SPREAD = 1e-12  # a variance below is rounding
-_TINY = 1e-280  # tails below are computed as logarithms
+_NO_SPREAD = 1e-12  # smaller variances are rounding errors
+_TINY = 1e-280  # smaller tails are computed as logarithms
 
 
 # --- upper bounds -----------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def pulls_by_time(pulls: IntArray, finished: IntArray, seconds: FloatArray) -> F
     """Pulls (K,) as if all took the same time: t times the arm's part of all seconds.
 
     A running pull counts with the mean seconds of its arm, or of all arms where those are not
-    known. A pull counts for at least a tenth of one: what takes no time would be pulled for ever.
+    known. A pull counts for at least a tenth of one: an arm that takes no time would never lose.
     Without any known seconds the pulls stay as they are.
 
     Args:
@@ -359,7 +359,7 @@ def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     """Efforts of the arms before the first record and after each (n + 1, K).
 
     Args:
-        mine: Whose each record is (n, K).
+        mine: Whether each record is of each arm (n, K).
         reward: Rewards (n,).
     """
     value = reward[:, None]

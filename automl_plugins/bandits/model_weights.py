@@ -88,7 +88,7 @@ def weights_from_counts(counts: npt.ArrayLike) -> FloatArray:
         counts: N of each model (M,), whole numbers >= 0 of any size.
 
     Raises:
-        ValueError: If there are none, or for one that is not such a number.
+        ValueError: Without counts, or for one that is not a whole number >= 0.
     """
     n = np.asarray(counts, dtype=np.float64)
     if n.ndim != 1 or not n.size or not ((n >= 0) & (n == np.rint(n)) & np.isfinite(n)).all():

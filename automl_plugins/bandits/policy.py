@@ -1,4 +1,4 @@
-"""What every policy of arms shares, and those that play the best arm so far or one at random."""
+"""The base of all policies, and those that play the best arm so far or one at random."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Standing:
-    """What a rule decides on.
+    """The state of a search as the rule of a policy sees it.
 
     Attributes:
         arms: Arms that can be chosen (K,), ascending; those that always fail are left out.
@@ -49,7 +49,7 @@ class ArmChoice:
 
     arm: int
     reason: str  # in words
-    score: float | None = None  # what the rule compared; None where it compared nothing
+    score: float | None = None  # that the rule compared; None if it compares no scores
     round: int | None = None  # of successive filtering, from 1; None without rounds
 
 
@@ -59,7 +59,7 @@ class Policy(ShowsArguments, ABC):
 
     An arm whose first three finished pulls all failed is given up unless all arms are. Every
     other arm gets ``max(min_pulls, min_share * t / K)`` of the first t pulls, K the number of
-    arms that are left; what the rule of the policy decides are the pulls beyond.
+    arms that are left. The rule of the policy decides on the other pulls.
 
     Args:
         min_pulls: Pulls of each arm before the rule is asked; >= 1.
@@ -80,7 +80,7 @@ class Policy(ShowsArguments, ABC):
 
     min_pulls: int = 2
     min_share: float = 0.25
-    _fewest: ClassVar[int] = 1  # that min_pulls may be
+    _fewest: ClassVar[int] = 1  # smallest legal min_pulls
 
     def __post_init__(self) -> None:
         check_integer("min_pulls", self.min_pulls, self._fewest)
@@ -107,7 +107,7 @@ class Policy(ShowsArguments, ABC):
     def decide(
         self, arms: Sequence[int], records: ArmRecords, streams: Streams, k: int
     ) -> ArmChoice:
-        """What ``choose`` returns, and why."""
+        """The arm that ``choose`` returns, and why."""
         arm, name = self.choose(arms, records, streams, k), type(self).__name__
         standing = _standing(arms, records)
         if self._guarantees(standing.of.pulls):
@@ -127,7 +127,7 @@ class Policy(ShowsArguments, ABC):
         """One of the arms, each of which has ``min_pulls`` pulls (maybe still running)."""
 
     def _scores(self, standing: Standing) -> FloatArray | None:
-        """What the rule compares, larger is better (K,); None if it compares nothing."""
+        """Scores that the rule compares, larger is better (K,); None if it compares none."""
         return None
 
 
@@ -158,7 +158,7 @@ def mean_rewards(of: ArmStatistics) -> FloatArray:
     """Mean rewards (K,).
 
     An arm of which nothing has finished gets the mean of all rewards, 0 if there are none: a slow
-    first pull neither draws all workers to its arm nor keeps them away.
+    first pull neither attracts all workers to its arm nor keeps them away.
     """
     overall = of.total.sum() / max(int(of.scored.sum()), 1)
     return np.asarray(np.where(of.scored > 0, of.mean, overall))
@@ -200,7 +200,7 @@ class DecreasingEpsilon(EpsilonGreedy):
     Args:
         start: Epsilon before the first pull, in [0, 1].
         end: Epsilon from pull ``horizon`` on, in [0, 1].
-        horizon: Pulls until ``end`` is reached, best the number of trials planned; >= 1.
+        horizon: Pulls until ``end`` is reached, ideally the number of trials planned; >= 1.
         min_pulls, min_share: See ``Policy``.
 
     Example::
@@ -233,7 +233,7 @@ class RandomArm(Policy):
     Args:
         weights: Weight of each arm, by its number: a mapping or a sequence; finite, >= 0, one of
             them positive. Only arms that are left are drawn; if none of them has a positive
-            weight, all are drawn alike. None weighs all alike.
+            weight, they are drawn uniformly. None weighs all equally.
         min_pulls: See ``Policy``; here 0 is allowed: not even one pull is guaranteed.
         min_share: See ``Policy``.
 
@@ -306,5 +306,5 @@ class AlwaysBest(Policy):
         done = records.finished
         arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
         first = np.full(max(arm.max(initial=-1), arms.max()) + 1, -np.inf)
-        first[arm[::-1]] = reward[::-1]  # of several values for one place, the last one stays
+        first[arm[::-1]] = reward[::-1]  # NumPy keeps the last of several values for one place
         return standing.play_best(first[arms], rng)

@@ -1,4 +1,4 @@
-"""What arms have been tried with which reward, as columns; losses of any scale as rewards."""
+"""The pulls of arms and their rewards, as columns; rewards from losses of any scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from automl_plugins.records.scores import HUGE, tame
 from automl_plugins.records.trial import LONGEST, Status, count_statuses
 
 FAILURES = 3  # finished pulls, all failed, after which an arm is given up
-_FAR = 4.0  # times the distance from the best to the median: what is worse is no better than 0
+_FAR = 4.0  # times the distance from the best to the median: losses beyond have reward 0
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class ArmRecords:
     """Pulls of one search, finished ones first and in the order in which they finished.
 
     Attributes:
-        arm: Which arm (n,), numbered from 0.
-        reward: Larger is better, in [0, 1] (n,); NaN where there is none. A pruned pull has the
+        arm: Number of the arm of each pull (n,), from 0.
+        reward: Larger is better, in [0, 1] (n,); NaN without one. A pruned pull has the
             reward of its last report.
         seconds: Cost (n,), >= 0; NaN where unknown, also in place of more than ``LONGEST``.
         status: ``Status`` of each pull (n,).
@@ -69,7 +69,7 @@ class ArmRecords:
 
     @property
     def finished(self) -> BoolArray:
-        """Mask (n,) of the pulls that are not under way."""
+        """Mask (n,) of the pulls that are not running."""
         return np.asarray(self.status != Status.RUNNING)
 
     def incumbents(self) -> set[int]:
@@ -108,7 +108,7 @@ class ArmRecords:
 class ArmStatistics:
     """Sums over the pulls of each arm, one array entry for each arm (K,).
 
-    Failed pulls count with reward 0 in ``mean`` and ``variance``: time was spent on nothing.
+    Failed pulls count with reward 0 in ``mean`` and ``variance``: their time was wasted.
     Running pulls count in ``pulls`` only.
     """
 
@@ -117,7 +117,7 @@ class ArmStatistics:
     failed: IntArray  # failed ones among them
     total: FloatArray  # sum of rewards
     squares: FloatArray  # sum of squared rewards
-    best: FloatArray  # largest reward; -inf where there is none
+    best: FloatArray  # largest reward; -inf without one
     seconds: FloatArray  # known ones, of finished pulls
 
     @classmethod
@@ -159,10 +159,7 @@ class ArmStatistics:
         return ArmStatistics(**{name: column[arms] for name, column in vars(self).items()})
 
     def working(self, arms: IntArray, failures: int = FAILURES) -> IntArray:
-        """Those of ``arms`` that have not failed every time, ``failures`` times at least.
-
-        All of ``arms`` if there is none.
-        """
+        """Those of ``arms`` that are not ``failing``; all of them if all are."""
         failing = self.failing(failures)[arms]
         return arms if failing.all() else arms[~failing]
 
@@ -183,12 +180,12 @@ class RewardScale:
     def of(
         cls, losses: npt.ArrayLike, reward_range: tuple[float, float] | None = None
     ) -> RewardScale:
-        """The scale for losses (n,) as they are known so far; NaN and infinite ones do not count.
+        """The scale for the losses (n,) known so far; NaN and infinite ones do not count.
 
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
-        All others are rescaled by the best and the worst one; a worst one that is further from
-        the best than four times the median is cut there, so that one diverged run does not make
-        all others equal; far outliers are tamed for that (``records.scores.tame``).
+        All others are rescaled by the best and the worst one. The worst one is at most four times
+        as far from the best as the median is, so that one diverged run does not make all others
+        equal; far outliers are tamed first (``records.scores.tame``).
 
         Args:
             losses: Minimised.
@@ -226,17 +223,17 @@ class RewardScale:
         if width <= 0.0:  # one loss only, or several equal ones
             return np.where(np.isnan(values), np.nan, (values <= self.best).astype(np.float64))
         values = np.clip(values, -HUGE, HUGE)
-        with np.errstate(over="ignore"):  # the width may be the least there is
+        with np.errstate(over="ignore"):  # the width may be the smallest float
             return np.asarray(np.clip((self.worst - values) / width, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
 class Pulls:
-    """All pulls of a search, and the losses that their rewards were made of."""
+    """All pulls of a search, and the losses behind their rewards."""
 
     records: ArmRecords  # finished pulls in the order in which they finished, then running ones
     losses: FloatArray  # of each pull (n,), minimised; NaN where unknown
-    scale: RewardScale  # what made rewards of the losses
+    scale: RewardScale  # from losses to rewards
 
     @classmethod
     def from_losses(

@@ -1,4 +1,4 @@
-"""Which arm got what, when it left, and why: as rows, text and Markdown."""
+"""The report of a search among arms: which arm got what, when it left, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTED = 16  # arms that the line of a round names
 
 @dataclass(frozen=True)
 class ArmRow:
-    """What one arm got.
+    """One row of a report: the pulls, seconds and results of an arm.
 
     Attributes:
         arm: Its name.

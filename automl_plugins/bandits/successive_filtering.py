@@ -7,14 +7,14 @@ p        (UCB - min UCB) / (max UCB - min UCB): with this probability an arm adv
 share    softmax(UCB / temperature): an arm's part of a round's budget
 =======  ==========================================================================================
 
-The paper's loop takes the cost of each evaluation off its arm's share until that is used up, so
-the last evaluation of every arm in every round overruns. Here debts and savings are carried over,
-an evaluation is started only if about half of it still fits, and the rounds to come share what is
-really left (``carry_debts=False`` is the paper's loop).
+In the paper's loop each arm is pulled until its share is used up, so the last evaluation of every
+arm in every round overruns. Here debts and savings are carried over, an evaluation starts only if
+about half of it still fits, and later rounds share what is really left (``carry_debts=False`` is
+the paper's loop).
 
-A search wants the best single trial, and the arm with the best mean often has not got it. So the
-default compares arms by their best reward, and the arm of the best trial always advances;
-``score="mean"`` is the paper's UCB.
+The goal of a search is the best single trial, which the arm with the best mean often does not
+have. So the default compares arms by their best reward, and the arm of the best trial always
+advances; ``score="mean"`` is the paper's UCB.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ PAPER: dict[str, Any] = {
     "min_pulls": 1,
     "carry_debts": False,
 }
-"""What Zhu (2020) says, for ``SuccessiveFiltering`` and what is made of it."""
+"""The arguments of ``SuccessiveFiltering`` that follow Zhu (2020)."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a round decided on one arm.
+    """The decision of a round on one arm.
 
     Attributes:
-        arm: Which one.
+        arm: Number of the arm.
         advances: Whether it takes part in the round.
         score: Upper confidence bound; None where it has no rewards.
         probability: Of advancing; None in the first round.
         share: Part of the round's budget, in its unit; 0 for an arm that left.
-        limit: What the arm may have spent in all when its share is used up.
+        limit: Total spending of the arm at which its share is used up.
         reason: Why it takes part or left, in words.
     """
 
@@ -78,8 +78,8 @@ class Round:
 
     Attributes:
         index: Counted from 0.
-        limit: What all arms together may have spent at its end.
-        decisions: On every arm that took part in the round before, in ascending order.
+        limit: Total spending of all arms at its end.
+        decisions: One for each arm of the round before, in ascending order.
         finished: How many pulls had finished when it was opened; None if unknown.
 
     Example::
@@ -103,12 +103,12 @@ class Round:
         return next((d.score for d in self.decisions if d.arm == arm), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON can hold."""
+        """Plain data that JSON keeps unchanged."""
         return {**asdict(self), "decisions": [asdict(d) for d in self.decisions]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Round:
-        """What ``to_dict`` returned."""
+        """The inverse of ``to_dict``."""
         decisions = tuple(Decision(**d) for d in data["decisions"])
         return cls(int(data["index"]), float(data["limit"]), decisions, data.get("finished"))
 
@@ -125,11 +125,11 @@ def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> i
 
 @dataclass(frozen=True)
 class Turn:
-    """What comes next in a search.
+    """The next step of a search.
 
     Attributes:
-        arm: Arm of the next pull; None if there is none: the budget is spent, or nothing of it is
-            free before a running pull has finished.
+        arm: Arm of the next pull; None if the budget is spent, or all of it is reserved for
+            running pulls.
         opened: Rounds that were opened for it, to be stored by the caller.
     """
 
@@ -140,7 +140,7 @@ class Turn:
 def advance_probabilities(scores: npt.ArrayLike) -> FloatArray:
     """Probabilities (K,) of advancing: min-max scaled finite scores, 1 for infinite ones.
 
-    The best surely advances and the worst never does; if all are equal, all advance.
+    The best always advances and the worst never does; if all are equal, all advance.
     """
     values = np.asarray(scores, dtype=np.float64)
     known = np.isfinite(values)
@@ -162,7 +162,7 @@ def softmax_shares(scores: npt.ArrayLike, temperature: float = 1.0) -> FloatArra
 
 
 class _Ledger(NamedTuple):
-    """What the arms have cost so far, in the unit of the budget, running pulls included."""
+    """The cost of the arms so far, in the unit of the budget, running pulls included."""
 
     statistics: ArmStatistics  # of all arms up to the largest number
     spent: FloatArray  # cost of each arm (K,)
@@ -347,7 +347,7 @@ class SuccessiveFiltering:
         cost = ledger.expected[index]
         rng = streams.generator("pull", k)
         if current.index == 0:
-            # Nobody is judged by less, even where one evaluation takes more than a share.
+            # No arm is judged by fewer, even if one evaluation takes more than a share.
             pulls = ledger.statistics.pulls[index]
             due = (pulls < self.min_pulls) & (cost <= left)
             if due.any():
@@ -360,7 +360,7 @@ class SuccessiveFiltering:
         if fits.any():
             return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
         if self.carry_debts and current.index >= self.rounds - 1:
-            # What is left when all shares are used up goes to the best arm for which it is enough.
+            # What is left after all shares goes to the best arm that it suffices for.
             fits = cost <= left
             scores = np.array([np.inf if d.score is None else d.score for d in open_arms])
             return best_of(index[fits], scores[fits], rng) if fits.any() else None
@@ -393,9 +393,9 @@ class SuccessiveFiltering:
         incumbents: set[int],
         streams: Streams,
     ) -> list[Decision]:
-        """Who of the round before advances (paper 3.2, equations 6 and 7)."""
+        """Decide which arms of the round before advance (paper 3.2, equations 6 and 7)."""
         before = np.array(previous.arms, dtype=np.int64)
-        if not np.isin(before, ready).any():  # arms that have left are better than none
+        if not np.isin(before, ready).any():  # all others have nothing left to try
             before = ready
         statistics = ledger.statistics
         works = statistics.working(np.intersect1d(before, ready), failures=1)
@@ -409,7 +409,7 @@ class SuccessiveFiltering:
         if self.score == "maximum":
             # A pruned pull, or c > 0, may put another arm above the one with the best trial.
             probabilities[judged & np.isin(before, list(incumbents))] = 1.0
-        # One number for each arm that ever was: the draw of an arm does not depend on the others.
+        # One number for each arm, left or not: the draw of an arm does not depend on the others.
         draws = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
         decisions = []
         for place, arm in enumerate(before.tolist()):
@@ -432,7 +432,7 @@ class SuccessiveFiltering:
     def _grant(
         self, index: int, decisions: list[Decision], previous: Round | None, ledger: _Ledger
     ) -> Round:
-        """Share the round's budget among those who advance (paper 3.3, equation 8)."""
+        """Share the round's budget among the advancing arms (paper 3.3, equation 8)."""
         scores = np.array([np.inf if d.score is None else d.score for d in decisions])
         advances = np.array([d.advances for d in decisions])
         arms = np.array([d.arm for d in decisions])[advances]
