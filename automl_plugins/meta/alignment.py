@@ -49,7 +49,7 @@ _LARGEST = sys.float_info.max
 
 
 class AlignOptions(TypedDict, total=False):
-    """What becomes of runs that do not fit, see ``align``."""
+    """How runs that do not fit are treated, see ``align``."""
 
     out_of_range: OutOfRange
     missing: Missing
@@ -116,7 +116,7 @@ class Coverage:
 
     @property
     def n_dropped(self) -> int:
-        """Runs that are not used."""
+        """Number of runs that are not used."""
         return self.n_runs - self.n_kept
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ def align(
     size: DataSize | None = None,
     nones: Collection[str] = (),
 ) -> tuple[FloatArray, BoolArray, Coverage]:
-    """Configurations of anywhere as vectors of ``space``.
+    """Configurations of any space as vectors of ``space``.
 
     Args:
         space: The search space.
@@ -287,7 +287,7 @@ def _fill(
 
 
 def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:
-    """The choices that are no numbers in order; None for a numeric hyperparameter."""
+    """The choices unless they are ordered numbers; None for a numeric hyperparameter."""
     choices = choices_of(hyperparameter)
     if choices is None or isinstance(hyperparameter, CategoricalHyperparameter):
         return choices
@@ -339,7 +339,7 @@ def _to_numbers(
 def _place(
     hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """The nearest entries (n,) of numbers, and whether they had to be moved."""
+    """The entries (n,) nearest to the numbers, and whether each was moved."""
     if (choices := choices_of(hyperparameter)) is not None:
         sequence = numbers_of(choices)
         # Infinities have no difference, nor have floats as large as they get; halves have.
@@ -364,7 +364,7 @@ def _place(
 
 
 def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """What a user should know of the runs of several tasks, a sentence each."""
+    """Notes on how the runs of several tasks fit the space, one sentence each."""
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
     if n_kept < n_runs:

@@ -127,7 +127,7 @@ def together(learners: tuple[str, ...]) -> MetaDataset | list[TaskRecord]:
 
 
 def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
-    """The memories of the learner whose hyperparameters a space has, and what to say of it.
+    """The memories of the learner whose hyperparameters a space has, and a line for the log.
 
     The rule is that of ``automl_plugins.meta.memories.RecognisedMemory``: none, one, or one of
     classifications and one of regressions.

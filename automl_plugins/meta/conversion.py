@@ -126,7 +126,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
 def _align_odd(
     space: VectorSpace, record: TaskRecord, rows: Sequence[int]
 ) -> dict[int, dict[str, Any]]:
-    """What becomes of the runs that are no configurations of the space; says so."""
+    """Align the runs that are not configurations of the space, with a warning."""
     found: dict[int, dict[str, Any]] = {}
     coverages: list[Coverage] = []
     size = MetaTask(record.name, record.meta_features).size
@@ -181,7 +181,7 @@ def _legal_values(
 def calendar(
     record: TaskRecord, first: datetime, moment: Callable[[float], datetime]
 ) -> list[tuple[datetime, datetime]]:
-    """When each run began and ended, for frameworks that keep dates.
+    """Start and end of each run, for frameworks that store dates.
 
     Where the end is not known, or is none that a date can have, runs come one after the other from
     ``first`` on; the latter is said in a warning. ``moment`` gives the date of a Unix time.

@@ -196,7 +196,7 @@ class MetaDataset:
         return np.where(self.status == Status.COMPLETE, self.losses, np.nan)
 
     def meta_feature_names(self) -> tuple[str, ...]:
-        """Names of all meta-features that any task has, in the order in which they come up."""
+        """Names of all meta-features that any task has, in order of first appearance."""
         return meta_feature_names_of(self.tasks)
 
     def meta_features(self, names: Sequence[str] | None = None) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What counts as a memory, and how a search looks at it: aligned, the task itself left out."""
+"""Memories as a search sees them: aligned to its space, without the task itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Store(Protocol):
-    """What is needed of a ``MetaStore``."""
+    """The methods of a ``MetaStore`` that are needed here."""
 
     def records(self) -> list[TaskRecord]:
         """All runs, task by task."""
@@ -77,7 +77,7 @@ def open_memory(
 
 
 def read_memory(memory: Memory | None) -> Known:
-    """What a memory holds, in the space or spaces that it was recorded in.
+    """The runs of a memory, in the space or spaces that they were recorded in.
 
     Raises:
         StoreError: For a store that cannot be read.
@@ -149,9 +149,9 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
 
 @runtime_checkable
 class AlignedMemory(Protocol):
-    """What transfer needs of a memory.
+    """A memory that aligns itself to search spaces.
 
-    One that has a ``logger`` gets there what is to be said of it during the search.
+    If it has a ``logger``, messages on it during the search are logged there.
     """
 
     def on(self, space: VectorSpace) -> MetaDataset:
@@ -164,7 +164,7 @@ class AlignedMemory(Protocol):
 
     @property
     def store(self) -> MetaStore | None:
-        """Where what was computed of the tasks is kept; None keeps it in this process only."""
+        """Store of results computed from the tasks; None keeps them in this process only."""
         ...
 
 
@@ -236,7 +236,7 @@ class TaskMemory:
         return last[1]
 
     def _align(self, space: VectorSpace) -> MetaDataset | str:
-        """The tasks, or why there are none."""
+        """The aligned tasks, or the reason why there are none."""
         if not set(self.names) - self.exclude:
             return self._only_itself()
         try:
@@ -300,7 +300,7 @@ def _informative(known: Known, logger: logging.Logger) -> Known:
 
 
 def _uninformative(known: Known) -> dict[str, str]:
-    """Why nothing can be learnt from a task, by its name."""
+    """Names of tasks that nothing can be learnt from, with the reason."""
     losses: dict[str, list[FloatArray]] = {}
     contents: dict[str, list[Any]] = {}
     if isinstance(known, MetaDataset):
@@ -402,7 +402,7 @@ class RecognisedMemory:
             raise MemoryMismatch(str(mismatch), expected=True) from None
 
     def _say(self, line: str, about: tuple[str, ...] = ()) -> None:
-        """Log something new: of the same learner in a grown space there is nothing."""
+        """Log the choice of a learner once, also in a space that grows."""
         if (news := about or line) != self._said:
             self._said = news
             self.logger.info(line)

@@ -44,7 +44,7 @@ class RankReport:
 
     @property
     def mean(self) -> float:
-        """Mean over the tasks that have one."""
+        """Mean over the tasks whose correlation is known."""
         known = self.tau[~np.isnan(self.tau)]
         return float(known.mean()) if len(known) else float("nan")
 

@@ -99,7 +99,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
 
 
 def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
-    """The reverse of ``plain_meta_features``; its errors."""
+    """The inverse of ``plain_meta_features``, with the same errors."""
     known = {name: math.nan if value is None else value for name, value in plain.items()}
     plain_meta_features(known, task=task)
     return known
@@ -140,7 +140,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
 
 
 def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
-    """The reverse of ``plain_space``; ValueError for what it never writes."""
+    """The inverse of ``plain_space``; ValueError for anything that it never writes."""
     copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
     for hyperparameter in copy["hyperparameters"]:
         for listed in ("choices", "sequence"):

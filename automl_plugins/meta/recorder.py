@@ -29,7 +29,7 @@ _LONGEST = 400  # characters of a name
 
 
 class WritableStore(Protocol):
-    """What a recorder needs of a ``MetaStore``."""
+    """The methods of a ``MetaStore`` that a recorder needs."""
 
     def add(
         self,
@@ -91,7 +91,7 @@ class Recorder:
 
     @contextmanager
     def survive(self) -> Iterator[None]:
-        """Whatever goes wrong in the block, which writes one run, does not get out of it."""
+        """Context in which one run is written: errors are logged and do not stop the search."""
         try:
             yield
         except Exception as error:
@@ -124,7 +124,7 @@ class Recorder:
 
 
 class SearchRecorder:
-    """What the recorders of all frameworks show: a part of one, or of an objective.
+    """The counters of the recorders of all frameworks.
 
     Attributes:
         recorder: Writes to the store.

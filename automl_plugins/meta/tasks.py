@@ -44,7 +44,7 @@ class MetaTask:
 
 
 def meta_feature_names_of(tasks: Sequence[MetaTask]) -> tuple[str, ...]:
-    """Names of all meta-features that any task has, in the order in which they come up."""
+    """Names of all meta-features that any task has, in order of first appearance."""
     return tuple({name: None for task in tasks for name in task.meta_features})
 
 
@@ -63,7 +63,7 @@ def describe_task(
     *,
     wanted: bool = True,
 ) -> TaskDescription:
-    """Meta-features of a new task, given or computed of its data; None where nothing is known.
+    """Meta-features of a new task, given or computed from its data; None if neither is given.
 
     Args:
         meta_features: Numbers by name.

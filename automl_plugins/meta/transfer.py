@@ -1,4 +1,4 @@
-"""Surrogates with a memory, in whatever search space they are asked for."""
+"""Surrogates with a memory, made for any search space."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Made = TypeVar("Made", bound="TwoStageTransfer | Blended")
 
 
 class _Template(ABC, Generic[Made]):
-    """Makes surrogates with what is learnt from a memory, once for each space."""
+    """Makes surrogates that share what was learnt from a memory, once for each space."""
 
     _learnt: ClassVar[str]  # name of what a surrogate holds of it
 
@@ -121,7 +121,7 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
 
 
 def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
-    """Identifies all that the first stage depends on."""
+    """Hash of everything that the first stage depends on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((kernel, max_rows, dataset.vector_space.feature_names)).encode())
     for task in dataset.tasks:
@@ -133,7 +133,7 @@ def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
 
 
 class LearnedLosses:
-    """What a fitted meta-learner predicts for one task; shared by copies.
+    """The predictions of a fitted meta-learner for one task; shared by copies.
 
     A search asks for the same configurations again, most of all in a finite space, and 500 trees
     take their time: predictions are remembered.

@@ -1,4 +1,4 @@
-"""What a recorded value means by the name of its hyperparameter: a count, a fraction, a word.
+"""Units of recorded values, by the names of hyperparameters: counts, fractions, texts.
 
 van Hoof 2018, thesis 3.1.1: "sqrt" of ``max_features`` is sqrt(p) of the p columns of the data,
 and 5 of ``min_samples_leaf`` is 5 of its n rows, or the fraction 5 / n. A search space holds
@@ -44,7 +44,7 @@ class DataSize(NamedTuple):
 
 
 def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
-    """What a numeric hyperparameter counts in, by the end of its name; None if neither or either.
+    """The unit of a numeric hyperparameter, by the end of its name; None if it is not clear.
 
     "rf.max_features", "rf:max_features" and "rf__max_features" are "max_features".
     """
@@ -66,7 +66,7 @@ def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
 
 
 def meaning(name: str, value: Any, size: DataSize) -> float:
-    """The number that a text or None stands for; NaN where it stands for none.
+    """The number that a text or None stands for; NaN if it does not stand for a number.
 
     ``max_features``: all for None, sqrt(p) for "sqrt" and "auto", log2(p) for "log2", at least
     one, as a fraction. ``gamma``: 1 / p for "auto", and for "scale", as on standardised columns.

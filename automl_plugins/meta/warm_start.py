@@ -73,7 +73,7 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
 
 
 def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
-    """Points of the start-up that come after the suggestions there are."""
+    """Number of points of the start-up after the suggestions."""
     check_mode(mode)
     if mode == "add":
         return n_default
@@ -104,7 +104,7 @@ def advise(
     design: AnyDesign = designs.diverse,
     exclude: Collection[str] = (),
 ) -> Design:
-    """What a memory suggests to begin with.
+    """Suggest configurations from a memory.
 
     Args:
         space: The search space of the new task.
@@ -156,7 +156,7 @@ def advise(
 
 
 def design_of(design: AnyDesign) -> InitialDesign | Design:
-    """A design by its name; anything else that is one as it is.
+    """The design of that name; a design itself is returned as it is.
 
     Raises:
         TypeError: For anything else.
@@ -175,7 +175,7 @@ def design_of(design: AnyDesign) -> InitialDesign | Design:
 
 
 def name_of(design: AnyDesign) -> str:
-    """What a design is called."""
+    """Name of a design."""
     if isinstance(design, Design):
         return design.method
     while isinstance(design, partial):

@@ -1,4 +1,4 @@
-"""What a meta-learned design returns, and what all designs share."""
+"""The result of a meta-learned design, and the functions that all designs share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Suggestion:
     reason: str
 
     def to_dict(self, design: str) -> dict[str, Any]:
-        """What frameworks store with the trial; a score of NaN becomes None."""
+        """The facts that frameworks store with a trial; a score of NaN becomes None."""
         score = float(self.score) if math.isfinite(self.score) else None
         return {"design": design, "score": score, "reason": self.reason}
 

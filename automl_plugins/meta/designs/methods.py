@@ -1,4 +1,4 @@
-"""The designs: which configurations of the earlier tasks to begin with."""
+"""The designs: each chooses configurations of the earlier tasks to begin with."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNDESCRIBED = (
 def portfolio(
     space: ConfigurationSpace, memory: MetaDataset, task: TaskDescription, k: int
 ) -> Design:
-    """The configurations that together are best on the known tasks, whatever the new one is.
+    """The configurations that together are best on the known tasks, for any new task.
 
     Arguments and errors are those of ``top_k``; ``task`` is not used. Scores are mean regrets
     over tasks, each scaled to [0, 1].
@@ -55,7 +55,7 @@ def portfolio(
 def diverse(
     space: ConfigurationSpace, memory: MetaDataset, task: TaskDescription, k: int
 ) -> Design:
-    """A portfolio of what the new task may be like; arguments and errors of ``top_k``.
+    """A portfolio over samples of what the new task may be; arguments and errors of ``top_k``.
 
     Every known task is a scenario of the new one, twice: as it is, and as what is predicted from
     the meta-features plus how wrong that prediction was on the known task. So good meta-features
@@ -144,7 +144,7 @@ NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
 def greedy(
     scenarios: FloatArray, weights: FloatArray, doubt: npt.NDArray[np.float64] | None = None
 ) -> list[int]:
-    """The configurations that lower the expected regret of the best one most, one by one.
+    """The configurations that most reduce the expected regret of the best one, one by one.
 
     The gain has diminishing returns, so with equal weights for all picks the greedy choice is at
     least 1 - 1/e as good as the best set of k (Nemhauser, Wolsey and Fisher 1978).

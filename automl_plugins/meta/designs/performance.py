@@ -47,7 +47,7 @@ class Performance:
 
     @property
     def filled(self) -> FloatArray:
-        """Measured regrets (T, C), estimates where there is none."""
+        """Measured regrets (T, C), estimates where unmeasured."""
         return np.where(np.isnan(self.measured), self.estimated, self.measured)
 
     @property

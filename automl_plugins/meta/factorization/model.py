@@ -48,7 +48,7 @@ _PRIOR = [field.name for field in fields(ScalePrior)]
 
 
 class FactorizationFileError(ValueError):
-    """A file that holds no factorisation that this version can read.
+    """A file without a factorisation that this version can read.
 
     Example::
 
@@ -177,7 +177,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         return cls(**(own | options))
 
     def fit(self, Y: npt.ArrayLike) -> Self:
-        """Learn the places of the pipelines.
+        """Learn the embedding of the pipelines.
 
         Args:
             Y: Losses (N, D) of N pipelines on D data sets, smaller is better; NaN where there is
@@ -211,7 +211,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
     def posterior(
         self, rows: Sequence[int] | npt.NDArray[np.int64], losses: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
-        """What to expect of all pipelines on a new data set.
+        """Predict all pipelines on a new data set.
 
         Args:
             rows: Pipelines observed on it (n,), n >= 0; of one that is repeated the mean counts.
@@ -290,7 +290,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A model that ``save`` wrote.
+        """Load a model that ``save`` wrote.
 
         Raises:
             FactorizationFileError: If the file is no such model, damaged, or of a later version.

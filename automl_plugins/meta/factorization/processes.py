@@ -36,7 +36,7 @@ Scaling = ScalingName | None
 
 @dataclass(frozen=True)
 class Parameters:
-    """What training changes, all of it unconstrained.
+    """The trained parameters, all unconstrained.
 
     Attributes:
         places: X (N, Q).
@@ -231,7 +231,7 @@ def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class ScalePrior:
-    """How shift and stretch are distributed among data sets.
+    """The distribution of shift and stretch among data sets.
 
     Attributes:
         log_stretch: Stretches that are tried, all equally likely (G,); empty if all losses have

@@ -1,4 +1,4 @@
-"""Which pipeline to evaluate next on a new data set."""
+"""The choice of the next pipeline to evaluate on a new data set."""
 
 from __future__ import annotations
 

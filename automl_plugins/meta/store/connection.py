@@ -34,7 +34,7 @@ _DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadloc
 
 
 class StoreError(RuntimeError):
-    """A store that cannot be used: damaged, of a newer version, something else, busy, away.
+    """A store that cannot be used: damaged, of a newer version, another database, locked, gone.
 
     Example::
 
@@ -98,7 +98,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file of this machine."""
+        """Whether the database is a file of this machine."""
         return self.url.get_backend_name() == "sqlite"
 
     @property
@@ -109,7 +109,7 @@ class Database:
 
     @property
     def _frozen(self) -> bool:
-        """Whether it is a file that this user may not write, or whose folder not."""
+        """Whether the database is a file that this user may not write, or in such a folder."""
         return self.is_sqlite and is_frozen(Path(self.file))
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ class Database:
                 self._engine.dispose()
 
     def forget(self) -> None:
-        """Leave what was inherited from the parent process alone."""
+        """Drop connections inherited from the parent process without closing them."""
         self._lock = threading.Lock()
         if self._engine is not None:
             self._engine.dispose(close=False)
@@ -263,7 +263,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_frozen(path: Path) -> bool:
-    """Whether there is a file that this user may not write, or whose folder not."""
+    """Whether this user may not write the file, which exists, or its folder."""
     return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
@@ -286,6 +286,6 @@ def _log_of(path: Path) -> Path:
 
 
 def _content(path: Path) -> tuple[int, int, bool]:
-    """What differs once somebody has written to a file."""
+    """Facts of a file that change when it is written."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size, _log_of(path).exists()

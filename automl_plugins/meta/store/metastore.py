@@ -34,7 +34,7 @@ from .schema import open_store  # noqa: E402
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """A million new objects without garbage: looking for some takes a third of the time."""
+    """Pause garbage collection, which takes a third of the time with a million new objects."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -280,7 +280,7 @@ class MetaStore:
         return [task for task in self._database.read(rows.read_tasks).values() if keep(task)]
 
     def searches(self) -> list[rows.SearchInfo]:
-        """What is stored of each search, task by task."""
+        """Facts of each search, task by task."""
         return self._database.read(rows.read_infos)
 
     @_collector_paused()
@@ -350,14 +350,14 @@ class MetaStore:
     def load_artifact(
         self, task: str, name: str, *, version: str
     ) -> dict[str, npt.NDArray[Any]] | None:
-        """What ``save_artifact`` kept; None if there is nothing of this version."""
+        """The arrays of ``save_artifact``; None without any of this version."""
         return self._database.read(lambda c: rows.load_artifact(c, task, name, version))
 
     # --- itself -------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
-        """Its address, without the password."""
+        """Address of the database, without the password."""
         return str(self._database)
 
     def close(self) -> None:

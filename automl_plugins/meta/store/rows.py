@@ -159,7 +159,7 @@ def add_runs(connection: Connection, rows: Rows) -> int:
 
 
 def delete_task(connection: Connection, name: str) -> int | None:
-    """Delete a task with all that belongs to it; returns its runs, None if there is none."""
+    """Delete a task with all that belongs to it; returns its number of runs, None if unknown."""
     task = connection.execute(sa.select(tasks.c.id).where(tasks.c.name == name)).scalar()
     if task is None:
         return None
@@ -212,7 +212,7 @@ def _ensure(
 
 
 def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
-    """INSERT that leaves rows alone whose unique values are there."""
+    """INSERT that skips rows whose unique values exist."""
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     insert: sa.Insert = dialect.insert(table).on_conflict_do_nothing()
     return insert
@@ -223,7 +223,7 @@ def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
 
 @contextmanager
 def _intact() -> Iterator[None]:
-    """StoreError for what the block cannot read: the store has it, but never wrote it."""
+    """Raise StoreError if the block cannot read a value: the store never wrote such a one."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -407,7 +407,7 @@ def save_artifact(
 def load_artifact(
     connection: Connection, task: str, name: str, version: str
 ) -> dict[str, npt.NDArray[Any]] | None:
-    """The arrays that ``pack`` made bytes of; None if there are none of this version."""
+    """The arrays that ``pack`` packed; None without any of this version."""
     c = artifacts.c
     query = (
         sa.select(c.content)
