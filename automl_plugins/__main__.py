@@ -248,7 +248,7 @@ def _find_task(store: MetaStore, name: str) -> MetaTask:
 
 
 def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
-    """The least losses in full, else at the highest budget, each configuration once."""
+    """The best runs at the full budget, else at the highest one, each configuration once."""
     found: list[tuple[float, dict[str, Any]]] = []
     for record in records:
         whole = np.isnan(record.budget)
@@ -304,7 +304,7 @@ def _tags(tags: Any) -> str:
 
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns of text: numbers to the right."""
+    """Print columns of text, numbers aligned to the right."""
     texts = [list(header), *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     numeric = [all(isinstance(row[i], int) for row in rows) for i in range(len(header))]

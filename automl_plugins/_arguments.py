@@ -1,4 +1,4 @@
-"""Arguments: checks that say what is allowed, docstrings, objects that show what they got."""
+"""Arguments: checks, docstrings, and objects that show the arguments they got."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _ELSEWHERE = re.compile(r"See ``((?:automl_plugins\.[\w.]+\.)?\w+)``[.;,]?\s*")
 
 
 def read_arguments(owner: Any) -> dict[str, str]:
-    """What the docstring of a function, or those of a class and its bases, say of arguments."""
+    """Descriptions of arguments by name, from the docstrings of a function, or class and bases."""
     found: dict[str, str] = {}
     for each in inspect.getmro(owner) if isinstance(owner, type) else (owner,):
         found = _parse(each.__doc__ or "") | found
@@ -104,14 +104,14 @@ def _parse(doc: str) -> dict[str, str]:
 
 
 def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
-    """The docstring of the first of ``owners``, with what is known of each argument.
+    """The docstring of the first of ``owners``, with a description of each argument.
 
-    Where an argument is described once, whatever takes it still has its description: the first
-    that one of the owners has. "See ``name``", of something that the owner's module knows, is
-    replaced by what stands there.
+    An argument that is passed on is described once, by one of the owners; the first description
+    found is used. "See ``name``" is replaced by the description there, if the owner's module has
+    that name.
 
     Args:
-        names: The arguments, in their order, and what the other owners call them.
+        names: The arguments in order, and their names in the other owners.
         *owners: Functions and classes whose docstrings describe them.
 
     Returns:
@@ -129,13 +129,13 @@ def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
 
 
 def _split(doc: str) -> tuple[str, str]:
-    """What stands before the sections that follow arguments, and these."""
+    """Split a docstring before the sections that follow the arguments."""
     later = re.search(r"^(Raises:|Returns:|Example::)", doc, re.MULTILINE)
     return (doc, "") if later is None else (doc[: later.start()], doc[later.start() :])
 
 
 def _describe(name: str, owner: Any) -> str:
-    """What ``owner`` says of an argument; "" for nothing."""
+    """Description of an argument in ``owner``; "" without one."""
     text = read_arguments(owner).get(name, "")
     if elsewhere := _ELSEWHERE.match(text):
         home, _, named = elsewhere[1].rpartition(".")
@@ -150,14 +150,14 @@ def _describe(name: str, owner: Any) -> str:
 class ShowsArguments:
     """Shows the arguments of its construction that are not the defaults.
 
-    ``GBQRSampler(n_startup_trials=5, seed=1)``: what is kept of them is a text, so an object
-    neither holds on to its arguments nor pickles them.
+    ``GBQRSampler(n_startup_trials=5, seed=1)``: only a text of them is kept, so an object neither
+    holds on to its arguments nor pickles them.
     """
 
     _shown: str = ""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """An object that knows what it will be constructed with."""
+        """Keep a text of the arguments before ``__init__`` sees them."""
         created = super().__new__(cls)
         created._shown = _call(cls.__name__, cls, args, kwargs)
         return created
@@ -167,7 +167,7 @@ class ShowsArguments:
 
 
 def preset(make: Callable[..., T]) -> Callable[..., T]:
-    """Decorator under ``classmethod``: what the method returns shows the call of the method."""
+    """Decorator under ``classmethod``: the returned object shows the call of the method."""
 
     @wraps(make)
     def wrapped(cls: type[Any], *args: Any, **kwargs: Any) -> T:

@@ -1,4 +1,4 @@
-"""Addresses and paths that are read from: what is not there is refused, and nothing is created."""
+"""Addresses and paths to read from: missing ones are refused, and nothing is created."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def file_of(address: str) -> Path | None:
 
 
 def did_you_mean(source: str) -> str:
-    """What to say of a path that cannot be read: its address, if it is an SQLite database."""
+    """Hint for a path that cannot be read: its address, if it is an SQLite database."""
     file = None if "://" in source else file_of(source)
     if file is None or not file.is_file() or not is_sqlite(file):
         return ""
@@ -61,7 +61,7 @@ def as_database(path: str | Path) -> str:
 
 
 def _hint(file: Path) -> str:
-    """The end of the sentence: a file of a like name in the same folder, if there is one."""
+    """End of the message: a file with a similar name in the same folder, if there is one."""
     if not file.parent.is_dir():
         return f": there is no folder {str(file.parent)!r}."
     names = [other.name for other in file.parent.iterdir() if other.is_file()]

@@ -74,12 +74,12 @@ def join_names(names: Iterable[Hashable]) -> str:
 
 
 def format_count(n: int, what: str) -> str:
-    """Such as "1 run" or "3 runs"."""
+    """The number with its noun, such as "1 run" or "3 runs"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def format_number(value: float) -> str:
-    """A number without superfluous digits, but with all others."""
+    """All significant digits of a number, and no others."""
     return f"{value:.15g}"
 
 

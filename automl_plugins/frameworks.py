@@ -1,4 +1,4 @@
-"""What the core asks of a framework, and where it finds the adapter that answers.
+"""The interface between the core and the adapters of the frameworks.
 
 The core imports no framework. It drives optimizers of any framework through the few types below,
 and finds the ``ADAPTER`` of a framework by its name when it meets one of its objects.
@@ -35,7 +35,7 @@ TrialStatus = Status  # its public name in ``automl_plugins.replay``
 
 @dataclass(frozen=True)
 class Problem:
-    """What an optimizer knows when its search starts.
+    """The problem as an optimizer gets it when its search starts.
 
     Attributes:
         space: The search space; a copy of its own for every search, seeded with ``seed``.
@@ -106,7 +106,7 @@ class Outcome:
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """A search under way: asked for configurations, given their results.
+    """A running search: asked for configurations, given their results.
 
     With several workers it is asked again before it is told; results come in the order in which
     they finish. Two methods are optional: ``report`` (see ``Prunes``) and ``close()``, which is
@@ -129,7 +129,7 @@ class Optimizer(Protocol):
     """
 
     def ask(self) -> Proposal | None:
-        """The next configuration; None when there is none before a further result, or at all."""
+        """The next configuration; None if it needs a further result first, or has no more."""
         ...
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
@@ -168,7 +168,7 @@ class Method(Protocol):
 
     @property
     def name(self) -> str:
-        """What results are labelled with where the caller gives no name."""
+        """Label of the results if the caller gives no name."""
         ...
 
     def start(self, problem: Problem) -> Optimizer:

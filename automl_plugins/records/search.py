@@ -1,4 +1,4 @@
-"""Searches as they were made: what adapters read from studies, run histories and trials."""
+"""Recorded searches, as adapters read them from studies, run histories and trials."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Search:
         left_out: Mapping[str, int] | None = None,
         where: str = "",
     ) -> Search:
-        """The finished ones of ``trials``, in their order, timed from the first that began.
+        """The search of the finished ``trials``, in their order, timed from the first start.
 
         ``left_out`` says how many trials of which other state there are, by its name; ``where``
         begins the sentences about them.

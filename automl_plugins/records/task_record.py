@@ -1,4 +1,4 @@
-"""What is remembered of one task, in plain values: the form in which frameworks exchange runs."""
+"""Runs on one task in plain values: the form in which frameworks exchange them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _unknown() -> Any:
 
 
 class UnnamedTask(ValueError):
-    """A history does not say what was tuned."""
+    """A history without the name of its task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class TaskRecord:
         tags: Mapping[str, str] | None = None,
         space: ConfigurationSpace | None = None,
     ) -> TaskRecord:
-        """The same runs with what is given in place of what was known of the task."""
+        """The same runs with a new description of the task; None keeps the old one."""
         return replace(
             self,
             meta_features=self.meta_features if meta_features is None else dict(meta_features),

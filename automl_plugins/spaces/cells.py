@@ -255,7 +255,7 @@ def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
 
 
 def _ranges(low: float, high: float, cuts: Sequence[float]) -> Iterator[Range]:
-    """Ranges between cuts that ConfigSpace can hold; cuts nearer than 1e-13 to others are left."""
+    """Ranges between cuts, without cuts that ConfigSpace would round to the same number."""
     for cut in cuts:
         limit = _rounded(cut)
         below = _rounded(min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf)))
@@ -266,7 +266,7 @@ def _ranges(low: float, high: float, cuts: Sequence[float]) -> Iterator[Range]:
 
 
 def _rounded(number: float) -> float:
-    """The number as ConfigSpace rounds it; the largest have no such places, and would overflow."""
+    """The number as ConfigSpace rounds it; large ones have no decimals, and would overflow."""
     return float(np.round(number, _PLACES)) if abs(number) < MOST_EXACT else number
 
 
@@ -276,7 +276,7 @@ def describe_cell(domains: Mapping[str, Domain]) -> str:
 
 
 def describe_part(name: str, domain: Domain) -> str:
-    """Such as ``"lr in [0.001, 0.03162)"`` or ``"booster = a"``."""
+    """Name of one part, such as ``"lr in [0.001, 0.03162)"`` or ``"booster = a"``."""
     if isinstance(domain, tuple):
         values = ", ".join(map(str, domain))
         return f"{name} = {values}" if len(domain) == 1 else f"{name} in {{{values}}}"

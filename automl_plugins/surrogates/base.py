@@ -72,16 +72,16 @@ class Seeded(Protocol):
 
 @runtime_checkable
 class PendingAware(Surrogate, Protocol):
-    """A surrogate that knows what evaluations under way will tell."""
+    """A surrogate that can take account of running evaluations."""
 
     def beside(self, pending: FloatArray) -> Surrogate:
-        """A copy for which configurations with features ``pending`` (p, f) are observed."""
+        """A copy as if configurations with features ``pending`` (p, f) had been observed."""
         ...
 
 
 @runtime_checkable
 class OutOfSample(Surrogate, Protocol):
-    """A fitted surrogate that knows what it would have predicted without a row."""
+    """A fitted surrogate with out-of-sample predictions for its own rows."""
 
     def held_out(self) -> FloatArray:
         """Prediction (n,) for each row of ``fit``, made without it; NaN where there is none.
@@ -100,7 +100,7 @@ class Voting(Protocol):
 
 @runtime_checkable
 class Promising(Voting, Protocol):
-    """One that knows what the earlier tasks promise, in [0, 1] where each had its losses."""
+    """A surrogate that knows the losses that earlier tasks promise, scaled to [0, 1]."""
 
     def promise(self, X: FloatArray) -> FloatArray:
         """Promised losses (m,) at features ``X`` (m, f)."""
@@ -109,7 +109,7 @@ class Promising(Voting, Protocol):
 
 @runtime_checkable
 class SurrogateTemplate(Protocol):
-    """What makes the surrogates of different search spaces.
+    """Makes the surrogates of different search spaces.
 
     Example::
 
@@ -125,7 +125,7 @@ class SurrogateTemplate(Protocol):
 
 @runtime_checkable
 class RecordedTemplate(SurrogateTemplate, Protocol):
-    """One that knows the best recorded configurations of earlier tasks."""
+    """A template that knows the best recorded configurations of earlier tasks."""
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
         """Their vectors (n, d) in ``space``, distinct."""

@@ -1,4 +1,4 @@
-"""Blended optimisation: what earlier tasks predict, corrected by what the search finds.
+"""Blended optimisation: predictions of earlier tasks, corrected by this search.
 
 The idea is that of van Hoof (2018), thesis chapter 6: the meta-learner's vote is large at first
 and fades while the surrogate's grows. The thesis gives no formula; this is the one used here.

@@ -1,4 +1,4 @@
-"""What is modelled beside the loss: seconds (GBQR thesis 5.2), and the probability of success."""
+"""Models beside that of the loss: seconds (GBQR thesis 5.2), and the probability of success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two-stage transfer surrogate (TST): earlier tasks vote, the less the less they agree.
+"""Two-stage transfer surrogate (TST): earlier tasks vote, weighted by their agreement.
 
 The equations are those of Wistuba, Schilling and Schmidt-Thieme, "Two-stage transfer surrogate
 model for automatic hyperparameter optimization" (ECML-PKDD 2016), called "TST".

@@ -36,7 +36,7 @@ _LEARNING_ROWS = 300  # configurations of a single group; the cost grows with th
 
 
 class EarlierTasks(Protocol):
-    """What is asked of a memory aligned to a search space; ``MetaDataset`` has it."""
+    """The interface of a memory aligned to a search space, as ``MetaDataset`` has it."""
 
     @property
     def tasks(self) -> Sequence[Any]:
