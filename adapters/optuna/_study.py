@@ -107,6 +107,8 @@ class StudyReader:
         self._reading = Reading()
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: tuple[Any, UnionSpace] | None = None
+        # The space, the last finished trial, and the rows of all of them.
+        self._finished: tuple[UnionSpace, StudyTrial, _Rows] | None = None
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
         """Read the new trials, in all brackets of ``HyperbandPruner``.
@@ -196,24 +198,56 @@ class StudyReader:
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
-        space = union.vectors
-        vectors = np.empty((len(view), space.d))
-        # Trials that are not complete have proposed values of parameters that they have not asked
-        # for: they count as values of trials that have stopped, and as missing in running ones.
-        trials = [*view.columns.trials, *view.running.trials]
+        trials, finished = view.columns.trials, _Rows.of([], union)
+        if self._finished is not None:
+            known_union, last, rows = self._finished  # read once: threads share the reader
+            # Finished trials are only added; one that ended before the last one moves it.
+            is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
+            finished = rows if is_begun and known_union is union else finished
+        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union))
+        if trials:
+            self._finished = union, trials[-1], finished
+        rows = finished.followed_by(_Rows.of(view.running.trials, union))
+        return History.of_trials(
+            view.columns, view.running, vectors=rows.vectors, missing=rows.missing
+        )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Trials in a space: their vectors (n, d), and the values that are missing (n, d)."""
+
+    vectors: FloatArray
+    missing: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @classmethod
+    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace) -> _Rows:
+        """The rows of ``trials``.
+
+        Trials that are not complete have proposed values of parameters that they have not asked
+        for. They count as values of trials that have stopped, and as missing in running ones.
+        """
+        space, vectors = union.vectors, union.encode_all([row.values for row in trials])
         partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
         proposed = np.zeros(vectors.shape, dtype=bool)
-        for name, column in union.column.items():
-            vectors[:, column] = union.encode(name, view.values(name))
-            proposed[partial, column] = [name not in trials[i].distributions for i in partial]
+        for i in partial:
+            proposed[i] = [name not in trials[i].distributions for name in union.column]
         if partial:
             # Drop values that were proposed before their condition was known.
             active = ~np.isnan(space.activate(vectors[partial]))
             vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
         active = ~np.isnan(space.activate(np.nan_to_num(vectors)))
-        proposed[: len(view.columns)] = False
-        missing = np.where(np.isnan(vectors), active, proposed)
-        return History.of_trials(view.columns, view.running, vectors=vectors, missing=missing)
+        is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
+        return cls(vectors, np.where(np.isnan(vectors), active, proposed & is_running[:, None]))
+
+    def followed_by(self, others: _Rows) -> _Rows:
+        return _Rows(
+            np.concatenate([self.vectors, others.vectors]),
+            np.concatenate([self.missing, others.missing]),
+        )
 
 
 # --- earlier tasks ------------------------------------------------------------------------------

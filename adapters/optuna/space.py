@@ -339,6 +339,18 @@ class UnionSpace:
         out[np.isinf(out)] = np.nan
         return out
 
+    def encode_all(self, rows: Sequence[Mapping[str, float]]) -> FloatArray:
+        """Vectors (n, d) of rows of internal values by name; NaN where a row has no value."""
+        vectors = np.full((len(rows), self.vectors.d), np.nan)
+        places: dict[str, list[int]] = {}
+        for i, row in enumerate(rows):
+            for name in row:
+                places.setdefault(name, []).append(i)
+        for name in places.keys() & self.column.keys():
+            internal = np.array([rows[i][name] for i in places[name]])
+            vectors[places[name], self.column[name]] = self.encode(name, internal)
+        return vectors
+
     def decode(self, name: str, entry: float) -> Any:
         """The parameter value of a vector entry, as a builtin."""
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -30,6 +31,7 @@ _TIED = 1e-12  # in units of half the distance between the best loss and the med
 _ROUNDED = 8.0  # in units of the distance to the next float
 _NEAR = 0.02  # smallest radius of a plateau, as a share of each range
 _GROWTH = 2.0  # radius of a plateau over the distance of its evaluations
+_INACTIVE = 1e300  # in place of a missing feature, far from all others
 _DIFFERENCE = 1e-4  # step of a difference quotient, as a share of the range
 _ASCENT = 20  # gradients of one ascent, at most
 _LOWEST = -1e9  # lower bound of the scores, which may be -inf, in difference quotients
@@ -142,12 +144,10 @@ def largest_differences(a: FloatArray, b: FloatArray) -> FloatArray:
 
     Infinite where a feature is active (not NaN) on one side only.
     """
-    largest = np.zeros((len(a), len(b)))
-    for x, y in zip(a.T, b.T, strict=True):
-        one_sided = np.isnan(x)[:, None] != np.isnan(y)[None, :]
-        difference = np.where(one_sided, np.inf, np.abs(x[:, None] - y[None, :]))
-        largest = np.fmax(largest, difference)  # NaN: inactive on both sides
-    return largest
+    # Inactive on both sides they differ by 0, on one side by more than any features can.
+    filled = [np.where(np.isnan(features), _INACTIVE, features) for features in (a, b)]
+    largest = cdist(*filled, "chebyshev")
+    return np.where(largest > 0.5 * _INACTIVE, np.inf, largest)
 
 
 # --- the maximum ------------------------------------------------------------------------------

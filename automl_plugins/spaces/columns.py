@@ -11,10 +11,13 @@ from ConfigSpace.hyperparameters import (
     Hyperparameter,
     IntegerHyperparameter,
     OrdinalHyperparameter,
+    UniformFloatHyperparameter,
 )
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.ranges import ExactFloat, scale_of
+
+_WIDTHS = np.log10(0.01), np.log10(0.3)  # logarithms of the least and the largest width of a step
 
 
 class Column:
@@ -27,6 +30,7 @@ class Column:
         is_categorical: Whether it holds unordered categories.
         is_indexed: Whether its entries are indices: categories and ordinals.
         is_constant: Whether it is a constant.
+        is_uniform: Whether its entries are the real numbers from 0 to 1, all equally likely.
         n_values: Number of legal values, inf for real numbers.
         scale: Largest vector entry.
     """
@@ -41,6 +45,8 @@ class Column:
         self.is_indexed = self.is_categorical or is_ordinal
         self.is_constant = isinstance(hyperparameter, Constant)
         self.n_values = float(hyperparameter.size)
+        even = type(hyperparameter) in (UniformFloatHyperparameter, ExactFloat)
+        self.is_uniform = even and np.isinf(self.n_values) and not self._is_rounded
         self.scale = self.n_values - 1.0 if is_ordinal else 1.0
 
     @property
@@ -97,19 +103,20 @@ class Column:
         legal = np.clip(np.rint(value), hp.lower, hp.upper).astype(np.int64)
         return float(hp.to_vector(np.array([legal]))[0])
 
-    def stepped(self, old: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """A random step from each of ``old`` (n,), its width log-uniform from 0.01 to 0.3.
+    def stepped(self, old: FloatArray, step: FloatArray) -> FloatArray:
+        """The legal entries (n,) after a ``step`` (n,) from each of ``old`` (n,).
 
-        At least one grid value, unless a border or a log scale is in the way of that, too.
+        A step over the border is reflected, so the corners stay reachable. It has at least the
+        width of one grid value, unless a border or a log scale is in the way of that, too. Steps
+        of a category are whole numbers, and end at the category that many places further.
         """
-        width = 10.0 ** rng.uniform(np.log10(0.01), np.log10(0.3), size=len(old))
-        step = rng.standard_normal(len(old)) * width * self.scale
+        if self.is_categorical:
+            return np.asarray((old + step) % self.n_values)
+        step = step * self.scale
         if np.isfinite(self.n_values):
             grid = self.scale / (self.n_values - 1.0)
             step = np.copysign(np.maximum(np.abs(step), grid), step)
-        new = old + step
-        # A step over the border is reflected, so the corners stay reachable.
-        new = self.snap(np.where((new < 0) | (new > self.scale), old - step, new))
+        new = self.snap(reflected(old, step, self.scale))
         if self.is_grid:
             # At the low end of a log scale even a step of one mean grid value is rounded away.
             stuck = new == old
@@ -131,3 +138,15 @@ class Column:
     @property
     def _integer(self) -> IntegerHyperparameter:
         return cast("IntegerHyperparameter", self._hyperparameter)
+
+
+def random_steps(n: int, rng: np.random.Generator) -> FloatArray:
+    """``n`` normal steps, as shares of a range, their widths log-uniform from 0.01 to 0.3."""
+    width = 10.0 ** rng.uniform(*_WIDTHS, size=n)
+    return rng.standard_normal(n) * width
+
+
+def reflected(old: FloatArray, step: FloatArray, largest: float = 1.0) -> FloatArray:
+    """``old + step`` (n,), or ``old - step`` where that leaves [0, ``largest``]."""
+    new = old + step
+    return np.where((new < 0) | (new > largest), old - step, new)

@@ -254,6 +254,15 @@ def test_sample_is_valid_for_configspace(make: Make) -> None:
     np.testing.assert_allclose(space.canonical(vectors), vectors, rtol=0, atol=1e-15)
 
 
+def test_samples_are_those_that_configspace_draws() -> None:
+    several = flat()
+    several.add(Float("y", (0.0, 1.0)), Float("z", (1.0, 9.0), log=True))  # after x
+    space = VectorSpace(several)
+    state = np.random.RandomState(int(rng().integers(2**32)))
+    drawn = [space.space[name].sample_vector(50, seed=state) for name in space.names]
+    np.testing.assert_array_equal(space.sample(50, rng()), np.transpose(drawn))
+
+
 def test_sample_of_a_forbidden_space_is_an_error() -> None:
     space = ConfigurationSpace()
     i, j = Integer("i", (1, 10**7), default=1), Integer("j", (1, 2), default=1)

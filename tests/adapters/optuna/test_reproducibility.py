@@ -5,8 +5,10 @@ That another process with another hash seed proposes the same is held by the gol
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,15 @@ from automl_plugins.adapters.optuna import (
     SurrogateSampler,
     source_shares,
 )
+from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import TRANSFER, bowl, branches, conditional, earlier, layers, params, search
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
 from storages import storage_in
+
+from automl_plugins.records.history import History
 
 N = 20  # trials of a search in one go
 
@@ -144,3 +151,38 @@ def test_a_running_trial_is_seen_before_it_has_asked_for_everything() -> None:
     (running,) = sampler._reader(study).view(study, second).running
     assert running.number == first.number and running.values["x"] == x
     assert running.values["y"] == first.suggest_float("y", -5, 5)
+
+
+def test_trials_that_are_read_one_by_one_are_those_read_at_once() -> None:
+    start = datetime(2026, 1, 1)
+    study = optuna.create_study()
+    other = optuna.trial.create_trial(state=TrialState.WAITING)
+    other.number = -1
+    kept = StudyReader(study, None, {}, {})
+    # The third one ends before the second; the fifth one has another parameter.
+    for number, ended in enumerate((1, 5, 3, 6, 7, 8)):
+        ranges: dict[str, BaseDistribution] = {"x": FloatDistribution(0, 1)}
+        if number == 4:
+            ranges["y"] = FloatDistribution(0, 2)
+        study.add_trial(
+            optuna.trial.FrozenTrial(
+                number=number,
+                trial_id=number,
+                state=TrialState.PRUNED if number == 3 else TrialState.COMPLETE,
+                value=float(number),
+                datetime_start=start,
+                datetime_complete=start + timedelta(seconds=ended),
+                params=dict.fromkeys(ranges, 0.1 * number),
+                distributions=ranges,
+                user_attrs={},
+                system_attrs={},
+                intermediate_values={},
+            )
+        )
+        histories = []
+        for reader in (kept, StudyReader(study, None, {}, {})):
+            view = reader.view(study, other)
+            histories.append(reader.history(view, reader.space(view, {})))
+        for column in dataclasses.fields(History):
+            np.testing.assert_array_equal(*(getattr(h, column.name) for h in histories))
+    assert list(histories[0].number) == [0, 2, 1, 3, 4, 5]
