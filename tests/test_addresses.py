@@ -111,7 +111,7 @@ def test_what_is_there_is_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
         ("sqlite:///missing.db", "There is no database 'sqlite:///missing.db'"),
         ("old.db", "did you mean 'sqlite:///old.db'"),
@@ -121,11 +121,11 @@ def test_what_is_there_is_read(folder: Path) -> None:
     ],
 )
 def test_the_command_line_answers_alike(
-    source: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    source: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(folder.iterdir())
     assert main(["compare", source]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert sorted(folder.iterdir()) == before
 
 

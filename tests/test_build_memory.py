@@ -133,7 +133,7 @@ def test_a_regression_lacks_rows_without_a_target_and_columns_that_tell_it(
 
 
 def require(learner: str) -> None:
-    """Skip where the learner's library, which is no dependency, is not installed."""
+    """Skip where the learner's library, which is not a dependency, is not installed."""
     for package in ("xgboost", "catboost"):
         if learner.startswith(package):
             pytest.importorskip(package)

@@ -124,9 +124,9 @@ def test_files_are_compared(capsys: Printed, command: str, sign: str) -> None:
 
 
 def test_the_comparison_is_that_of_the_library(capsys: Printed) -> None:
-    told = printed(capsys, "compare runs.csv --control a --budget 2 --budget 5")
+    printed_text = printed(capsys, "compare runs.csv --control a --budget 2 --budget 5")
     expected = compare(pd.read_csv("runs.csv"), control="a", budgets=[2, 5])
-    assert told.strip() == expected.to_text().strip()
+    assert printed_text.strip() == expected.to_text().strip()
 
 
 def test_the_studies_of_a_storage_are_compared(capsys: Printed) -> None:
@@ -136,9 +136,9 @@ def test_the_studies_of_a_storage_are_compared(capsys: Printed) -> None:
         for x in (0.5, 0.25):
             study.add_trial(optuna.create_trial(value=x + shift))
     study.ask()  # stays running
-    told = printed(capsys, f"compare {address}")
-    assert "3 methods on 3 tasks" in told
-    assert "Study '3/bad/0': 1 running trial left out." in told
+    printed_text = printed(capsys, f"compare {address}")
+    assert "3 methods on 3 tasks" in printed_text
+    assert "Study '3/bad/0': 1 running trial left out." in printed_text
 
 
 def test_a_config_is_replayed(capsys: Printed, folder: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_task_is_shown_with_its_best_configurations(capsys: Printed) -> None:
     lines = printed(capsys, "store show store.db iris").splitlines()
     assert "tags           source=uci" in lines
     assert "search         optuna: 4 rows: 2 complete, 1 pruned, 1 failed" in lines
-    assert losses_shown(lines) == [0.125, 0.25, 0.5]  # pruned and failed runs are no results
+    assert losses_shown(lines) == [0.125, 0.25, 0.5]  # pruned and failed runs are not results
     assert any(line.startswith("loss 0.125") and "'x': 2" in line for line in lines)
     budget, rows = np.array([1.0, 9.0, 9.0]), [{"x": i} for i in range(3)]
     with MetaStore("budgets.db") as store:  # the highest budget has the results
@@ -257,7 +257,7 @@ def test_deleting_has_to_be_confirmed(
         ("store delete store.db", "Name what to delete"),
         ("store delete store.db --task titanic", "has no task 'titanic'"),
         ("store delete store.db --search z --yes", "has no search 'z'"),
-        ("store tasks foreign.db", "is no SQLite file"),
+        ("store tasks foreign.db", "is not an SQLite file"),
         ("store tasks mysql://host/db", "not supported"),
     ],
 )

@@ -72,7 +72,7 @@ def test_the_adapter_answers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "message"),
     [
         (frameworks.method_of, r"pass optimizer\(\.\.\.\) of an adapter, an object with"),
         (frameworks.searches_of, r"searches of a Foreign: .*optuna"),
@@ -83,8 +83,10 @@ def test_the_adapter_answers() -> None:
         (lambda thing: replay(thing, [], budget=1), "Cannot replay"),
     ],
 )
-def test_what_no_adapter_knows_is_a_type_error_that_says_what_to_pass(ask: Any, told: str) -> None:
-    with pytest.raises(TypeError, match=told):
+def test_what_no_adapter_knows_is_a_type_error_that_says_what_to_pass(
+    ask: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
         ask(Foreign())
 
 

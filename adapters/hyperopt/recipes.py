@@ -48,7 +48,7 @@ def auto(
 
     Its members are the quantile boosting of ``gbqr`` and Gaussian processes averaged over kernels;
     earlier tasks and a meta-learner join them if there is a memory, which also suggests the first
-    trials. ``explain`` tells which member proposed, and how much each was trusted.
+    trials. ``explain`` says which member proposed, and how much each was trusted.
 
     Arguments besides those of the recipe:
         memory: See ``tst``; None for a search without a memory.

@@ -150,7 +150,7 @@ class ArmMemory(StudyReader):
                 self.endless.add(index)
 
     def everything(self, study: Study) -> View:
-        """The view of all trials, for a reader that is no trial itself."""
+        """The view of all trials, for a reader that is not a trial itself."""
         return self.view(study, create_trial(state=TrialState.WAITING))
 
     def with_finished(self, view: View, trial: FrozenTrial) -> View:

@@ -238,7 +238,7 @@ def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray
 class _Column(NamedTuple):
     """Entries (n,) of a hyperparameter, NaN where absent, and masks (n,), to be filled.
 
-    ``moved`` were outside the range, ``foreign`` are no values of the space, ``converted`` were
+    ``moved`` were outside the range, ``foreign`` are not values of the space, ``converted`` were
     counts for fractions, or the reverse. Known before: where no value was recorded, ``absent``.
     """
 

@@ -78,8 +78,8 @@ def convert(
         return target.write_history(record, space, **options)
     if not understood:
         raise TypeError(
-            f"space={space!r} is no search space of either framework: pass a ConfigurationSpace,"
-            " pyll expressions (Hyperopt) or distributions by name (Optuna)."
+            f"space={space!r} is not a search space of either framework: pass a"
+            " ConfigurationSpace, pyll expressions (Hyperopt) or distributions by name (Optuna)."
         )
     return target.write_history(record, None, **options)
 
@@ -183,8 +183,8 @@ def calendar(
 ) -> list[tuple[datetime, datetime]]:
     """Start and end of each run, for frameworks that store dates.
 
-    Where the end is not known, or is none that a date can have, runs come one after the other from
-    ``first`` on; the latter is said in a warning. ``moment`` gives the date of a Unix time.
+    Where the end is not known, or no date can have it, runs come one after the other from
+    ``first`` on; a warning says so. ``moment`` gives the date of a Unix time.
     """
     found: list[tuple[datetime, datetime]] = []
     clock, n_odd = first, 0

@@ -130,11 +130,11 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
             document = json.loads(data, parse_constant=_refuse)
         except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
             raise ValueError(
-                f"{path} is no file of recorded runs, or it is damaged or cut short ({error})."
+                f"{path} is not a file of recorded runs, or it is damaged or cut short ({error})."
             ) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(
-            f"{path} is no file of recorded runs: it does not say {FORMAT!r}. Such files are"
+            f"{path} is not a file of recorded runs: it does not say {FORMAT!r}. Such files are"
             " written by write_records and MetaStore.export."
         )
     if not _is_sealed(data):
@@ -205,11 +205,11 @@ def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
         with np.load(file, allow_pickle=False) as arrays:
             return dict(arrays)
     except (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError) as error:
-        raise ValueError(f"it is no npz file, or damaged ({error})") from error
+        raise ValueError(f"it is not an npz file, or damaged ({error})") from error
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def read_memory(memory: Memory | None) -> Known:
 
     Raises:
         StoreError: For a store that cannot be read.
-        TypeError: For what is no memory.
+        TypeError: For what is not a memory.
         ValueError: For a name or path of none.
     """
     if isinstance(memory, MetaDataset):
@@ -183,7 +183,7 @@ class TaskMemory:
         logger: Takes the notes on what is left out or changed.
 
     Raises:
-        TypeError: For what is no memory.
+        TypeError: For what is not a memory.
         ValueError: For a name or path of none.
         MemoryMismatch: For a memory without other tasks, or nothing to learn from.
     """

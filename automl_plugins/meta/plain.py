@@ -47,7 +47,7 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
                     " repr, or its place among the choices."
                 )
         if type(name) is not str:
-            raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is no text.")
+            raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is not a text.")
         if isinstance(value, float) and not math.isfinite(value):
             if math.isinf(value):
                 raise ValueError(f"{where}: {name}={value} must be finite. {_INSTEAD}")
@@ -116,7 +116,7 @@ def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
 def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
     """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
 
-    The seed and the ``meta`` of the space as a whole are no part of it.
+    The seed and the ``meta`` of the space as a whole are not part of it.
 
     Raises:
         TypeError: For a choice that is neither text, number, bool nor None.
@@ -199,7 +199,7 @@ def check_text(text: str, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{what} is no valid text: {text!r}.") from None
+        raise ValueError(f"{what} is not a valid text: {text!r}.") from None
     if "\0" in text:
         raise ValueError(f"{what} has a character that cannot be stored: {text!r}.")
     return text

@@ -60,8 +60,8 @@ class Recorder:
 
     Raises:
         StoreError: If the store cannot be opened.
-        TypeError: For a store of the wrong type, meta-features that are no numbers, or tags that
-            are no text.
+        TypeError: For a store of the wrong type, meta-features that are not numbers, or tags that
+            are not text.
         ValueError: For an empty name, an infinite meta-feature, or an address that cannot be read.
     """
 

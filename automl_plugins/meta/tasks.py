@@ -72,7 +72,7 @@ def describe_task(
         wanted: Whether there are meta-features to compare with; else none are computed.
 
     Raises:
-        TypeError: For meta-features that are no mapping.
+        TypeError: For meta-features that are not a mapping.
         ValueError: For X without y, or the reverse, or meta-features beside them.
     """
     if (X is None) != (y is None):

@@ -8,7 +8,7 @@ mode         suggestions          then of the start-up
 ===========  ===================  =====================================
 ``add``      k                    all n points
 ``part``     k                    the n - k points that are left
-``replace``  k, n unless told     none
+``replace``  k, n unless given    none
 ===========  ===================  =====================================
 """
 

@@ -417,7 +417,7 @@ def fit_models(
     failed = history.status == Status.FAILED
     success = ~failed & history.feasible
     retried = failed
-    if failed.any():  # a failure that a retry mended says nothing about its configuration
+    if failed.any():  # a failure that a retry mended is not due to its configuration
         keys = space.keys(history.vectors)
         retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
     asked = np.flatnonzero(~retried)[newest]

@@ -29,7 +29,7 @@ class Search:
         method: What tuned it.
         seed: Number of the repetition.
         trials: Finished trials.
-        space: The search space; None where the framework does not tell.
+        space: The search space; None where the framework does not know it.
         left_out: What was not taken over and why, one sentence each.
 
     Example::

@@ -43,7 +43,7 @@ class TaskRecord:
         configurations: Values by name of each run (n); inactive hyperparameters are absent.
         losses: Losses (n,), minimised; NaN for a failed run. An infinite one fails its run.
         seconds: Duration of each run (n,); NaN where unknown, a lower bound for pruned runs and
-            those that ran out of time. Zeros become NaN: the clock could not tell.
+            those that ran out of time. Zeros become NaN: a tick of the clock is longer.
         status: ``Status`` of each run (n,): COMPLETE, PRUNED or FAILED.
         budget: Step or budget at which a run was evaluated (n,); NaN in full.
         times: Unix time at which each run ended (n,); NaN where unknown.

@@ -1,6 +1,7 @@
 """Scales from numbers to [0, 1] and back that lose nothing, as transformers of ConfigSpace.
 
-All are increasing, and give a value back exactly where the vector can tell it from its neighbours.
+All are increasing, and give a value back exactly where its vector differs from those of the next
+values.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LARGEST, _LEAST = sys.float_info.max, 5e-324
 
 
 def is_narrow(low: int, high: int) -> bool:
-    """Whether integers are so large and so near that their logarithms are hard to tell apart."""
+    """Whether integers are so large and so near that their logarithms hardly differ."""
     return low > _LARGE and (high - low) * _NEAR <= low
 
 

@@ -212,7 +212,7 @@ def to_number(value: Any) -> float:
 def reader(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], Any]:
     """A function that returns the value of a hyperparameter that a recorded one stands for.
 
-    It returns ``ABSENT`` for what is no value of the hyperparameter: another choice, a number
+    It returns ``ABSENT`` for what is not a value of the hyperparameter: another choice, a number
     outside the range. Numbers stay as they were recorded, but for their type, and for steps and
     ends of the range that were missed by a rounding.
     """
@@ -277,7 +277,7 @@ def _step(steps: Steps, value: Any) -> Any:
 
 
 def numbers_of(choices: Sequence[Any]) -> FloatArray:
-    """Choices as numbers (k,), NaN for those that are none."""
+    """Choices as numbers (k,), NaN for those that are not numbers."""
     numbers = [math.nan if isinstance(choice, str) else to_number(choice) for choice in choices]
     return np.array(numbers, dtype=np.float64)
 
@@ -297,7 +297,7 @@ def choices_of(hyperparameter: Hyperparameter[Any, Any]) -> list[Any] | None:
 
 
 def to_vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> FloatArray:
-    """Vector (d,) of values by name; NaN where there is none, or none of the hyperparameter."""
+    """Vector (d,) of values by name; NaN for a missing or illegal one."""
     entries = [
         encoder(space[name])(values[name]) if name in values else math.nan for name in space.at
     ]
@@ -305,7 +305,7 @@ def to_vector(space: ConfigurationSpace, values: Mapping[str, Any]) -> FloatArra
 
 
 def encoder(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], float]:
-    """A function that returns the vector entry of a recorded value, NaN if it is none."""
+    """A function that returns the vector entry of a recorded value, NaN if it is illegal."""
     if isinstance(hyperparameter, CategoricalHyperparameter | OrdinalHyperparameter):
         place = placer(hyperparameter)
         return lambda value: math.nan if (index := place(value)) is None else float(index)

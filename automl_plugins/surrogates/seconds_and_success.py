@@ -132,7 +132,8 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
                     f"lower_bound must have shape {target.shape}, got {lower_bound.shape}."
                 )
             if not lower_bound.all():
-                known = ~lower_bound  # how far a bound lies from the time it bounds says nothing
+                # How far a bound lies from the time that it bounds is not information.
+                known = ~lower_bound
             for _ in range(_CENSORED_ROUNDS):
                 predicted = np.asarray(self.model_.predict(X, num_threads=1))
                 raised = np.where(lower_bound, np.maximum(target, predicted), target)

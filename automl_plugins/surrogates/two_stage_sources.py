@@ -238,7 +238,7 @@ class Sources:
                 for i in range(int(arrays["n_groups"]))
             )
         except KeyError as error:
-            raise ValueError(f"These arrays are no Sources: {error} is missing.") from None
+            raise ValueError(f"These arrays are not Sources: {error} is missing.") from None
         return cls(groups=groups, **known)
 
 

@@ -143,11 +143,11 @@ def search(
     tried: list[int] = []
     allowed = np.ones(len(losses), dtype=bool)
     for _ in range(min(trials, len(losses))):
-        told = losses[tried]
-        known = told[~np.isnan(told)]
-        told = np.where(np.isnan(told), known.max() if len(known) else np.nan, told)
+        seen = losses[tried]
+        known = seen[~np.isnan(seen)]
+        seen = np.where(np.isnan(seen), known.max() if len(known) else np.nan, seen)
         begin = time.perf_counter()
-        row = recommender.next(tried, told, [], allowed).row
+        row = recommender.next(tried, seen, [], allowed).row
         seconds.append(time.perf_counter() - begin)
         tried.append(row)
         allowed[row] = False

@@ -84,13 +84,13 @@ def check(url: str, folder: Path, n_writers: int) -> tuple[int, int, int]:
     noted = lost = in_flight = 0
     for worker in range(n_writers):
         log = folder / f"{worker}.log"
-        told = [int(line) for line in log.read_text().split()] if log.exists() else []
+        reported = [int(line) for line in log.read_text().split()] if log.exists() else []
         kept = stored.get(f"writer {worker}", [])
-        noted += len(told)
-        lost += len(set(told) - set(kept))
-        in_flight += len(kept) - len(told)
-        if kept != list(range(len(kept))) or not 0 <= len(kept) - len(told) <= 1:
-            raise SystemExit(f"writer {worker} noted {told[-1:]}, the store has {kept[-1:]}")
+        noted += len(reported)
+        lost += len(set(reported) - set(kept))
+        in_flight += len(kept) - len(reported)
+        if kept != list(range(len(kept))) or not 0 <= len(kept) - len(reported) <= 1:
+            raise SystemExit(f"writer {worker} noted {reported[-1:]}, the store has {kept[-1:]}")
     return noted, lost, in_flight
 
 

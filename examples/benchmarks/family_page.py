@@ -218,8 +218,8 @@ def _memories(
                 late = blocks(curves, [control, method]).loc[[family]][range(20, 51)]
                 means = late.groupby("method").mean().mean(axis=1)
                 change = means[method] / means[control] - 1
-                told = [f"{means[m]:.2f}" for m in (control, method)]
-                lies[f"{family}, {how}"] = [*told, f"{change:+.0%}"]
+                shown = [f"{means[m]:.2f}" for m in (control, method)]
+                lies[f"{family}, {how}"] = [*shown, f"{change:+.0%}"]
     if not rows:
         return ""
     columns = ("peer", "without memory", *(f"{how} memory" for how in HONEST))

@@ -101,8 +101,8 @@ def _folder(server: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _make(server: str, command: Sequence[str], account: dict[str, Any]) -> None:
     made = subprocess.run(command, capture_output=True, check=False, **account)
     if made.returncode:
-        told = (made.stdout + made.stderr).strip()[-500:]
-        raise NoServerError(f"{server} cannot be started: {command[0]} failed: {told}")
+        output = (made.stdout + made.stderr).strip()[-500:]
+        raise NoServerError(f"{server} cannot be started: {command[0]} failed: {output}")
 
 
 @contextlib.contextmanager
@@ -117,8 +117,8 @@ def _served(
         end = time.monotonic() + PATIENCE
         while ready not in path.read_text(errors="replace"):
             if server.poll() is not None or time.monotonic() > end:
-                told = path.read_text(errors="replace").strip()[-500:]
-                raise NoServerError(f"{name} does not start: {told}")
+                output = path.read_text(errors="replace").strip()[-500:]
+                raise NoServerError(f"{name} does not start: {output}")
             time.sleep(0.05)
         yield
     finally:

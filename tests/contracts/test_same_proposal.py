@@ -44,7 +44,7 @@ def random_space(rng: np.random.Generator) -> list[Parameter]:
         for i in range(int(rng.integers(0, 3))):
             below = number(rng, f"n{option}{i}")
             parameters.append(replace(below, parent="outer", options=(option,)))
-    if outer.high > 2:  # else it is active under all options, which is no condition to Optuna
+    if outer.high > 2:  # else it is active under all options, which is not a condition to Optuna
         parameters.append(replace(number(rng, "both"), parent="outer", options=(0, 1)))
     if rng.random() < 0.6:
         inner = Parameter("inner", "choice", high=2, parent="outer", options=(0,))

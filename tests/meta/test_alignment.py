@@ -191,7 +191,7 @@ def test_integers_are_rounded() -> None:
     space = space_of(Integer("n", (1, 9)))
     vectors, _, coverage = aligned(space, {"n": 3.0}, {"n": 3.4}, {"n": np.int64(3)}, {"n": True})
     assert [v["n"] for v in values(space, vectors[:3])] == [3, 3, 3]
-    assert coverage.n_dropped == 1  # True is no number
+    assert coverage.n_dropped == 1  # True is not a number
 
 
 def leaves(lower: float, upper: float, **options: Any) -> ConfigurationSpace:

@@ -202,10 +202,10 @@ def test_a_cut_or_changed_file_is_refused(tmp_path: Path) -> None:
     [
         ("{}", "does not say 'automl_plugins records'"),
         ("[1, 2]", "does not say"),
-        ('{"x": NaN}', "NaN is no JSON"),
-        ("kernel,loss\nrbf,0.1", "no file of recorded runs"),
-        ("", "no file of recorded runs"),
-        ("\udcff", "no file of recorded runs"),
+        ('{"x": NaN}', "NaN is not JSON"),
+        ("kernel,loss\nrbf,0.1", "not a file of recorded runs"),
+        ("", "not a file of recorded runs"),
+        ("\udcff", "not a file of recorded runs"),
     ],
 )
 def test_a_foreign_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -377,5 +377,5 @@ def test_bombs_are_refused_in_bounded_memory(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     for line, (_, told) in zip(done.stdout.splitlines(), BOMBS.values(), strict=True):
         megabytes, said = line.split(" ", 1)
-        assert "no file of recorded runs, or it is damaged" in said and told in said
+        assert "not a file of recorded runs, or it is damaged" in said and told in said
         assert int(megabytes) < 100, line

@@ -103,7 +103,7 @@ def test_without_sqlalchemy() -> None:
     assert "pip install automl_plugins[store]" in done.stdout
 
 
-# --- what is no store ---------------------------------------------------------------------
+# --- what is not a store ---------------------------------------------------------------------
 
 
 def spoil(start: int, content: bytes) -> Callable[[Path], object]:
@@ -139,8 +139,8 @@ def set_version(version: int) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda p: p.write_text("kernel,loss\nrbf,0.1\n"), "no SQLite file, or it is damaged"),
-        (spoil(0, b"\0" * 16), "no SQLite file, or it is damaged"),
+        (lambda p: p.write_text("kernel,loss\nrbf,0.1\n"), "not an SQLite file, or it is damaged"),
+        (spoil(0, b"\0" * 16), "not an SQLite file, or it is damaged"),
         (spoil(100, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
         (spoil(4096, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
         (spoil(40_960, b"\xa5" * 4000), r"is damaged .* it was left as it is"),
@@ -149,7 +149,7 @@ def set_version(version: int) -> Callable[[Path], object]:
         (set_version(-1), "unknown version -1"),
         (replace_by("a", "b"), "SQLite file of something else, with the tables a, b;"),
         (replace_by("meta_runs"), "SQLite file of something else, with the tables meta_runs;"),
-        (replace_by_studies, "holds studies of Optuna, it is no store; .* mean 'sqlite:///"),
+        (replace_by_studies, "holds studies of Optuna, it is not a store; .* mean 'sqlite:///"),
     ],
 )
 def test_what_is_no_store_or_damaged_or_newer_stays_as_it_is(
@@ -284,7 +284,7 @@ def alter(*statements: str) -> Callable[[Path], object]:
     ("change", "told"),
     [
         (alter("UPDATE meta_runs SET configuration = '{}, {}' WHERE id = 1"), "did not write"),
-        (alter("UPDATE meta_runs SET configuration = '[1]' WHERE id = 1"), "no object of names"),
+        (alter("UPDATE meta_runs SET configuration = '[1]' WHERE id = 1"), "not an object of names"),
         (alter("UPDATE meta_runs SET configuration = x'ff' WHERE id = 1"), "did not write"),
         (alter("UPDATE meta_runs SET configuration = CAST(x'ff' AS TEXT)"), "is damaged"),
         (alter("UPDATE meta_runs SET loss = 'low' WHERE id = 1"), "did not write"),

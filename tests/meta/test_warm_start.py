@@ -223,7 +223,7 @@ BARE = [TaskRecord("t", [{"C": 1.0, "model": "svm"}], np.array([0.0]))]
             {"model": ["svm", "forest"], "C": (0.1, 1.0), "other": (0, 1)},
             ["C | model in {'svm'}"],
         ),
-        (records(), {"model": ["forest", "mlp"], "C": (0.1, 1.0)}, []),  # svm is no option here
+        (records(), {"model": ["forest", "mlp"], "C": (0.1, 1.0)}, []),  # no option svm
         (MEMORY, {"C": (0.1, 1.0)}, []),
         (BARE, {"model": ["svm", "forest"], "C": (0.1, 1.0)}, []),  # recorded without a space
     ],

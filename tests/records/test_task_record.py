@@ -45,7 +45,7 @@ def test_a_pruned_run_keeps_its_last_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"losses": np.zeros(3)}, "losses has shape"),
         ({"seconds": np.array([1.0, -1.0])}, "seconds must be >= 0 or NaN; row 1"),
@@ -53,9 +53,9 @@ def test_a_pruned_run_keeps_its_last_loss() -> None:
         ({"status": np.array([0, Status.RUNNING])}, "status must be COMPLETE, PRUNED or FAILED"),
     ],
 )
-def test_wrong_columns_are_named(columns: dict[str, np.ndarray], told: str) -> None:
+def test_wrong_columns_are_named(columns: dict[str, np.ndarray], message: str) -> None:
     given = {"losses": np.zeros(2), **columns}
-    with pytest.raises(ValueError, match=f"Task 'glass': {told}"):
+    with pytest.raises(ValueError, match=f"Task 'glass': {message}"):
         TaskRecord("glass", [{}, {}], **given)  # type: ignore[arg-type]
 
 

@@ -52,7 +52,7 @@ NAN = math.nan
         ({"kind": [0, 0, 1], "x": [NAN, 1.0, 2.0]}, "kind", "", []),
         ({"kind": [NAN, 0, 1], "x": [1.0, NAN, 2.0]}, "kind", "", []),
         ({"n": [1, 2, 3], "x": [NAN, 1.0, NAN]}, "", "n", []),
-        # real numbers are no parents
+        # real numbers are not parents
         ({"r": [0.1, 0.9], "x": [NAN, 1.0]}, "", "", []),
         # the parent asked for least often is the nearest
         (

@@ -89,7 +89,7 @@ TABLE: list[tuple[list[Any], Any, int | None]] = [
     ([0.1, 0.5], np.float32(0.1), 0),
     ([2**53 + 1, 0.5], 2**53 + 1, 0),
     ([2**53 + 1, 0.5], float(2**53), None),
-    # truth values are no numbers
+    # truth values are not numbers
     ([1, 2], True, None),
     ([True, False], 1, None),
     ([True, False], np.bool_(False), 1),

@@ -553,7 +553,7 @@ def test_branching_and_volume_by_hand() -> None:
     linear[0, space.names.index("C")] = 0.5
     assert space.volume_bits(linear)[0] == pytest.approx(2 * np.log2(3) + 4.0)
     assert VectorSpace(flat()).branching == ()
-    # n decides too, but its values are no categories
+    # n decides too, but its values are not categories
     assert [VectorSpace(discrete()).names[c] for c in VectorSpace(discrete()).branching] == [
         name for name in VectorSpace(discrete()).names if name in ("a", "p", "q", "r")
     ]

@@ -178,7 +178,7 @@ def test_times_cut_short_are_not_taken_for_the_whole(seed: int) -> None:
     assert (raised - plain).min() > -0.25
     error = [np.abs(mean - np.log(seconds)).mean() for mean in (raised, plain)]
     assert error[0] < 0.4 * error[1]
-    # How far bounds lie below their times is no noise
+    # How far bounds lie below their times is not noise
     residual = np.log(observed) - raised
     assert model.std_ == pytest.approx(residual[~early].std())
     assert model.std_ < 0.5 * residual.std()

@@ -338,7 +338,7 @@ def test_a_memory_of_another_space_is_refused() -> None:
 
 
 def test_the_kernel_that_the_earlier_tasks_taught_is_likelier_from_the_start() -> None:
-    # one observation is no evidence: what is left is the prior, e^3 to 1 for each of the others
+    # one observation is not evidence: what is left is the prior, e^3 to 1 for each of the others
     evidence = TwoStageTransfer(SOURCES).fit(X[:1], Y[:1]).own_.evidence_
     assert len(evidence) == 11
     assert evidence[-1] == pytest.approx(np.exp(3.0) / (np.exp(3.0) + 10.0))

@@ -151,7 +151,7 @@ def test_errors_teach(memory: MetaDataset) -> None:
         Sources.fit(memory, kernel="rbf")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_rows must be an integer >= 2"):
         Sources.fit(memory, max_rows=1)
-    with pytest.raises(ValueError, match=r"These arrays are no Sources: .* is missing"):
+    with pytest.raises(ValueError, match=r"These arrays are not Sources: .* is missing"):
         Sources.from_arrays({})
     with pytest.raises(ValueError, match="kernel must be one of"):
         Sources.from_arrays(Sources.fit(memory).arrays() | {"kernel": np.array("rbf")})

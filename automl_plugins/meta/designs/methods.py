@@ -35,7 +35,7 @@ _DOUBT = 0.1  # deviation of a regret on a new task after one known task
 _SIMILARITY = 0.5  # width of the weights of tasks, in median distances
 
 _UNDESCRIBED = (
-    "No meta-feature that the task has tells the known tasks apart: all of them count alike."
+    "No meta-feature that the task has differs between the known tasks: all of them count alike."
 )
 
 

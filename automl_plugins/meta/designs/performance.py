@@ -63,7 +63,7 @@ class Performance:
 def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> Performance:
     """Regrets of a memory's configurations on all its tasks.
 
-    What never completed is no candidate: it fails, whatever its neighbours do. Of more distinct
+    What never completed is not a candidate: it fails, whatever its neighbours do. Of more distinct
     ones than ``max_candidates`` the best of each task in turn count, the second best, ...
     """
     space = dataset.vector_space
@@ -78,7 +78,7 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     estimated = np.empty_like(measured)
     for t, rows in enumerate(dataset.rows):
         own = scores[rows]
-        if not len(own):  # nothing could be aligned: the task says nothing
+        if not len(own):  # nothing could be aligned, so nothing is known
             estimated[t] = 0.5
             continue
         measured[t] = _means(own, column[which[rows]], len(chosen))

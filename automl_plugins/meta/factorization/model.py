@@ -181,7 +181,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
 
         Args:
             Y: Losses (N, D) of N pipelines on D data sets, smaller is better; NaN where there is
-                none. A run that failed is no missing loss: give it the worst of its data set.
+                none. A run that failed is not a missing loss: give it the worst of its data set.
 
         Raises:
             ValueError: For illegal constructor arguments, another shape, infinite losses, or a
@@ -330,15 +330,15 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             *(ValueError, LookupError, TypeError, AttributeError),
         ) as error:
             raise FactorizationFileError(
-                f"{path} is no factorisation, or damaged ({type(error).__name__}: {error}). Copy"
-                " it again, or fit the model anew and save it."
+                f"{path} is not a factorisation, or damaged ({type(error).__name__}: {error})."
+                " Copy it again, or fit the model anew and save it."
             ) from error
         return model
 
     # --- the parts ------------------------------------------------------------------------------
 
     def _start(self, z: FloatArray, q: int) -> Parameters:
-        if not self.centred:  # 0 is no guess of what is missing
+        if not self.centred:  # 0 is not a guess of what is missing
             z = np.where(np.isnan(z), pipeline_means(z)[:, None], z)
         start = principal_components(self.kernel, z, q, self.own_share)
         if self.noise == "shared":

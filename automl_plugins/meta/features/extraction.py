@@ -136,7 +136,7 @@ def meta_feature_names(
         else:
             near = difflib.get_close_matches(str(item), [*known, *features], n=3)
             hint = f"did you mean {', '.join(near)}?" if near else f"the groups are {GROUPS}."
-            raise ValueError(f"{item!r} is no group or feature for {chosen}: {hint}")
+            raise ValueError(f"{item!r} is not a group or feature for {chosen}: {hint}")
     if not found:
         raise ValueError(f"groups is empty: name at least one of {GROUPS}, or a feature.")
     return tuple(found)
@@ -259,7 +259,7 @@ def _compute(
 ) -> dict[str, tuple[Value, float]]:
     """Values, or why there are none, and seconds of the units with a wanted feature, in order.
 
-    None can stop the others.
+    A failure of one does not stop the others.
     """
     found: dict[str, tuple[Value, float]] = {}
     for unit in units:

@@ -69,7 +69,7 @@ def simple_units(columns: list[Column], target: Target) -> list[Unit]:
 
 
 def _measure_sizes(n: int, p: int) -> Sequence[Value]:
-    """Of n rows and p input columns, of which the target is none."""
+    """Of n rows and p input columns, the target not included."""
     return n, log(n), p, log(p), p / n, log(p / n), n / p, log(n / p)
 
 

@@ -105,7 +105,7 @@ def _nominal_mask(nominal: Sequence[Any] | npt.NDArray[Any], names: list[Any]) -
             mask[int(item)] = True
         else:
             raise ValueError(
-                f"nominal has {item!r}, which is no column of X: "
+                f"nominal has {item!r}, which is not a column of X: "
                 f"use names or numbers in [0, {len(names)}), or a mask."
             )
     return mask
@@ -175,7 +175,7 @@ def missing_objects(column: npt.NDArray[Any]) -> BoolArray:
 
 
 def _only_numbers(known: npt.NDArray[Any]) -> bool:
-    """Whether all objects (n,) are numbers; bools are none."""
+    """Whether all objects (n,) are numbers; bools do not count."""
     types = set(map(type, known))
     return all(issubclass(t, int | float | np.number) and t is not bool for t in types)
 

@@ -362,7 +362,7 @@ def _read_runs(
     distinct = dict.fromkeys(texts)
     configurations = json.loads("[" + ",".join(distinct) + "]")
     if len(configurations) != len(distinct) or not set(map(type, configurations)) <= {dict}:
-        raise ValueError("a configuration is no object of names and values")
+        raise ValueError("a configuration is not an object of names and values")
     if len(distinct) < len(texts):
         parsed = dict(zip(distinct, configurations, strict=True))
         configurations = [parsed[text] for text in texts]

@@ -143,7 +143,7 @@ def _recognise_file(path: Path) -> None:
         return
     if not is_sqlite(path):
         raise StoreError(
-            f"{path} is no SQLite file, or it is damaged; it was left as it is. Name another"
+            f"{path} is not an SQLite file, or it is damaged; it was left as it is. Name another"
             " file, or restore a copy or an export of it."
         )
     try:
@@ -164,7 +164,7 @@ def _recognise_file(path: Path) -> None:
     if foreign and schema.name not in names:
         if {"studies", "trials"} <= names:
             raise StoreError(
-                f"{path} holds studies of Optuna, it is no store; it was left as it is. Did you"
+                f"{path} holds studies of Optuna, it is not a store; it was left as it is. Did you"
                 f" mean {as_database(path)!r}, as studies, or another file?"
             )
         raise StoreError(

@@ -95,7 +95,7 @@ def write_validation(folder: Path) -> None:
 
 def _out_of_memory(searches: Sequence[Search], folder: Path) -> list[str]:
     found = pd.read_csv(folder / VALIDATION, index_col="figure")["value"]
-    told = "; ".join(f"{what} {value:.3f}" for what, value in found.items())
+    listed = "; ".join(f"{what} {value:.3f}" for what, value in found.items())
     text = _MEMORY.format(
         hours=HOURS,
         failure=SECONDS_OF_FAILURE,
@@ -104,7 +104,7 @@ def _out_of_memory(searches: Sequence[Search], folder: Path) -> list[str]:
         penalty=FAILURE_AS,
         peer=PEER,
         validation=f"Models fitted without the runs of {JUDGE.lower()} search, judged on these:"
-        f" {told}.",
+        f" {listed}.",
     )
     published = pd.DataFrame.from_dict(
         PUBLISHED, orient="index", columns=["failed", "best bits per byte"]

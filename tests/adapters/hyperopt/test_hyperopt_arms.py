@@ -390,7 +390,7 @@ def test_an_empty_label_is_split_like_any_other() -> None:
 
 
 def foreign() -> dict[str, Any]:
-    """A range that depends on another hyperparameter, and a switch that is no choice."""
+    """A range that depends on another hyperparameter, and a switch that is not a choice."""
     depends = {"y": hp.uniform("y", 0, 1), "x": hp.uniform("x", 0, 1 + hp.randint("n", 3))}
     index = pyll.scope.int(hp.quniform("i", 0, 1, 1))
     below = pyll.scope.switch(index, hp.choice("b", [1, hp.randint("z", 5)]), 0)
@@ -469,7 +469,7 @@ def test_few_configurations_are_listed() -> None:
     kernel = hp.choice("kernel", [{"k": "lin"}, {"k": "rbf", "d": hp.randint("d", 2, 4)}])
     found = listed({"kernel": kernel, "q": hp.quniform("q", 0.5, 3.5, 1)})
     assert found is not None
-    # 0.5 and 3.5 themselves are never drawn, so 0 and 4 are no values of q
+    # 0.5 and 3.5 themselves are never drawn, so 0 and 4 are not values of q
     expected = [{"all": 0, "kernel": 0, "q": q} for q in (1, 2, 3)]
     expected += [{"all": 0, "kernel": 1, "d": d, "q": q} for d in (2, 3) for q in (1, 2, 3)]
     for values in expected:

@@ -117,7 +117,7 @@ def test_children_of_one_categorical_are_nested_others_always_drawn() -> None:
     assert svm == {"kernel", "gamma", "C", "not nb"}
     assert rf == {"trees", "both", "not nb"}
     assert nb == {"C", "both"}
-    Domain(None, expr)  # shared nodes are no duplicates
+    Domain(None, expr)  # shared nodes are not duplicates
 
 
 @pytest.mark.parametrize("algo", ALGOS)

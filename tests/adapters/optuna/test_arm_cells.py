@@ -137,7 +137,7 @@ def test_ends_of_steps_are_values_as_optuna_tells_them(
     low: float, step: float, high: float
 ) -> None:
     whole = FloatDistribution(low, high, step=step)
-    parts: Any = Split(2).cells({"a": whole}).parts["a"]  # Optuna warns of ends that are no steps
+    parts: Any = Split(2).cells({"a": whole}).parts["a"]  # Optuna warns of ends that are not steps
     assert (parts[0].low, parts[-1].high) == (low, high)
     assert all(_private.contains(whole, end) for p in parts for end in (p.low, p.high))
 
