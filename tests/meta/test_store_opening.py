@@ -284,7 +284,7 @@ def alter(*statements: str) -> Callable[[Path], object]:
     ("change", "told"),
     [
         (alter("UPDATE meta_runs SET configuration = '{}, {}' WHERE id = 1"), "did not write"),
-        (alter("UPDATE meta_runs SET configuration = '[1]' WHERE id = 1"), "not an object of names"),
+        (alter("UPDATE meta_runs SET configuration = '[1]' WHERE id = 1"), "not an object"),
         (alter("UPDATE meta_runs SET configuration = x'ff' WHERE id = 1"), "did not write"),
         (alter("UPDATE meta_runs SET configuration = CAST(x'ff' AS TEXT)"), "is damaged"),
         (alter("UPDATE meta_runs SET loss = 'low' WHERE id = 1"), "did not write"),

@@ -293,7 +293,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         """Load a model that ``save`` wrote.
 
         Raises:
-            FactorizationFileError: If the file is no such model, damaged, or of a later version.
+            FactorizationFileError: If the file is not such a model, damaged, or of a later version.
             FileNotFoundError: If there is none.
         """
         try:
@@ -302,7 +302,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             header = json.loads(str(arrays["header"]))
             if header["format"] != FORMAT or not isinstance(header["version"], int):
                 raise FactorizationFileError(
-                    f"{path} is a {header['format']!r}, no factorisation."
+                    f"{path} is a {header['format']!r}, not a factorisation."
                 )
             if header["version"] > VERSION:
                 raise FactorizationFileError(
