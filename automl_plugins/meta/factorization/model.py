@@ -293,7 +293,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         """Load a model that ``save`` wrote.
 
         Raises:
-            FactorizationFileError: If the file is not such a model, damaged, or of a later version.
+            FactorizationFileError: If the file is of another kind, damaged, or of a newer release.
             FileNotFoundError: If there is none.
         """
         try:
