@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import lightgbm
 import numpy as np
 import numpy.typing as npt
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.tree import ExtraTreeClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -46,17 +47,20 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         check_finite("prior", self.prior, positive=True)
         X, y = as_training(X, success)
         self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
-        self.trees_: list[ExtraTreeClassifier] = []
+        # The trees, and the share of successes in each of their nodes.
+        self.trees_: list[tuple[Any, FloatArray]] = []
         if 0.0 < y.mean() < 1.0:
-            # The trees of ExtraTreesClassifier, without its own work for each of them.
+            # The trees of ExtraTreesClassifier, without its own work for each of them. Without its
+            # input check a tree would not notice NaN, and grow wrong.
             X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
+            has_nan = not np.isfinite(X32).all()
             seeds = np.random.RandomState(self.random_state)
-            self.trees_ = [
-                ExtraTreeClassifier(
-                    max_features=None, random_state=seeds.randint(np.iinfo(np.int32).max)
-                ).fit(X32, y)
-                for _ in range(self.n_trees)
-            ]
+            with config_context(skip_parameter_validation=True):
+                for _ in range(self.n_trees):
+                    seed = seeds.randint(np.iinfo(np.int32).max)
+                    model = ExtraTreeClassifier(max_features=None, random_state=seed)
+                    tree = model.fit(X32, y, check_input=has_nan).tree_
+                    self.trees_.append((tree, tree.value[:, 0, 1]))
         return self
 
     def predict(self, X: FloatArray) -> FloatArray:
@@ -67,9 +71,8 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
             return np.full(len(X), self.rate_)
         X32 = np.ascontiguousarray(X, dtype=np.float32)
         votes = np.zeros(len(X))
-        for tree in self.trees_:
-            # Class shares, column 1 is success; predict_proba would check the input for each tree.
-            votes += tree.tree_.value[tree.tree_.apply(X32), 0, 1]
+        for tree, shares in self.trees_:  # predict_proba would check the input for each of them
+            votes += shares[tree.apply(X32)]
         share = votes / self.n_trees
         return (share + self.prior * self.rate_) / (1.0 + self.prior)
 
