@@ -76,13 +76,6 @@ def test_contradictions_share_the_probability() -> None:
     np.testing.assert_allclose(p, (3 / 5 + 0.1 * 4 / 7) / 1.1)
 
 
-def test_being_inactive_may_be_what_fails() -> None:
-    X = np.where(np.arange(60) < 30, np.nan, 0.5)[:, None]
-    success = np.arange(60) >= 30
-    probability = Feasibility(random_state=1).fit(X, success).predict(X)
-    np.testing.assert_array_equal(probability > 0.5, success)
-
-
 def test_failing_regions_are_found() -> None:
     X, y = circle()
     fresh, truth = circle(2000, seed=1)
