@@ -50,8 +50,8 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         # The trees, and the share of successes in each of their nodes.
         self.trees_: list[tuple[Any, FloatArray]] = []
         if 0.0 < y.mean() < 1.0:
-            # The trees of ExtraTreesClassifier, without its own work for each of them. scikit-learn
-            # asks for its input check where values are missing.
+            # The trees of ExtraTreesClassifier, without its own work for each of them. Missing
+            # values need scikit-learn's input check.
             X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
             has_nan = not np.isfinite(X32).all()
             seeds = np.random.RandomState(self.random_state)
