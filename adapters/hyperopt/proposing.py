@@ -1,7 +1,9 @@
 """Suggest functions for ``fmin`` that also take their options by a call: ``gbqr(alpha=0.2)``.
 
 Those of the recipes ask a proposer of the core. They cache one proposer for each search space and
-set of options; a proposal depends only on the trials, the seed and the number of the trial.
+set of options; a proposal depends only on the trials, the seed and the number of the trial. The
+seed is the option, else that with which the search began: with another one at each trial, as
+``fmin`` draws them, every model would have to be fitted anew each time.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, update_wrapper
 from inspect import Parameter, Signature, signature
+from operator import itemgetter
 from typing import Any, Generic, ParamSpec, overload
 from weakref import WeakKeyDictionary
 
@@ -34,7 +37,15 @@ from automl_plugins.streams import Streams
 from ._private import all_documents
 from .memory import meta_dataset_from_trials
 from .space import PyllSpace, translate
-from .trials import NOTE, PROPOSAL, Document, TrialReader, finished_documents, new_document
+from .trials import (
+    NOTE,
+    PROPOSAL,
+    Document,
+    TrialReader,
+    finished_documents,
+    new_document,
+    note_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +102,10 @@ class Algorithm(ABC, Generic[P]):
     ) -> list[Document]:
         """A document for each new id, or fewer if there is nothing left to propose."""
 
+    def seed_of(self, trials: Trials, drawn: int) -> int:
+        """The seed of a call without the option; ``drawn`` is that which ``fmin`` passes."""
+        return drawn
+
     def parameters(self) -> Sequence[Parameter]:
         """The options without ``seed``."""
         return [p for p in signature(self.described).parameters.values() if p.name != "seed"]
@@ -119,8 +134,8 @@ class Algorithm(ABC, Generic[P]):
 
         Args:
             *args: What ``fmin`` passes.
-            seed: For searches that are to be continued: proposals then depend on it, the trials
-                and the number of the trial, and not on what ``fmin`` draws from ``rstate``.
+            seed: Seed of the proposals; None takes what ``fmin`` draws from ``rstate``. Algorithms
+                that fit models keep what it drew for their first trial.
             **options: Options of the algorithm.
         """
         try:
@@ -134,7 +149,7 @@ class Algorithm(ABC, Generic[P]):
         seed = options.pop("seed", None)
         if args:
             new_ids, domain, trials, drawn = args
-            streams = Streams(int(drawn) if seed is None else seed)
+            streams = Streams(self.seed_of(trials, int(drawn)) if seed is None else seed)
             return self.suggest(new_ids, domain, trials, streams, options)
         Streams(seed)
         options = self.check_options(options)
@@ -187,6 +202,16 @@ class ProposerAlgorithm(Algorithm[P]):
         """See the base class."""
         recipe = getattr(recipes, self.name, self.described)
         return [recipe, ProposerSettings, *super().owners()]
+
+    def seed_of(self, trials: Trials, drawn: int) -> int:
+        """The seed of the first trial that this algorithm proposed, ``drawn`` if there is none."""
+        begun = {d["tid"]: note_of(d).get(PROPOSAL) for d in all_documents(trials)}
+        for _, note in sorted(begun.items(), key=itemgetter(0)):
+            if isinstance(note, Mapping) and note.get("algo") == self.name:
+                seed = note.get("seed")
+                if type(seed) is int and seed >= 0:
+                    return seed
+        return drawn
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with an opened memory; the recipe raises for invalid ones."""

@@ -3,9 +3,11 @@
 Options are given by a call, ``algo=gbqr(alpha=0.2)``, or by ``functools.partial``. They are those
 of ``automl_plugins.recipes``, documented there and, at run time, in the docstring of each method.
 
-With ``seed``, or with the same generator as ``rstate`` of both, 25 trials and 25 more are the 50
-of one search. Seconds are ``result["seconds"]`` if the objective returns it, else the time
-between ``book_time`` and ``refresh_time``; those of failed trials count as well.
+A search keeps the seed that it began with, ``seed`` or what ``fmin`` drew from ``rstate`` for its
+first trial, so 25 trials and 25 more are the 50 of one search.
+
+Seconds are ``result["seconds"]`` if the objective returns it, else the time between ``book_time``
+and ``refresh_time``; those of failed trials count as well.
 
 The search space may have conditions of any depth. Trials may come from any other algorithm, and
 any other may continue them. Failed trials, NaN and trials that raised

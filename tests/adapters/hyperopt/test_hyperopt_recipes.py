@@ -150,6 +150,30 @@ def test_other_algorithms_go_on_with_our_documents_and_we_with_theirs() -> None:
     assert explanation(trials.trials[-1])["n_rows"] == 33  # all of them
 
 
+def test_a_search_keeps_the_seed_that_it_began_with() -> None:
+    whole = search(quick, 14, seed=3)
+    half = search(quick, 3, trials=search(rand.suggest, 2, seed=8), seed=3)
+    for n, seed in ((9, 4), (14, 5)):
+        search(quick, n, trials=half, seed=seed)
+    seeds = [explanation(document).get("seed") for document in half.trials]
+    assert seeds[:2] == [None, None] and len(set(seeds[2:])) == 1
+    begun = search(quick, 8, seed=3)
+    search(quick, 14, trials=begun, seed=6)
+    assert [values_of(d) for d in begun.trials] == [values_of(d) for d in whole.trials]
+    assert {
+        explanation(d)["seed"] for d in search(quick(seed=9), 16, trials=begun).trials[14:]
+    } == {9}
+
+
+@pytest.mark.parametrize("noted", [-1, "1", 1.5, True, None])
+def test_a_damaged_seed_is_left_aside(noted: Any) -> None:
+    trials = search(quick, 2)
+    for document in trials.trials:
+        document["misc"]["automl_plugins"]["proposal"]["seed"] = noted
+    (new,) = quick([2], domain_of(), trials, 11)
+    assert explanation(new)["seed"] == 11
+
+
 # --- several workers --------------------------------------------------------------------------
 
 
@@ -435,7 +459,7 @@ THRESHOLDS = {
     "halves": (20, 0.02),
     "arms": (40, -2.5),
     "wave": (25, -2.0),
-    "many_kinds": (40, 0.0005),
+    "many_kinds": (50, 0.0005),
     "branin": (40, 0.7),
 }
 
