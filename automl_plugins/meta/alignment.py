@@ -95,6 +95,7 @@ class Coverage:
         dropped: Runs left out for a value that the space does not have, by hyperparameter.
         n_partial: Runs left out because they were evaluated at a lower budget.
         converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
+        n_unrelated: Runs left out because all that they have are other hyperparameters.
 
     Example::
 
@@ -113,6 +114,7 @@ class Coverage:
     dropped: Mapping[str, int] = field(default_factory=dict)
     n_partial: int = 0
     converted: Mapping[str, int] = field(default_factory=dict)
+    n_unrelated: int = 0
 
     @property
     def n_dropped(self) -> int:
@@ -123,6 +125,8 @@ class Coverage:
         parts = [f"{self.task}: {self.n_kept} of {self.n_runs} runs"]
         if self.n_partial:
             parts.append(f"{self.n_partial} at a lower budget")
+        if self.n_unrelated:
+            parts.append(f"{self.n_unrelated} with other hyperparameters only")
         for verb, counts in (
             ("dropped for", self.dropped),
             ("clipped", self.clipped),
@@ -137,6 +141,18 @@ class Coverage:
         return ", ".join(parts)
 
 
+class Alignment(NamedTuple):
+    """Runs (n) in a search space: vectors (n, d), and the mask (n,) of those that are used.
+
+    Rows that are not used are NaN. ``imputed`` (n, d) are the entries that were not recorded.
+    """
+
+    vectors: FloatArray
+    keep: BoolArray
+    coverage: Coverage
+    imputed: BoolArray
+
+
 def align(
     space: VectorSpace,
     configurations: Sequence[Mapping[str, Any]],
@@ -147,8 +163,11 @@ def align(
     defaults: Mapping[str, Any] | None = None,
     size: DataSize | None = None,
     nones: Collection[str] = (),
-) -> tuple[FloatArray, BoolArray, Coverage]:
+) -> Alignment:
     """Configurations of any space as vectors of ``space``.
+
+    A run that has values, but none for a hyperparameter of the space, is left out: it would be
+    the default configuration with a loss of another algorithm.
 
     Args:
         space: The search space.
@@ -166,10 +185,6 @@ def align(
             and counts become the fractions that the space has, or the reverse.
         nones: Hyperparameters of which None is a choice, not the lack of one, see ``nones_of``.
 
-    Returns:
-        Vectors (n, d), mask (n,) of the runs that are used, and the coverage. Rows that are not
-        used are NaN.
-
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
     """
@@ -179,14 +194,19 @@ def align(
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
+    unknown = np.ones(n, dtype=bool)
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
             absent = _absent(values, ("missing",) if name in nones else ("none", "missing"))
             column = _Column(vectors[:, i], moved[:, i], foreign[:, i], converted[:, i], absent)
             _fill(column, space.space[name], values, size or DataSize())
+            unknown &= absent
     lost = foreign | moved if out_of_range == "drop" else foreign
-    keep = ~lost.any(axis=1)
+    unrelated = np.zeros(n, dtype=bool)
+    for i in np.flatnonzero(unknown).tolist():
+        unrelated[i] = not _absent(list(configurations[i].values()), ("none", "missing")).all()
+    keep = ~lost.any(axis=1) & ~unrelated
     completed = space.activate(np.where(np.isnan(vectors), _defaults(space, defaults), vectors))
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     if missing == "drop":
@@ -211,8 +231,10 @@ def align(
         clipped=by_name(moved[keep]),
         dropped=by_name(lost),
         converted=by_name(converted[keep]),
+        n_unrelated=int(unrelated.sum()),
     )
-    return completed, np.asarray(keep), coverage
+    imputed[~keep] = False
+    return Alignment(completed, np.asarray(keep), coverage, imputed)
 
 
 def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:
@@ -368,9 +390,12 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
     if n_kept < n_runs:
-        n_partial = sum(c.n_partial for c in coverage)
+        n_partial, n_unrelated = (
+            sum(getattr(c, name) for c in coverage) for name in ("n_partial", "n_unrelated")
+        )
         reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
         reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
+        reasons += [f"other hyperparameters in {n_unrelated}"] * bool(n_unrelated)
         because = f" because of {' and '.join(reasons)}" if reasons else ""
         out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
     for counts, sentence in (
@@ -387,9 +412,3 @@ def _sum_up(coverage: Sequence[Coverage], counts: str) -> list[tuple[str, int]]:
     for covered in coverage:
         total.update(getattr(covered, counts))
     return total.most_common()
-
-
-def nothing_left(coverage: Sequence[Coverage]) -> MemoryMismatch:
-    """The error for runs of which a search space can use none."""
-    listed = "; ".join(str(covered) for covered in coverage[:3])
-    return MemoryMismatch(f"No run of the memory lies in the search space: {listed}.")

@@ -137,7 +137,7 @@ def _align_odd(
         if not part:
             continue
         given = [record.configurations[i] for i in part]
-        vectors, keep, coverage = align(
+        vectors, keep, coverage, _ = align(
             space, given, task=record.name, missing=missing, size=size, nones=nones_of([record])
         )
         if not coverage.shared and any(given):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align, nones_of
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.scores import by_task, tame
@@ -35,7 +35,9 @@ class MetaDataset:
         losses: Losses (N,), minimised; NaN where there is none.
         seconds: Duration of each run (N,); NaN where unknown, also in place of zeros.
         status: ``Status`` of each run (N,): COMPLETE, PRUNED or FAILED.
-        coverage: What became of each task's runs when they were aligned (T).
+        coverage: What became of each task's runs when they were aligned, also of tasks of which no
+            run is left.
+        imputed: Entries of ``vectors`` (N, d) that were not recorded; None if all were.
 
     Raises:
         ValueError: On construction, for columns that do not fit each other.
@@ -54,12 +56,14 @@ class MetaDataset:
     seconds: FloatArray
     status: IntArray
     coverage: tuple[Coverage, ...] = ()
+    imputed: BoolArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.task)
-        for name in ("vectors", "losses", "seconds", "status"):
-            expected = (n, len(self.space)) if name == "vectors" else (n,)
-            if (shape := getattr(self, name).shape) != expected:
+        for name in ("vectors", "losses", "seconds", "status", "imputed"):
+            expected = (n, len(self.space)) if name in ("vectors", "imputed") else (n,)
+            column = getattr(self, name)
+            if column is not None and (shape := column.shape) != expected:
                 raise ValueError(f"{name} must have shape {expected}, got {shape}.")
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
         if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
@@ -67,6 +71,8 @@ class MetaDataset:
         if (np.diff(self.task) < 0).any():
             raise ValueError("task must be ascending.")
         names = [task.name for task in self.tasks]
+        if empty := sorted({*names} - {names[t] for t in set(self.task.tolist())}):
+            raise ValueError(f"Tasks must have runs, {', '.join(empty)} has none.")
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"Tasks must have names of their own, {', '.join(twice)} does not.")
 
@@ -83,7 +89,7 @@ class MetaDataset:
 
         Records of equal name are one task; its meta-features and tags are those of all its
         records, the later ones winning. Runs at a lower budget are left out: their losses cannot
-        be compared.
+        be compared. So are tasks without a run that lies in the space.
 
         Args:
             records: Runs by task.
@@ -91,8 +97,9 @@ class MetaDataset:
             **options: ``out_of_range``, ``missing`` and ``defaults``, see ``align``.
 
         Raises:
-            ValueError: If there is no record, a recorded task has no space and none is given, or
-                no task shares a hyperparameter with the space.
+            ValueError: If there is no record, or a recorded task has no space and none is given.
+            MemoryMismatch: If no task shares a hyperparameter with the space, or none of its runs
+                lies in it.
         """
         by_name: dict[str, list[TaskRecord]] = {}
         for record in records:
@@ -110,12 +117,16 @@ class MetaDataset:
             tags = {k: v for record in group for k, v in record.tags.items()}
             task = MetaTask(name, features, tags)
             runs, covered = _runs_of(task, group, vector_space, options)
-            columns.append((np.full(len(runs[0]), len(tasks)), *runs))
-            tasks.append(task)
             coverage.append(covered)
+            if covered.n_kept:
+                columns.append((np.full(covered.n_kept, len(tasks)), *runs))
+                tasks.append(task)
         _refuse_useless(coverage, vector_space)
-        indices, vectors, losses, seconds, status = map(np.concatenate, zip(*columns, strict=True))
-        return cls(space, tuple(tasks), indices, vectors, losses, seconds, status, tuple(coverage))
+        indices, vectors, losses, seconds, status, imputed = map(
+            np.concatenate, zip(*columns, strict=True)
+        )
+        known = (space, tuple(tasks), indices, vectors, losses, seconds, status)
+        return cls(*known, coverage=tuple(coverage), imputed=imputed)
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""
@@ -132,11 +143,14 @@ class MetaDataset:
         place[kept] = np.arange(len(kept))
         rows = place[self.task] >= 0
         columns = ("vectors", "losses", "seconds", "status")
+        tasks = tuple(self.tasks[i] for i in kept)
+        names = {task.name for task in tasks}
         return replace(
             self,
-            tasks=tuple(self.tasks[i] for i in kept),
+            tasks=tasks,
             task=place[self.task[rows]],
-            coverage=tuple(self.coverage[i] for i in kept) if self.coverage else (),
+            coverage=tuple(covered for covered in self.coverage if covered.task in names),
+            imputed=None if self.imputed is None else self.imputed[rows],
             **{name: getattr(self, name)[rows] for name in columns},
         )
 
@@ -147,11 +161,14 @@ class MetaDataset:
         return self.subset(lambda task: task.name not in names)
 
     def records(self) -> list[TaskRecord]:
-        """The runs in plain values, task by task."""
+        """The runs in plain values as they were recorded, without imputed ones, task by task."""
+        recorded = self.vectors
+        if self.imputed is not None:
+            recorded = np.where(self.imputed, np.nan, recorded)
         return [
             TaskRecord(
                 task.name,
-                to_values(self.space, self.vectors[rows]),
+                to_values(self.space, recorded[rows]),
                 self.losses[rows],
                 seconds=self.seconds[rows],
                 status=self.status[rows],
@@ -223,15 +240,15 @@ class MetaDataset:
 
 def _runs_of(
     task: MetaTask, records: Sequence[TaskRecord], space: VectorSpace, options: AlignOptions
-) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray], Coverage]:
-    """Vectors, losses, seconds and status of a task's runs at full budget, and the coverage."""
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray, BoolArray], Coverage]:
+    """Columns of the runs of a task at full budget, from ``vectors`` on, and the coverage."""
     full = [np.isnan(r.budget) | (r.status != Status.COMPLETE) for r in records]
     configurations = [
         record.configurations[i]
         for record, rows in zip(records, full, strict=True)
         for i in np.flatnonzero(rows).tolist()
     ]
-    vectors, keep, coverage = align(
+    vectors, keep, coverage, imputed = align(
         space,
         configurations,
         task=task.name,
@@ -246,11 +263,12 @@ def _runs_of(
 
     n_partial = sum(map(len, records)) - len(configurations)
     coverage = replace(coverage, n_runs=coverage.n_runs + n_partial, n_partial=n_partial)
-    return (vectors[keep], column("losses"), column("seconds"), column("status")), coverage
+    losses, seconds, status = map(column, ("losses", "seconds", "status"))
+    return (vectors[keep], losses, seconds, status, imputed[keep]), coverage
 
 
 def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
-    """Raise MemoryMismatch if no run counts, or none has a hyperparameter of the space."""
+    """Raise MemoryMismatch if no run is left, saying why."""
     if all(covered.n_partial == covered.n_runs for covered in coverage):
         raise MemoryMismatch(
             f"All {sum(covered.n_runs for covered in coverage)} recorded runs were evaluated at a"
@@ -262,3 +280,6 @@ def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
             "The recorded runs and the search space share no hyperparameter: the runs have"
             f" {', '.join(known)}; the space has {', '.join(space.names)}. Rename one of them."
         )
+    if not any(covered.n_kept for covered in coverage):
+        listed = "; ".join(map(str, coverage[:3]))
+        raise MemoryMismatch(f"No run of the memory lies in the search space: {listed}.")

@@ -18,7 +18,6 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import (
     MemoryMismatch,
     note_coverage,
-    nothing_left,
 )
 from automl_plugins.meta.bundled import LEARNERS, bundled, recognise, together
 from automl_plugins.meta.dataset import MetaDataset
@@ -67,13 +66,8 @@ def open_memory(
         )
     known = read_memory(memory)
     if isinstance(known, MetaDataset):
-        dataset = known.without(*exclude).aligned(space)
-    else:
-        kept = [record for record in known if record.name not in exclude]
-        dataset = MetaDataset.from_records(kept, space)
-    if not len(dataset):
-        raise nothing_left(dataset.coverage)
-    return dataset
+        return known.without(*exclude).aligned(space)
+    return MetaDataset.from_records([r for r in known if r.name not in exclude], space)
 
 
 def read_memory(memory: Memory | None) -> Known:

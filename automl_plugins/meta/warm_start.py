@@ -190,7 +190,7 @@ def fit_design(design: Design, space: ConfigurationSpace) -> Design:
         ValueError: If it shares no hyperparameter with the space, or nothing is left of it.
     """
     vectors = VectorSpace(space)
-    rows, keep, coverage = align(vectors, design.configurations, task=design.method)
+    rows, keep, coverage, _ = align(vectors, design.configurations, task=design.method)
     if not coverage.shared or not keep.any():
         raise ValueError(
             f"The design has nothing for this search space ({coverage}), whose hyperparameters are"

@@ -69,7 +69,7 @@ def vectors(choices: Choices, value: Any) -> int | None:
 @door
 def alignment(choices: Choices, value: Any) -> int | None:
     space = VectorSpace(space_of(choices))
-    found, keep, coverage = align(space, [{"x": value, "y": 0.5}], task="t")
+    found, keep, coverage, _ = align(space, [{"x": value, "y": 0.5}], task="t")
     if not keep[0] or "x" in coverage.imputed:
         return None
     return int(found[0, space.space.index_of["x"]])
@@ -103,7 +103,7 @@ def optuna_space(choices: Choices, value: Any) -> int | None:
 @door
 def optuna_union(choices: Choices, value: Any) -> int | None:
     union = UnionSpace(distributions_of(choices))
-    found, keep, coverage = align(union.vectors, [{"x": value, "y": 0.5}], task="t")
+    found, keep, coverage, _ = align(union.vectors, [{"x": value, "y": 0.5}], task="t")
     if not keep[0] or "x" in coverage.imputed:
         return None
     return index_of(choices, union.decode("x", found[0, union.column["x"]]))
@@ -234,7 +234,7 @@ def test_numbers_of_a_range_are_read_alike(low: float, width: float, value: Any)
     hyperparameter = space["x"]
     assert isinstance(hyperparameter, UniformFloatHyperparameter)
     expected = to_vector(space, {"x": value})[0]
-    kept, keep, coverage = align(VectorSpace(space), [{"x": value}], task="t")
+    kept, keep, coverage, _ = align(VectorSpace(space), [{"x": value}], task="t")
     inside = bool(keep[0]) and not coverage.clipped and not coverage.imputed
     assert inside == (not math.isnan(expected))
     table = Table("t", space, [{"x": hyperparameter.default_value}], [0.0])

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.alignment import _place, align
+from automl_plugins.meta.alignment import _place, align, note_coverage
 from automl_plugins.meta.conversion import conform
 from automl_plugins.meta.units import DataSize
 from automl_plugins.spaces.choices import categorical
@@ -57,14 +57,14 @@ def test_what_a_space_produced_comes_back(seed: int) -> None:
     space = svm()
     space.add(Integer("n", (1, 1000), log=True), OrdinalHyperparameter("q", [1, 2, 4, 8]))
     vectors = VectorSpace(space).sample(20, np.random.default_rng(seed))
-    back, keep, coverage = aligned(space, *values(space, vectors))
+    back, keep, coverage, _ = aligned(space, *values(space, vectors))
     assert keep.all() and coverage.n_clipped == 0 and not coverage.imputed
     np.testing.assert_allclose(back, vectors, atol=1e-12)
     assert VectorSpace(space).keys(back).tolist() == VectorSpace(space).keys(vectors).tolist()
 
 
 def test_missing_values_are_imputed_with_the_default() -> None:
-    vectors, keep, coverage = aligned(svm(), {"kernel": "rbf", "C": 2.0}, {"kernel": "linear"})
+    vectors, keep, coverage, _ = aligned(svm(), {"kernel": "rbf", "C": 2.0}, {"kernel": "linear"})
     got = values(svm(), vectors)
     assert got[0] == {"kernel": "rbf", "C": pytest.approx(2.0), "gamma": pytest.approx(0.1)}
     assert got[1] == {"kernel": "linear", "C": pytest.approx(1.0)}  # gamma is inactive there
@@ -73,7 +73,7 @@ def test_missing_values_are_imputed_with_the_default() -> None:
 
 
 def test_given_defaults_win() -> None:
-    vectors, _, _ = aligned(svm(), {"kernel": "linear"}, defaults={"C": 10.0})
+    vectors, _, _, _ = aligned(svm(), {"kernel": "linear"}, defaults={"C": 10.0})
     assert values(svm(), vectors)[0]["C"] == pytest.approx(10.0)
 
 
@@ -92,7 +92,7 @@ def test_unknown_policies(options: dict[str, Any], told: str) -> None:
 
 
 def test_missing_values_drop_the_run_if_asked_to() -> None:
-    _, keep, coverage = aligned(
+    _, keep, coverage, _ = aligned(
         svm(), {"kernel": "rbf", "C": 2.0}, {"kernel": "linear", "C": 1.0}, missing="drop"
     )
     assert keep.tolist() == [False, True] and coverage.n_dropped == 1
@@ -101,15 +101,15 @@ def test_missing_values_drop_the_run_if_asked_to() -> None:
 def test_numbers_outside_are_clipped_or_dropped() -> None:
     rows: list[dict[str, Any]] = [{"C": 1e6}, {"C": 0.0}, {}]
     rows = [{"kernel": "linear"} | row for row in rows]
-    vectors, keep, coverage = aligned(svm(), *rows)
+    vectors, keep, coverage, _ = aligned(svm(), *rows)
     column = svm().index_of["C"]
     assert vectors[:2, column].tolist() == [1.0, 0.0] and coverage.n_clipped == 2
-    _, keep, coverage = aligned(svm(), *rows, out_of_range="drop")
+    _, keep, coverage, _ = aligned(svm(), *rows, out_of_range="drop")
     assert keep.tolist() == [False, False, True] and coverage.n_clipped == 0
 
 
 def test_a_foreign_category_drops_the_run() -> None:
-    vectors, keep, coverage = aligned(svm(), {"kernel": "poly", "C": 1.0}, {"kernel": "linear"})
+    vectors, keep, coverage, _ = aligned(svm(), {"kernel": "poly", "C": 1.0}, {"kernel": "linear"})
     assert keep.tolist() == [False, True] and coverage.n_kept == 1
     assert np.isnan(vectors[0]).all()
 
@@ -133,18 +133,18 @@ def test_a_choice_none_that_the_space_does_not_have_drops_the_run() -> None:
 @pytest.mark.parametrize("spelled", ["None", None, "none"])
 def test_text_stands_for_the_value_it_spells(spelled: Any) -> None:
     space = space_of(Categorical("w", ["None", "balanced"]), Categorical("b", [True, False]))
-    vectors, keep, _ = aligned(space, {"w": spelled, "b": "True"})
+    vectors, keep, _, _ = aligned(space, {"w": spelled, "b": "True"})
     assert keep.all() and values(space, vectors) == [{"w": "None", "b": True}]
 
 
 def test_known_meanings_become_numbers() -> None:
     space = space_of(Float("max_features", (0.01, 1.0), default=0.5))
     rows = [{"max_features": value} for value in ("sqrt", 0.3, None)]
-    vectors, keep, _ = aligned(space, *rows, size=DataSize(100, 25))
+    vectors, keep, _, _ = aligned(space, *rows, size=DataSize(100, 25))
     got = [v["max_features"] for v in values(space, vectors)]
     assert got == pytest.approx([0.2, 0.3, 1.0]) and keep.all()
     # without the number of features nobody can tell
-    _, keep, _ = aligned(space, *rows)
+    _, keep, _, _ = aligned(space, *rows)
     assert keep.tolist() == [False, True, True]
 
 
@@ -152,7 +152,7 @@ def test_ordinals_take_the_nearest_value() -> None:
     space = space_of(
         OrdinalHyperparameter("q", [1, 10, 100]), OrdinalHyperparameter("s", ["a", "b"])
     )
-    vectors, keep, coverage = aligned(space, {"q": 12, "s": "b"}, {"q": 10, "s": "c"})
+    vectors, keep, coverage, _ = aligned(space, {"q": 12, "s": "b"}, {"q": 10, "s": "c"})
     assert values(space, vectors[:1]) == [{"q": 10, "s": "b"}]
     assert keep.tolist() == [True, False] and coverage.n_clipped == 1
 
@@ -160,36 +160,38 @@ def test_ordinals_take_the_nearest_value() -> None:
 def test_another_category_than_the_fixed_one_drops_the_run() -> None:
     space = space_of(Constant("kernel", "linear"), Float("C", (0.1, 10.0)))
     rows = [{"kernel": "rbf", "C": 1.0}, {"kernel": "linear", "C": 2.0}]
-    _, keep, coverage = aligned(space, *rows)
+    _, keep, coverage, _ = aligned(space, *rows)
     assert keep.tolist() == [False, True] and coverage.dropped == {"kernel": 1}
     assert "dropped for kernel in 1" in str(coverage)
 
 
 def test_numbers_that_no_category_names_are_not_told() -> None:
     space = space_of(Categorical("gamma", ["scale", "auto"]), Float("C", (0.1, 10.0)))
-    _, keep, coverage = aligned(space, {"gamma": 0.01, "C": 1.0}, {"gamma": 0.1, "C": 2.0})
+    _, keep, coverage, _ = aligned(space, {"gamma": 0.01, "C": 1.0}, {"gamma": 0.1, "C": 2.0})
     assert keep.all() and coverage.imputed == {"gamma": 2}
 
 
 def test_constants() -> None:
     space = space_of(Constant("n", 100), Float("x", (0.0, 1.0)))
     rows: list[dict[str, Any]] = [{"n": 100, "x": 0.1}, {"n": 50, "x": 0.2}, {"x": 0.3}]
-    _, keep, coverage = aligned(space, *rows)
+    _, keep, coverage, _ = aligned(space, *rows)
     assert keep.all() and coverage.n_clipped == 1 and not coverage.imputed
-    _, keep, _ = aligned(space, *rows, out_of_range="drop")
+    _, keep, _, _ = aligned(space, *rows, out_of_range="drop")
     assert keep.tolist() == [True, False, True]
 
 
 def test_forbidden_configurations_are_dropped() -> None:
     space = svm()
     space.add(ForbiddenEqualsClause(space["kernel"], "linear"))
-    _, keep, _ = aligned(space, {"kernel": "linear", "C": 1.0}, {"kernel": "rbf"})
+    _, keep, _, _ = aligned(space, {"kernel": "linear", "C": 1.0}, {"kernel": "rbf"})
     assert keep.tolist() == [False, True]
 
 
 def test_integers_are_rounded() -> None:
     space = space_of(Integer("n", (1, 9)))
-    vectors, _, coverage = aligned(space, {"n": 3.0}, {"n": 3.4}, {"n": np.int64(3)}, {"n": True})
+    vectors, _, coverage, _ = aligned(
+        space, {"n": 3.0}, {"n": 3.4}, {"n": np.int64(3)}, {"n": True}
+    )
     assert [v["n"] for v in values(space, vectors[:3])] == [3, 3, 3]
     assert coverage.n_dropped == 1  # True is not a number
 
@@ -254,10 +256,10 @@ def test_counts_of_columns(recorded: list[Any], fractions: list[float]) -> None:
 
 def test_counts_without_the_sizes_are_not_known() -> None:
     rows = [{"min_samples_leaf": n} for n in (5, 300)]
-    vectors, keep, coverage = aligned(leaves(0.01, 0.5, default=0.25), *rows)
+    vectors, keep, coverage, _ = aligned(leaves(0.01, 0.5, default=0.25), *rows)
     assert keep.all() and coverage.imputed == {"min_samples_leaf": 2} and not coverage.converted
     assert values(leaves(0.01, 0.5), vectors)[0] == {"min_samples_leaf": pytest.approx(0.25)}
-    _, keep, coverage = aligned(leaves(0.01, 0.5), *rows, {"min_samples_leaf": 0.1})
+    _, keep, coverage, _ = aligned(leaves(0.01, 0.5), *rows, {"min_samples_leaf": 0.1})
     assert keep.tolist() == [False, False, True] and coverage.dropped == {"min_samples_leaf": 2}
 
 
@@ -284,3 +286,22 @@ def test_the_nearest_choice_of_the_largest_numbers() -> None:
     entries, moved = _place(choice, np.array([math.inf, -1e308, 5.0, -math.inf]))
     assert entries.tolist() == [0.0, 1.0, 2.0, 1.0]
     assert moved.tolist() == [False, True, True, False]
+
+
+def test_runs_of_other_hyperparameters_alone_are_left_out() -> None:
+    space = space_of(Float("lr", (0.001, 1.0), log=True, default=0.1))
+    rows: list[dict[str, Any]] = [
+        {"algorithm": "gb", "lr": 0.5},
+        {"algorithm": "svm", "C": 2.0},
+        {"algorithm": "svm", "C": 3.0, "lr": math.nan},  # a row of a data frame
+        {"lr": None},  # a gap says nothing of the algorithm
+        {},
+    ]
+    found = aligned(space, *rows)
+    assert found.keep.tolist() == [True, False, False, True, True]
+    assert found.coverage.n_unrelated == 2 and found.coverage.imputed == {"lr": 2}
+    assert found.imputed[:, 0].tolist() == [False, False, False, True, True]
+    assert "2 with other hyperparameters only" in str(found.coverage)
+    (note, imputed) = note_coverage([found.coverage])
+    assert note == "2 of 5 recorded runs are left out because of other hyperparameters in 2."
+    assert imputed == "lr is missing in 2 of 3 recorded runs, its default is taken."

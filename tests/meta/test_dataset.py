@@ -82,6 +82,33 @@ def test_it_moves_to_another_space() -> None:
     assert dropped.losses.tolist() == [1.0, 2.0]
 
 
+def test_imputed_values_are_not_recorded_ones() -> None:
+    rows = [{"x": 0.5, "new": 0.25}, {"x": 0.75}]
+    record = TaskRecord("a", rows, np.arange(2.0))
+    wide = MetaDataset.from_records([record], ConfigurationSpace({"x": (0.0, 1.0), "new": (0, 8)}))
+    assert wide.coverage[0].imputed == {"new": 1} and wide.vectors[1].tolist() == [0.5, 0.75]
+    (back,) = wide.records()
+    assert back.configurations == [{"new": 0, "x": 0.5}, {"x": 0.75}]
+    asked = ConfigurationSpace({"x": (0.0, 1.0), "new": [0, 5, 7]})
+    for known in (wide, wide.without("b"), wide.subset(lambda task: task.name == "a")):
+        again = known.aligned(asked)
+        assert again.coverage[0].imputed == {"new": 1}
+        direct = MetaDataset.from_records([back], asked)
+        np.testing.assert_array_equal(again.vectors, direct.vectors)
+
+
+def test_tasks_of_other_algorithms_have_no_runs() -> None:
+    """Two algorithms in one memory: each search learns from the runs of its own."""
+    svm = TaskRecord("svm", [{"C": 1.0}, {"C": 2.0}], np.array([0.5, 0.4]), space=unit("C"))
+    for known in ([svm, record("a", [3.0, 1.0])], [svm, record("a", [3.0, 1.0], space=None)]):
+        data = MetaDataset.from_records(known, unit("x"))
+        assert data.losses.tolist() == [3.0, 1.0] and [task.name for task in data.tasks] == ["a"]
+        assert [covered.n_unrelated for covered in data.coverage] == [2, 0]
+    # Nor do they where the memory had been aligned to the union of both spaces.
+    both = MetaDataset.from_records([svm, record("a", [3.0, 1.0])])
+    assert len(both) == 4 and both.aligned(unit("x")).losses.tolist() == [3.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("records", "told"),
     [
@@ -112,6 +139,7 @@ def test_tasks_are_left_out() -> None:
         ({"task": np.array([1, 0])}, "ascending"),
         ({"task": np.array([0, 2])}, r"task must lie in \[0, 2\)"),
         ({"tasks": (MetaTask("a"), MetaTask("a"))}, "names of their own, a does not"),
+        ({"task": np.array([1, 1])}, "must have runs, a has none"),
     ],
 )
 def test_columns_must_fit(changed: dict[str, Any], told: str) -> None:

@@ -347,16 +347,29 @@ def test_of_many_configurations_the_best_of_each_task() -> None:
     assert known.measured.shape == (4, 8)
 
 
-def test_a_task_without_usable_runs_says_nothing() -> None:
-    data = MetaDataset.from_records(
-        [
-            TaskRecord("a", [{"k": "p", "x": 0.1}], np.zeros(1)),
-            TaskRecord("b", [{"k": "q", "x": 0.1}, {"k": "q", "x": 0.4}], np.arange(2.0)),
-        ],
-        ConfigurationSpace({"x": (0.0, 1.0), "k": ["q", "r"]}),
+@pytest.mark.parametrize("design", [diverse, portfolio, knn, top_k, delta])
+def test_tasks_without_usable_runs_change_nothing(design: InitialDesign) -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["q", "r"]})
+    rng = np.random.default_rng(0)
+    records = [
+        TaskRecord(
+            f"t{i}",
+            [{"k": str(k), "x": float(x)} for k, x in zip("qrqr", rng.random(4), strict=True)],
+            rng.random(4),
+            meta_features={"n": float(i)},
+        )
+        for i in range(4)
+    ]
+    others = [
+        TaskRecord("p", [{"k": "p", "x": 0.1}], np.zeros(1), meta_features={"n": 2.0}),
+        TaskRecord("c", [{"c": 0.1}, {"c": 0.2}], np.arange(2.0), meta_features={"n": 3.0}),
+    ]
+    found, beside = (
+        design(space, MetaDataset.from_records(known, space), {"n": 2.0}, 3)
+        for known in (records, [others[0], *records, others[1]])
     )
-    known = performance(data)
-    assert known.filled.tolist() == [[0.5, 0.5], [0.0, 1.0]]
+    assert beside.configurations == found.configurations
+    np.testing.assert_array_equal(beside.scores, found.scores)
 
 
 def test_inactive_numbers_lie_apart() -> None:

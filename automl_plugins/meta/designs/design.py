@@ -12,7 +12,6 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta.alignment import nothing_left
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.spaces.values import to_values
@@ -112,8 +111,6 @@ def align_memory(space: ConfigurationSpace, memory: MetaDataset, k: int) -> Meta
         )
     check_integer("k", k, 1)
     memory = memory.aligned(space)
-    if not len(memory):
-        raise nothing_left(memory.coverage)
     if np.isnan(memory.complete_losses).all():
         raise ValueError(
             f"None of the {len(memory)} runs of the memory completed: it knows no good"

@@ -78,9 +78,6 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     estimated = np.empty_like(measured)
     for t, rows in enumerate(dataset.rows):
         own = scores[rows]
-        if not len(own):  # nothing could be aligned, so nothing is known
-            estimated[t] = 0.5
-            continue
         measured[t] = _means(own, column[which[rows]], len(chosen))
         thinned = np.linspace(0, len(own) - 1, min(len(own), _MAX_ROWS)).round().astype(np.int64)
         runs = coordinates(space, dataset.vectors[rows][thinned])
