@@ -102,9 +102,13 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
         name: np.array([_internal(d, p[name]) if name in p else math.nan for p in complete])
         for name, d in distributions.items()
     }
-    for rule in infer_rules(values, distributions):
-        if legal := _parent_values(rule, distributions[rule.parent]):
-            space.add(as_condition(space, rule, legal))
+    space.add(
+        [
+            as_condition(space, rule, legal)
+            for rule in infer_rules(values, distributions)
+            if (legal := _parent_values(rule, distributions[rule.parent]))
+        ]
+    )
     return space
 
 

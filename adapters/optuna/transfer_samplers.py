@@ -35,7 +35,7 @@ from ._study import Foresight
 from .memory import Studies, key_of, named_studies, read_study, task_name
 from .proposer_sampler import Cache, ProposerSampler
 from .samplers import CostOptions, SamplerOptions, split, takes
-from .space import UnionSpace, distributions_of
+from .space import UnionSpace, distributions_of, space_of_trials
 from .trials import finished_trials, owns
 
 _logger = get_logger("optuna.automl_plugins")
@@ -145,7 +145,7 @@ def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict
             _logger.warning(f"Source {name!r} is left out: the same study was given before.")
             continue
         trials = finished_trials(study)
-        records.append(read_study(study, name, trials=trials))
+        records.append(read_study(study, name, space_of_trials(trials), trials=trials))
         if mark:
             marks[mark] = name
         for trial in trials:

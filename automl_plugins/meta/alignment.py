@@ -24,6 +24,7 @@ from ConfigSpace.hyperparameters import (
 
 from automl_plugins._arguments import one_of
 from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import scale_of
@@ -95,7 +96,7 @@ class Coverage:
         dropped: Runs left out for a value that the space does not have, by hyperparameter.
         n_partial: Runs left out because they were evaluated at a lower budget.
         converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
-        n_unrelated: Runs left out because all that they have are other hyperparameters.
+        n_unrelated: Runs left out that are of a branch which the space lacks, see ``align``.
 
     Example::
 
@@ -126,7 +127,7 @@ class Coverage:
         if self.n_partial:
             parts.append(f"{self.n_partial} at a lower budget")
         if self.n_unrelated:
-            parts.append(f"{self.n_unrelated} with other hyperparameters only")
+            parts.append(f"{self.n_unrelated} of another branch")
         for verb, counts in (
             ("dropped for", self.dropped),
             ("clipped", self.clipped),
@@ -162,12 +163,14 @@ def align(
     missing: Missing = "impute",
     defaults: Mapping[str, Any] | None = None,
     size: DataSize | None = None,
-    nones: Collection[str] = (),
+    records: Sequence[TaskRecord] = (),
 ) -> Alignment:
     """Configurations of any space as vectors of ``space``.
 
-    A run that has values, but none for a hyperparameter of the space, is left out: it would be
-    the default configuration with a loss of another algorithm.
+    Runs of a branch that the space does not have are left out: they would be default
+    configurations with losses of another algorithm. Such a run has none of the hyperparameters
+    of the space, or lacks one that depends on another where it was recorded, which the space does
+    not have. Runs of a space that is a branch of this one belong to that branch, see ``impute``.
 
     Args:
         space: The search space.
@@ -183,7 +186,8 @@ def align(
             the default of the space.
         size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
             and counts become the fractions that the space has, or the reverse.
-        nones: Hyperparameters of which None is a choice, not the lack of one, see ``nones_of``.
+        records: The records of the runs: their own spaces say what depends on what there, and of
+            which hyperparameters None is a choice, not the lack of one.
 
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
@@ -194,7 +198,7 @@ def align(
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
-    unknown = np.ones(n, dtype=bool)
+    unknown, nones = np.ones(n, dtype=bool), _nones_of(records)
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
@@ -203,12 +207,14 @@ def align(
             _fill(column, space.space[name], values, size or DataSize())
             unknown &= absent
     lost = foreign | moved if out_of_range == "drop" else foreign
-    unrelated = np.zeros(n, dtype=bool)
-    for i in np.flatnonzero(unknown).tolist():
-        unrelated[i] = not _absent(list(configurations[i].values()), ("none", "missing")).all()
-    keep = ~lost.any(axis=1) & ~unrelated
-    completed = space.activate(np.where(np.isnan(vectors), _defaults(space, defaults), vectors))
+    given = np.array([name in (defaults or {}) for name in space.names], dtype=bool)
+    completed = impute(space, vectors, _defaults(space, defaults), given)
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
+    unrelated = imputed[:, dependent_elsewhere(space, records) & ~given].any(axis=1)
+    for i in np.flatnonzero(unknown).tolist():
+        values = list(configurations[i].values())
+        unrelated[i] |= not _absent(values, ("none", "missing")).all()
+    keep = ~lost.any(axis=1) & ~unrelated
     if missing == "drop":
         keep &= ~imputed.any(axis=1)
     if n:
@@ -271,7 +277,7 @@ class _Column(NamedTuple):
     absent: BoolArray
 
 
-def nones_of(records: Iterable[TaskRecord]) -> set[str]:
+def _nones_of(records: Iterable[TaskRecord]) -> set[str]:
     """Hyperparameters of which a record's own space says that None is a choice."""
     return {
         name
@@ -395,7 +401,7 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         )
         reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
         reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
-        reasons += [f"other hyperparameters in {n_unrelated}"] * bool(n_unrelated)
+        reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)
         because = f" because of {' and '.join(reasons)}" if reasons else ""
         out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
     for counts, sentence in (

@@ -25,7 +25,7 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align, nones_of
+from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align
 from .dataset import MetaDataset
 from .tasks import MetaTask
 from .units import in_other_units
@@ -138,7 +138,7 @@ def _align_odd(
             continue
         given = [record.configurations[i] for i in part]
         vectors, keep, coverage, _ = align(
-            space, given, task=record.name, missing=missing, size=size, nones=nones_of([record])
+            space, given, task=record.name, missing=missing, size=size, records=[record]
         )
         if not coverage.shared and any(given):
             raise MemoryMismatch(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align, nones_of
+from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.task_record import TaskRecord
@@ -253,7 +253,7 @@ def _runs_of(
         configurations,
         task=task.name,
         size=task.size,
-        nones=nones_of(records),
+        records=records,
         **options,
     )
 

@@ -301,7 +301,7 @@ def test_runs_of_other_hyperparameters_alone_are_left_out() -> None:
     assert found.keep.tolist() == [True, False, False, True, True]
     assert found.coverage.n_unrelated == 2 and found.coverage.imputed == {"lr": 2}
     assert found.imputed[:, 0].tolist() == [False, False, False, True, True]
-    assert "2 with other hyperparameters only" in str(found.coverage)
+    assert "2 of another branch" in str(found.coverage)
     (note, imputed) = note_coverage([found.coverage])
-    assert note == "2 of 5 recorded runs are left out because of other hyperparameters in 2."
+    assert note == "2 of 5 recorded runs are left out because of another branch in 2."
     assert imputed == "lr is missing in 2 of 3 recorded runs, its default is taken."

@@ -26,6 +26,7 @@ from storages import storage_in
 from automl_plugins.meta import MetaDataset, MetaStore
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
 
 read_task = ADAPTER.read_task
 
@@ -75,6 +76,31 @@ def test_memories_in_every_form(tmp_path: Path) -> None:
     }
     bundled = read_sources("svm")
     assert len(bundled.memory.names) > 20 and "C" in bundled.foresight.distributions
+
+
+def test_trials_of_other_algorithms_are_left_out() -> None:
+    """A study chose among algorithms behind one scaler; the search has one of them."""
+
+    def several(trial: optuna.Trial) -> float:
+        shift = trial.suggest_float("shift", 0, 1)
+        if trial.suggest_categorical("algorithm", ["svm", "boosting"]) == "svm":
+            return shift - trial.suggest_float("C", 0, 1)
+        return shift + trial.suggest_float("rate", 0, 1)
+
+    sources = read_sources([studied("a", several, n=12), studied("b", several, n=12, seed=1)])
+    memory = sources.memory.on(
+        VectorSpace(ConfigurationSpace({"shift": (0.0, 1.0), "rate": (0.0, 1.0)}))
+    )
+    assert isinstance(sources.memory.known, list)
+    for task, record in enumerate(sources.memory.known):
+        boosted = [
+            loss
+            for loss, values in zip(record.losses, record.configurations, strict=True)
+            if "rate" in values
+        ]
+        assert 0 < len(boosted) < 12
+        assert memory.losses[memory.rows[task]].tolist() == boosted
+        assert memory.coverage[task].n_unrelated == 12 - len(boosted)
 
 
 def test_the_widest_distributions_are_expected() -> None:

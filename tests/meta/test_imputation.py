@@ -1,0 +1,185 @@
+"""Values of hyperparameters that a recorded run does not have."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    LessThanCondition,
+    OrConjunction,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.meta.imputation import impute
+from automl_plugins.spaces.values import to_values, to_vector
+from automl_plugins.spaces.vector_space import VectorSpace
+
+
+def pipelines(*, default: str = "svm") -> ConfigurationSpace:
+    """A scaler, and an algorithm; boosting has a booster with hyperparameters of its own."""
+    space = ConfigurationSpace()
+    scaler = Categorical("scaler", ["none", "standard"])
+    algorithm = Categorical("algorithm", ["svm", "linear", "boosting"], default=default)
+    C, booster = Float("C", (0.1, 10.0), default=1.0), Categorical("booster", ["linear", "trees"])
+    depth, rate = Integer("depth", (1, 9), default=5), Float("rate", (0.1, 0.9), default=0.5)
+    space.add(scaler, algorithm, C, booster, depth, rate)
+    space.add(
+        InCondition(C, algorithm, ["svm", "linear"]),
+        EqualsCondition(booster, algorithm, "boosting"),
+        EqualsCondition(depth, booster, "trees"),
+        EqualsCondition(rate, algorithm, "boosting"),
+    )
+    return space
+
+
+def imputed(
+    space: ConfigurationSpace, *runs: dict[str, Any], **defaults: Any
+) -> list[dict[str, Any]]:
+    vectors = VectorSpace(space)
+    recorded = np.array([to_vector(space, run) for run in runs])
+    values = {name: hyperparameter.default_value for name, hyperparameter in space.items()}
+    given = np.array([name in defaults for name in vectors.names])
+    completed = impute(vectors, recorded, to_vector(space, values | defaults), given)
+    return to_values(space, completed)
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({"rate": 0.2}, {"algorithm": "boosting", "booster": "linear", "rate": 0.2}),
+        ({"depth": 3}, {"algorithm": "boosting", "booster": "trees", "depth": 3, "rate": 0.5}),
+        ({"C": 2.0}, {"algorithm": "svm", "C": 2.0}),
+        ({}, {"algorithm": "svm", "C": 1.0}),
+        # What was recorded stays: a rate that nobody asked for is not one.
+        ({"algorithm": "linear", "rate": 0.2}, {"algorithm": "linear", "C": 1.0}),
+    ],
+)
+def test_parents_are_those_of_the_recorded_branch(
+    run: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    for scaler in ("none", "standard"):
+        (found,) = imputed(pipelines(), {"scaler": scaler} | run)
+        assert found == pytest.approx({"scaler": scaler} | expected)
+
+
+def test_each_run_has_a_branch_of_its_own() -> None:
+    found = imputed(pipelines(), {"rate": 0.2}, {"C": 2.0}, {"depth": 3}, {"rate": 0.3})
+    assert [run["algorithm"] for run in found] == ["boosting", "svm", "boosting", "boosting"]
+    assert [run.get("booster") for run in found] == ["linear", None, "trees", "linear"]
+
+
+def test_the_default_stays_where_the_branch_allows_it() -> None:
+    assert imputed(pipelines(default="linear"), {"C": 2.0})[0]["algorithm"] == "linear"
+    # ``a`` is on two branches, ``b`` on one of them: the parent is one that both have.
+    space, p = ConfigurationSpace(), Categorical("p", ["x", "y", "z"])
+    a, b = Float("a", (0.0, 1.0)), Float("b", (0.0, 1.0))
+    space.add(p, a, b)
+    space.add(InCondition(a, p, ["x", "z"]), EqualsCondition(b, p, "z"))
+    assert imputed(space, {"a": 0.5, "b": 0.5})[0]["p"] == "z"
+    assert imputed(space, {"a": 0.5})[0]["p"] == "x"
+
+
+def test_a_given_default_holds_in_any_case() -> None:
+    (found,) = imputed(pipelines(), {"rate": 0.2}, algorithm="linear")
+    assert found == {"scaler": "none", "algorithm": "linear", "C": pytest.approx(1.0)}
+
+
+def test_thresholds_and_conjunctions() -> None:
+    space = ConfigurationSpace()
+    n, x, p = Integer("n", (1, 5000), log=True), Float("x", (0.0, 1.0)), Categorical("p", "ab")
+    both, either = Float("both", (0.0, 1.0)), Float("either", (0.0, 1.0))
+    space.add(n, x, p, both, either)
+    space.add(
+        AndConjunction(GreaterThanCondition(both, n, 4000), EqualsCondition(both, p, "b")),
+        OrConjunction(LessThanCondition(either, x, 0.1), EqualsCondition(either, p, "b")),
+    )
+    (found,) = imputed(space, {"both": 0.5})
+    assert found["n"] > 4000 and found["p"] == "b" and found["both"] == 0.5
+    (found,) = imputed(space, {"either": 0.5})
+    assert found["x"] < 0.1 and found["p"] == "a" and found["either"] == 0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_branch_is_found_if_there_is_one(data: st.DataObject) -> None:
+    """Against all values of all missing parents."""
+    space = ConfigurationSpace()
+    names = [f"c{i}" for i in range(5)]
+    hyperparameters = [Categorical(name, [0, 1, 2]) for name in names]
+    space.add(hyperparameters)
+    for child in range(1, 5):
+        if data.draw(st.booleans()):
+            parent = data.draw(st.integers(0, child - 1))
+            values = data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True))
+            space.add(InCondition(hyperparameters[child], hyperparameters[parent], values))
+    known = data.draw(st.lists(st.booleans(), min_size=5, max_size=5))
+    recorded = {
+        name: data.draw(st.integers(0, 2))
+        for name, there in zip(names, known, strict=True)
+        if there
+    }
+    vectors = VectorSpace(space)
+    (found,) = imputed(space, recorded)
+
+    def kept(values: dict[str, Any]) -> int:
+        active = vectors.activate(to_vector(space, values)[None])[0]
+        return sum(not math.isnan(active[space.index_of[name]]) for name in recorded)
+
+    every = itertools.product(range(3), repeat=5)
+    most = max(kept(dict(zip(names, values, strict=True)) | recorded) for values in every)
+    assert all(found[name] == value for name, value in recorded.items() if name in found)
+    if most == len(recorded):
+        assert recorded.items() <= found.items()
+
+
+# --- memories of several algorithms -------------------------------------------------------------
+
+
+def test_a_memory_of_one_algorithm_serves_a_search_among_several() -> None:
+    space = ConfigurationSpace({"rate": (0.1, 0.9), "scaler": ["none", "standard"]})
+    runs = [{"rate": 0.2, "scaler": "standard"}, {"rate": 0.7, "scaler": "none"}]
+    memory = MetaDataset.from_records(
+        [TaskRecord("t", runs, np.arange(2.0), space=space)], pipelines()
+    )
+    assert memory.coverage[0].imputed == {"algorithm": 2, "booster": 2}
+    (back,) = memory.records()
+    for found, run in zip(back.configurations, runs, strict=True):
+        assert found == pytest.approx(run)
+
+
+def test_runs_of_other_branches_are_left_out() -> None:
+    runs = [
+        {"scaler": "standard", "algorithm": "svm", "C": 2.0},
+        {
+            "scaler": "standard",
+            "algorithm": "boosting",
+            "booster": "trees",
+            "rate": 0.3,
+            "depth": 2,
+        },
+        {"scaler": "none", "algorithm": "boosting", "booster": "linear", "rate": 0.4},
+    ]
+    record = TaskRecord("t", runs, np.arange(3.0), space=pipelines())
+    asked = ConfigurationSpace({"rate": (0.1, 0.9), "scaler": ["none", "standard"], "new": (0, 8)})
+    memory = MetaDataset.from_records([record], asked)
+    assert memory.losses.tolist() == [1.0, 2.0] and memory.coverage[0].n_unrelated == 1
+    assert memory.coverage[0].imputed == {"new": 2}  # what nobody knew is imputed
+    assert "1 of another branch" in str(memory.coverage[0])
+    # A default that the user gives is that of every run.
+    memory = MetaDataset.from_records([record], asked, defaults={"rate": 0.5})
+    assert memory.losses.tolist() == [0.0, 1.0, 2.0]
+    # Trees alone: both of its hyperparameters depend on the booster, which is not asked for.
+    trees = ConfigurationSpace({"rate": (0.1, 0.9), "depth": (1, 9)})
+    assert MetaDataset.from_records([record], trees).losses.tolist() == [1.0]
