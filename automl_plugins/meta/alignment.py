@@ -406,7 +406,7 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
     for counts, sentence in (
         ("clipped", "{} was moved into the range of this search in {} of {} recorded runs."),
-        ("imputed", "{} is missing in {} of {} recorded runs, its default is taken."),
+        ("imputed", "{} is missing in {} of {} recorded runs and is imputed."),
         ("converted", "{} was converted between counts and fractions in {} of {} recorded runs."),
     ):
         out += [sentence.format(name, n, n_kept) for name, n in _sum_up(coverage, counts)]

@@ -304,4 +304,4 @@ def test_runs_of_other_hyperparameters_alone_are_left_out() -> None:
     assert "2 of another branch" in str(found.coverage)
     (note, imputed) = note_coverage([found.coverage])
     assert note == "2 of 5 recorded runs are left out because of another branch in 2."
-    assert imputed == "lr is missing in 2 of 3 recorded runs, its default is taken."
+    assert imputed == "lr is missing in 2 of 3 recorded runs and is imputed."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import lzma
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition
 
 import automl_plugins
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord, bundled
@@ -28,7 +29,9 @@ from automl_plugins.meta.memories import (
     TaskMemory,
     task_memory,
 )
+from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -336,6 +339,29 @@ def test_a_default_that_depends_on_the_data_is_there_as_a_number(
     first, last = iris.configurations[0], iris.configurations[-1]
     assert last == {**first, **{name: pytest.approx(value) for name, value in chosen.items()}}
     assert np.isfinite(iris.losses[-1])
+
+
+def test_memories_of_several_algorithms_serve_a_search_among_them() -> None:
+    space = ConfigurationSpace()
+    algorithm = Categorical("algorithm", ["mlp", "svm", "knn"])
+    space.add(algorithm)
+    learners = {"svm": bundled("svm"), "knn": bundled("knn")}
+    for learner, memory in learners.items():
+        own = [copy.deepcopy(hyperparameter) for hyperparameter in memory.space.values()]
+        space.add(own)
+        space.add(EqualsCondition(hyperparameter, algorithm, learner) for hyperparameter in own)
+    # One of them is recognised among the others.
+    known = RecognisedMemory().on(VectorSpace(space))
+    assert {c["algorithm"] for c in to_values(space, known.vectors)} == {"svm"}
+    together = [record for memory in learners.values() for record in memory.records()]
+    design = advise(space, together, k=6)
+    assert {c["algorithm"] for c in design.configurations} == {"svm", "knn"}
+    for suggested in design.configurations:
+        assert any(
+            {name: suggested.get(name) for name in run} == pytest.approx(run)
+            for record in learners[suggested["algorithm"]].records()
+            for run in record.configurations
+        )
 
 
 def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> None:

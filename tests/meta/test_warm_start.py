@@ -122,8 +122,8 @@ def test_what_becomes_of_the_runs_is_told(memory: Any) -> None:
     space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1000.0), "new": (0, 4)})
     assert advise(space, memory, k=2, task=TASK).notes == (
         "C was moved into the range of this search in 8 of 80 recorded runs.",
-        "new is missing in 80 of 80 recorded runs, its default is taken.",
-        "C is missing in 40 of 80 recorded runs, its default is taken.",
+        "new is missing in 80 of 80 recorded runs and is imputed.",
+        "C is missing in 40 of 80 recorded runs and is imputed.",
     )
 
 
