@@ -138,6 +138,40 @@ def test_transfer_begins_the_same(case: int, tmp_path: Path) -> None:
     check("tst", parameters, random_memory(parameters, rng), [], tmp_path)
 
 
+@pytest.mark.parametrize("among_two", [True, False])
+def test_a_memory_and_a_search_may_differ_in_a_choice(among_two: bool, tmp_path: Path) -> None:
+    """A search among two algorithms with a memory of one of them, and the reverse."""
+    rng = np.random.default_rng(3)
+    always, b = Parameter("always", "float", 0, 1), Parameter("b", "float", 0, 1)
+    outer = Parameter("outer", "choice", high=2)
+    a = Parameter("a", "float", 0, 1, parent="outer", options=(0,))
+    one, two = [always, b], [always, outer, a, replace(b, parent="outer", options=(1,))]
+    of_two, of_branch, of_one = [], [], []
+    for name in ("monday", "tuesday", "wednesday"):
+        runs = draw_runs(two, 24, rng)
+        rows = [(run.values, run.loss) for run in runs]
+        served = [(values, loss) for values, loss in rows if "b" in values]
+        bare = [({n: values[n] for n in ("always", "b")}, loss) for values, loss in served]
+        of_two.append(record_of(name, two, rows))
+        of_branch.append(record_of(name, two, served))
+        of_one.append(record_of(name, one, bare))
+    parameters = two if among_two else one
+    memory, same = (of_one, of_branch) if among_two else (of_two, of_one)
+    runs = draw_runs(parameters, 40, rng)
+    check("tst", parameters, memory, runs, tmp_path)
+    found, expected = (
+        in_core(recipes.tst(known), as_configspace(parameters), runs) for known in (memory, same)
+    )
+    assert found == expected
+
+
+def record_of(
+    name: str, parameters: list[Parameter], rows: list[tuple[Values, float]]
+) -> TaskRecord:
+    configurations, losses = zip(*rows, strict=True)
+    return TaskRecord(name, configurations, np.array(losses), space=as_configspace(parameters))
+
+
 def test_of_many_options_the_least_served_has_its_turn(tmp_path: Path) -> None:
     """It has every fifth turn, whichever member of the committee proposes, though it is bad."""
     options, least = 16, 11
