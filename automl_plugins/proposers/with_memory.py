@@ -109,7 +109,8 @@ def may_branch(space: VectorSpace, history: History) -> bool:
 class SuggestedStart:
     """Proposes the suggestions of the design ``diverse``, each once, then asks another proposer.
 
-    A suggestion that contradicts values already decided is skipped.
+    A suggestion that contradicts values already decided is skipped, unless only values that no run
+    of the memory has contradict them: those of the choice among algorithms, in a memory of one.
 
     Args:
         memory: The earlier tasks.
@@ -148,6 +149,8 @@ class SuggestedStart:
         """See ``Proposer.propose``."""
         if len(history.before(k)) < self.n_suggested:
             vectors = self._suggestions(space)
+            if fixed is not None:
+                vectors = self._with_fixed(space, vectors, fixed)
             fresh = ~Repeats(space, history, k).among(vectors) & space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
@@ -165,6 +168,19 @@ class SuggestedStart:
             vectors = np.array([suggestion.vector for suggestion in found])
             self._last = last = (dataset, space.canonical(vectors.reshape(-1, space.d)))
         return last[1]
+
+    def _with_fixed(
+        self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
+    ) -> FloatArray:
+        """The suggestions with fixed values (d,) of what no run of the memory has."""
+        imputed = self.memory.on(space).imputed
+        if imputed is None or not len(imputed):
+            return vectors
+        unknown = imputed.all(axis=0) & ~np.isnan(fixed)
+        changed = np.where(unknown, fixed, vectors)
+        # On another branch the suggestion would lose values, or lack some.
+        same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
+        return np.where(same[:, None], changed, vectors)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, EqualsCondition
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord, diverse
@@ -92,6 +92,36 @@ def test_decided_values_are_respected() -> None:
     assert start().propose(VECTORS, NOTHING, Streams(0), 0, fixed).vector[1] == SUGGESTED[0, 1]
     chosen = start().propose(VECTORS, NOTHING, Streams(0), 0, np.array([0.333, np.nan]))
     assert chosen.vector[0] == 0.123  # from the other proposer
+
+
+def test_what_the_memory_does_not_know_may_have_been_decided() -> None:
+    """A memory of one algorithm, in the arms of a search among two."""
+    only_x = ConfigurationSpace({"x": (0.0, 1.0)})
+    losses = [(np.arange(11) / 10 - best) ** 2 for best in (0.1, 0.5, 0.9)]
+    memory = TaskMemory(
+        [
+            TaskRecord(f"t{i}", [{"x": x / 10} for x in range(11)], column, space=only_x)
+            for i, column in enumerate(losses)
+        ]
+    )
+    proposer = SuggestedStart(memory, Afterwards(), n_suggested=3)
+    free = proposer.propose(VECTORS, NOTHING, Streams(0), 0).vector
+    x, c = SPACE.index_of["x"], SPACE.index_of["c"]
+    assert free[c] == 0.0  # its default
+    fixed = np.full(2, np.nan)
+    fixed[c] = 1.0
+    found = proposer.propose(VECTORS, NOTHING, Streams(0), 0, fixed)
+    assert found.vector[c] == 1.0 and found.vector[x] == free[x]
+    assert found.shares == {"meta-learner": 1.0}
+    # Where x belongs to one of the options, the other has nothing to suggest.
+    branches = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"]})
+    branches.add(EqualsCondition(branches["x"], branches["c"], "b"))
+    vectors = VectorSpace(branches)
+    nothing = History.of(np.empty((0, 2)), [])
+    for option, shares in ((1.0, {"meta-learner": 1.0}), (0.0, {})):
+        decided = np.full(2, np.nan)
+        decided[branches.index_of["c"]] = option
+        assert proposer.propose(vectors, nothing, Streams(0), 0, decided).shares == shares
 
 
 @pytest.mark.parametrize(

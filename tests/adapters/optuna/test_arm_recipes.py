@@ -9,7 +9,13 @@ import numpy as np
 import optuna
 import pytest
 from arm_objectives import Even, alike, arm_choices, counts, grid, zoo
-from automl_plugins.adapters.optuna import BanditSampler, WeightedModelSampler
+from automl_plugins.adapters.optuna import (
+    AutoSampler,
+    BanditSampler,
+    WeightedModelSampler,
+    explain,
+)
+from ConfigSpace import ConfigurationSpace
 from objectives import search
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
@@ -17,6 +23,7 @@ from scipy import stats
 
 from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.streams import Streams
 
 N_PARAMETERS = {"none": 0, "one": 1, "three": 3, "five": 5}
@@ -157,3 +164,29 @@ def test_the_policy_gets_arms_records_and_the_number_of_the_trial() -> None:
 def test_bad_policies(policy: Any) -> None:
     with pytest.raises(TypeError, match="policy"):
         BanditSampler(policy=policy)
+
+
+# --- inside the arms ------------------------------------------------------------------------
+
+
+def test_a_memory_suggests_in_every_arm_that_it_knows() -> None:
+    """The memory has runs of one algorithm, and not the choice that makes it an arm."""
+    space = ConfigurationSpace({"C": (0.0, 1.0)})
+    losses = [(np.arange(11) / 10 - best) ** 2 for best in (0.1, 0.5, 0.9)]
+    memory = [
+        TaskRecord(f"t{i}", [{"C": x / 10} for x in range(11)], column, space=space)
+        for i, column in enumerate(losses)
+    ]
+
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["mlp", "svm"]) == "svm":
+            return (trial.suggest_float("C", 0, 1) - 0.4) ** 2
+        return trial.suggest_float("alpha", 0, 1)
+
+    inner = AutoSampler(memory=memory, n_suggested=3, seed=0)
+    study = run(BanditSampler("algorithm", inner=inner, seed=0), 12, objective)
+    of_svm = [t for t in study.trials if t.params["algorithm"] == "svm"]
+    recorded = {x / 10 for x in range(11)}
+    assert [explain(t).origin for t in of_svm[:3]] == ["suggested"] * 3
+    assert len({t.params["C"] for t in of_svm[:3]}) == 3
+    assert all(round(t.params["C"], 9) in recorded for t in of_svm[:3])
