@@ -148,10 +148,10 @@ class SuggestedStart:
     ) -> Proposal:
         """See ``Proposer.propose``."""
         if len(history.before(k)) < self.n_suggested:
-            vectors = self._suggestions(space)
+            vectors, seen = self._suggestions(space), history
             if fixed is not None:
-                vectors = self._with_fixed(space, vectors, fixed)
-            fresh = ~Repeats(space, history, k).among(vectors) & space.agrees(vectors, fixed)
+                vectors, seen = self._with_fixed(space, vectors, history, fixed)
+            fresh = ~Repeats(space, seen, k).among(vectors) & space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(vector, "design", shares={"meta-learner": 1.0})
@@ -170,17 +170,22 @@ class SuggestedStart:
         return last[1]
 
     def _with_fixed(
-        self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
-    ) -> FloatArray:
-        """The suggestions with fixed values (d,) of what no run of the memory has."""
+        self, space: VectorSpace, vectors: FloatArray, history: History, fixed: FloatArray
+    ) -> tuple[FloatArray, History]:
+        """The suggestions with fixed values (d,) of what no run of the memory has.
+
+        So the evaluations: a suggestion with another fixed value is no new one.
+        """
         imputed = self.memory.on(space).imputed
         if imputed is None or not len(imputed):
-            return vectors
+            return vectors, history
         unknown = imputed.all(axis=0) & ~np.isnan(fixed)
         changed = np.where(unknown, fixed, vectors)
         # On another branch the suggestion would lose values, or lack some.
         same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
-        return np.where(same[:, None], changed, vectors)
+        known = history.vectors
+        seen = replace(history, vectors=np.where(unknown & ~np.isnan(known), fixed, known))
+        return np.where(same[:, None], changed, vectors), seen
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}

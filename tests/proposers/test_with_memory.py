@@ -113,6 +113,9 @@ def test_what_the_memory_does_not_know_may_have_been_decided() -> None:
     found = proposer.propose(VECTORS, NOTHING, Streams(0), 0, fixed)
     assert found.vector[c] == 1.0 and found.vector[x] == free[x]
     assert found.shares == {"meta-learner": 1.0}
+    # Evaluated with the other option, it is not suggested again.
+    used = History.of(free[None], [1.0])
+    assert proposer.propose(VECTORS, used, Streams(0), 1, fixed).vector[x] != free[x]
     # Where x belongs to one of the options, the other has nothing to suggest.
     branches = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"]})
     branches.add(EqualsCondition(branches["x"], branches["c"], "b"))
