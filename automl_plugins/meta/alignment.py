@@ -396,9 +396,8 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
     if n_kept < n_runs:
-        n_partial, n_unrelated = (
-            sum(getattr(c, name) for c in coverage) for name in ("n_partial", "n_unrelated")
-        )
+        n_partial = sum(c.n_partial for c in coverage)
+        n_unrelated = sum(c.n_unrelated for c in coverage)
         reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
         reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
         reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)

@@ -15,10 +15,7 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from automl_plugins.addresses import check_exists
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta.alignment import (
-    MemoryMismatch,
-    note_coverage,
-)
+from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, bundled, recognise, together
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.records.task_record import TaskRecord

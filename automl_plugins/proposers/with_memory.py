@@ -172,12 +172,12 @@ class SuggestedStart:
     def _with_fixed(
         self, space: VectorSpace, vectors: FloatArray, history: History, fixed: FloatArray
     ) -> tuple[FloatArray, History]:
-        """The suggestions with fixed values (d,) of what no run of the memory has.
+        """The suggestions and the history, with the fixed values (d,) of what no run has.
 
-        So the evaluations: a suggestion with another fixed value is no new one.
+        In the history, too, because a suggestion with another fixed value is no new one.
         """
         imputed = self.memory.on(space).imputed
-        if imputed is None or not len(imputed):
+        if imputed is None:
             return vectors, history
         unknown = imputed.all(axis=0) & ~np.isnan(fixed)
         changed = np.where(unknown, fixed, vectors)
