@@ -56,6 +56,7 @@ Acquisition = Literal["ei", "bound"]
 Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
+_SHORT_START, _START = 4, 6  # least rows of a start design
 _LONGEST_START = 12  # most rows of a start design for the number of hyperparameters alone
 _CANDIDATES = 1000
 _MANY_ROWS = 128  # from here on a prediction takes longer, and one proposal matters less
@@ -96,6 +97,8 @@ class ProposerSettings(ModelSettings):
             after a few bad trials.
         n_startup: Evaluations before the model is asked; None depends on the space: at least 6,
             more with many branches or parameters.
+        short_start: Whether 4 evaluations, or one more than there are branches, are a start: for
+            models that predict from few.
         n_candidates: Random candidates; a space of at most that size is enumerated instead. None
             is 1 000, and 300 from 128 rows on.
         search: The local searches from the best candidates and evaluations; with
@@ -124,6 +127,7 @@ class ProposerSettings(ModelSettings):
     interleave: int | None = None
     balance: int | None = None
     n_startup: int | None = None
+    short_start: bool = False
     n_candidates: int | None = None
     search: LocalSearch = field(default_factory=LocalSearch)
     refit: Refit = "schedule"
@@ -260,7 +264,9 @@ class ModelBasedProposer:
         if self.settings.n_startup is not None or self.settings.informed:
             return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
-        return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
+        if self.settings.short_start:
+            return max(_SHORT_START, 1 + options)
+        return max(_START, 1 + options, min(1 + space.depth, _LONGEST_START))
 
     # --- the model phase ------------------------------------------------------------------
 
