@@ -121,8 +121,10 @@ def fit_relevances(
     bounds = np.log([_CONSTANT_BOUNDS, *[SHARED_SCALE_BOUNDS] * len(start.scales), NOISE_BOUNDS])
     precision = np.full(len(first), _LOG_SCALE_STD**-2.0)
     precision[0], precision[-1] = _LOG_CONSTANT_STD**-2.0, 0.0
-    waves = half_waves(inputs)
-    sums = waves @ waves.T if additive else None
+    sums: FloatArray | None = None
+    if additive:
+        waves = half_waves(inputs)
+        sums = waves @ waves.T
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         value, slope = log_likelihood(theta, inputs, z[:, None], kernel, sums, additive)
