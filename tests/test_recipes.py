@@ -259,6 +259,9 @@ def test_a_committee_without_a_memory_starts_short_and_half_additive() -> None:
     child = Float("child", (0.0, 1.0))
     space.add(child, EqualsCondition(child, space["algorithm"], "a0"))
     assert {one.n_startup(VectorSpace(space)) for one in members_of(recipes.auto())} == {8}
+    for d, n in ((20, 4), (21, 12)):
+        numbers = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(d)}))
+        assert {one.n_startup(numbers) for one in members_of(recipes.auto())} == {n}
 
 
 def test_options_reach_the_settings() -> None:

@@ -52,9 +52,11 @@ _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
 _NEGLIGIBLE = 1e-4  # evidence below which a kernel does not take part in predictions
-# Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
-# With a wider prior of the length scales some input has no influence on a few rows by chance.
-_LOG_SCALE_STD, _LOG_CONSTANT_STD = 1.0, 2.0
+# Prior deviations of a log length scale from that shared by all inputs, for few and for many
+# features, and of the log constant. With the wider one some input has no influence on few rows by
+# chance; among many features most have none.
+_LOG_SCALE_STD, _WIDE_LOG_SCALE_STD, _LOG_CONSTANT_STD = 1.0, 3.0, 2.0
+_FEW_FEATURES = 24
 _CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
 _RELEVANCE_ROWS = 64  # the cost of an ascent grows with their cube
 _RELEVANCE_STEPS = 25
@@ -99,12 +101,18 @@ def half_waves(inputs: FloatArray) -> FloatArray:
 
 
 def fit_relevances(
-    inputs: FloatArray, z: FloatArray, start: Candidate, kernel: Kernel, additive: float = 0.0
+    inputs: FloatArray,
+    z: FloatArray,
+    start: Candidate,
+    kernel: Kernel,
+    *,
+    additive: float = 0.0,
+    log_scale_std: float = _LOG_SCALE_STD,
 ) -> Candidate:
     """The kernel with a length scale of its own for each input that is most likely a posteriori.
 
     An ascent from ``start``. The prior of the logarithms is normal: about the length scales of
-    ``start`` with deviation 1, about 0 for the constant with deviation 2. An input without
+    ``start``, and about 0 for the constant with deviation 2. An input without
     influence gets a long length scale, so that no evaluations are spent on it.
 
     Args:
@@ -113,13 +121,14 @@ def fit_relevances(
         start: Kernel to start from.
         kernel: Its form.
         additive: Share of the additive part, which stays as it is.
+        log_scale_std: Prior deviation of the logarithm of a length scale.
 
     Returns:
         A candidate whose log prior is that of its length scales and its constant.
     """
     first = np.concatenate([[0.0], np.log(start.scales), [log(start.noise)]])
     bounds = np.log([_CONSTANT_BOUNDS, *[SHARED_SCALE_BOUNDS] * len(start.scales), NOISE_BOUNDS])
-    precision = np.full(len(first), _LOG_SCALE_STD**-2.0)
+    precision = np.full(len(first), log_scale_std**-2.0)
     precision[0], precision[-1] = _LOG_CONSTANT_STD**-2.0, 0.0
     sums: FloatArray | None = None
     if additive:
@@ -291,7 +300,8 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
     Args:
         kernel: ``"matern52"`` or ``"se"``.
-        additive: Share of the kernel that is a sum over the inputs, in [0, 1]; see this module.
+        additive: Share of the kernel that is a sum over the inputs, in [0, 1], see this module; 0
+            for more than 24 features, among which a sum is spread too thinly.
         max_rows: Largest number of rows to learn from, at least 2; see ``informative_rows``.
 
     Attributes:
@@ -320,12 +330,20 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         self.flagged_ = np.flatnonzero(np.isnan(X).any(axis=0))
         inputs = complete_inputs(X, self.flagged_)
         candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
-        self.process_ = EvidenceAverage(candidates, self.kernel, self.additive).fit(inputs, y)
+        few_features = X.shape[1] <= _FEW_FEATURES
+        additive = self.additive if few_features else 0.0
+        self.process_ = EvidenceAverage(candidates, self.kernel, additive).fit(inputs, y)
         if y.min() < y.max():
-            few = informative_rows(y, _RELEVANCE_ROWS)
+            rows = informative_rows(y, _RELEVANCE_ROWS)
             start = candidates[int(self.process_.evidence_.argmax())]
-            z = standardise(y[few])[0]
-            fitted = fit_relevances(inputs[few], z, start, self.kernel, self.additive)
+            fitted = fit_relevances(
+                inputs[rows],
+                standardise(y[rows])[0],
+                start,
+                self.kernel,
+                additive=additive,
+                log_scale_std=_LOG_SCALE_STD if few_features else _WIDE_LOG_SCALE_STD,
+            )
             self.process_.add(fitted)
         return self
 
@@ -350,7 +368,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         seen, known = copy.copy(self), self.process_
         inputs = self._inputs(pending)
         believed = np.concatenate([known.losses_, known.predict(inputs)[0]])
-        seen.process_ = EvidenceAverage(known.candidates, self.kernel, self.additive).fit(
+        seen.process_ = EvidenceAverage(known.candidates, self.kernel, known.additive).fit(
             np.vstack([known.inputs_, inputs]), believed
         )
         return seen

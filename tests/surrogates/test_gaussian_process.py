@@ -270,6 +270,23 @@ def test_an_additive_share_learns_a_sum_from_fewer_rows() -> None:
         AveragedProcess(additive=1.5).fit(X, Z[:, 0])
 
 
+@pytest.mark.parametrize(("n_features", "share", "std"), [(24, 0.35, 1.0), (25, 0.0, 3.0)])
+def test_many_features_have_no_additive_share_and_a_wider_prior(
+    n_features: int, share: float, std: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def spied(*data: Any, **options: Any) -> Candidate:
+        asked.update(options)
+        return fit_relevances(*data, **options)
+
+    monkeypatch.setattr(averaged_process, "fit_relevances", spied)
+    inputs = np.random.default_rng(0).random((9, n_features))
+    model = AveragedProcess(additive=0.35).fit(inputs, inputs[:, 0])
+    assert asked == {"additive": share, "log_scale_std": std}
+    assert model.process_.additive == share
+
+
 def test_a_candidate_that_is_added_counts_as_those_before() -> None:
     y, (*first, last) = Z[:, 0], uninformed_kernels(2)
     whole = EvidenceAverage([*first, last], "matern52").fit(X, y)
