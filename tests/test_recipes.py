@@ -27,7 +27,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.averaged_process import AveragedProcess
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
 
 RNG = np.random.default_rng(0)
@@ -240,28 +239,6 @@ def test_what_misleads_is_made_up_for_by_a_start_design() -> None:
         members = members_of(recipes.auto(MEMORY, n_suggested=n))
         assert [one.n_startup(SPACE) for one in members] == [6, 6, 6, n, n]
     assert {one.n_startup(SPACE) for one in members_of(recipes.auto(MEMORY, n_startup=9))} == {9}
-
-
-def test_a_committee_without_a_memory_starts_short_and_half_additive() -> None:
-    with_memory = recipes.auto(MEMORY)
-    assert isinstance(with_memory, WithFallback)
-    for proposer in (recipes.auto(), with_memory.fallback):
-        assert isinstance(proposer, Committee)
-        assert [one.n_startup(SPACE) for one in members_of(proposer)] == [4, 4, 4]
-        found = {}
-        for name in ("process", "log process"):
-            settings = proposer.members[name].settings
-            assert isinstance(settings.surrogate, AveragedProcess)
-            found[settings.target] = settings.surrogate.additive
-        assert found == {"standardize": 0.0, "log_regret": 0.35}
-    algorithm = Categorical("algorithm", [f"a{i}" for i in range(7)])
-    space = ConfigurationSpace({"x": (0.0, 1.0), "algorithm": algorithm})
-    child = Float("child", (0.0, 1.0))
-    space.add(child, EqualsCondition(child, space["algorithm"], "a0"))
-    assert {one.n_startup(VectorSpace(space)) for one in members_of(recipes.auto())} == {8}
-    for d, n in ((20, 4), (21, 12)):
-        numbers = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(d)}))
-        assert {one.n_startup(numbers) for one in members_of(recipes.auto())} == {n}
 
 
 def test_options_reach_the_settings() -> None:

@@ -56,8 +56,6 @@ Acquisition = Literal["ei", "bound"]
 Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
-_SHORT_START, _START = 4, 6  # least rows of a start design
-_DEEP = 20  # parameters active together beyond which a short start shows too little of the space
 _LONGEST_START = 12  # most rows of a start design for the number of hyperparameters alone
 _CANDIDATES = 1000
 _MANY_ROWS = 128  # from here on a prediction takes longer, and one proposal matters less
@@ -98,8 +96,6 @@ class ProposerSettings(ModelSettings):
             after a few bad trials.
         n_startup: Evaluations before the model is asked; None depends on the space: at least 6,
             more with many branches or parameters.
-        short_start: Whether 4 evaluations, or one more than there are branches, are a start in
-            spaces of at most 20 parameters active together: for models that predict from few.
         n_candidates: Random candidates; a space of at most that size is enumerated instead. None
             is 1 000, and 300 from 128 rows on.
         search: The local searches from the best candidates and evaluations; with
@@ -128,7 +124,6 @@ class ProposerSettings(ModelSettings):
     interleave: int | None = None
     balance: int | None = None
     n_startup: int | None = None
-    short_start: bool = False
     n_candidates: int | None = None
     search: LocalSearch = field(default_factory=LocalSearch)
     refit: Refit = "schedule"
@@ -265,9 +260,7 @@ class ModelBasedProposer:
         if self.settings.n_startup is not None or self.settings.informed:
             return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
-        if self.settings.short_start and space.depth <= _DEEP:
-            return max(_SHORT_START, 1 + options)
-        return max(_START, 1 + options, min(1 + space.depth, _LONGEST_START))
+        return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
 
     # --- the model phase ------------------------------------------------------------------
 

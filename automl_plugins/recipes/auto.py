@@ -22,9 +22,6 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 _PRIOR = {"process": 1.5, "log process": 1.5}
 # No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
-# Share of the additive part in the kernel of one process, see ``averaged_process``. The other has
-# none: where hyperparameters do not act apart from each other, that one ranks better and proposes.
-_ADDITIVE = 0.35
 # With narrower plateaus a process with noise would return to the best one for ever.
 _REACH = 0.2
 
@@ -63,8 +60,7 @@ def auto(
     """Bayesian optimisation by a committee of models, drawn by how they rank this search's trials.
 
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
-    kernels, one of the losses and one of the logarithms of their regrets, in part additive. They
-    are asked after four evaluations, or one more than there are branches. With a memory the
+    kernels, one of the losses and one of the logarithms of their regrets. With a memory the
     two-stage surrogate of ``tst`` and the meta-learner of ``blended`` join them, and the design
     ``diverse`` suggests the first configurations. See ``automl_plugins.proposers.committee`` for
     how members are trusted.
@@ -98,17 +94,18 @@ def auto(
         plateau_reach=_REACH,
         **options,
     )
-    alone = Committee(_own_members(shared | {"short_start": True}, per_second), prior=_PRIOR)
+    own = _own_members(shared, per_second)
+    alone = Committee(own, prior=_PRIOR)
     if memory is None:
         return alone
     known = task_memory(memory, task=task)
     described = describe_task(meta_features, X, y)
     # After the suggestions the members with the memory need no start design. The others, when
-    # drawn, still make theirs, of the full length: it makes up for a memory that misleads.
+    # drawn, still make theirs: it makes up for a memory that misleads.
     start = {"n_startup": n_suggested} | shared
     votes = TransferTemplate(known)
     blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
-    members = _own_members(shared, per_second) | {
+    members = own | {
         "earlier tasks": make_proposer(votes, target="raw", **start),
         "meta-learner": make_proposer(blend, target="normal_scores", **start),
     }
@@ -125,21 +122,17 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
     """The members that learn from this search only.
 
     One process models the losses, which is best where they are smooth; the other the logarithm of
-    their regret, for losses that differ by orders of magnitude, and in part as a sum over the
-    hyperparameters, which takes fewer evaluations to learn.
+    their regret, for losses that differ by orders of magnitude.
     """
-    processes: dict[str, tuple[Target, float]] = {
-        "process": ("standardize", 0.0),
-        "log process": ("log_regret", _ADDITIVE),
-    }
+    targets: dict[str, Target] = {"process": "standardize", "log process": "log_regret"}
     trees = gbqr_surrogate(per_second=per_second)
     return {"trees": make_proposer(trees, target="normal_scores", **shared)} | {
         name: make_proposer(
-            surrogates.AveragedProcess(additive=additive),
+            surrogates.AveragedProcess(),
             target=target,
             incumbent="predicted",
             search=LocalSearch(climbs=True),
             **shared,
         )
-        for name, (target, additive) in processes.items()
+        for name, target in targets.items()
     }

@@ -2,14 +2,6 @@
 
 "RW" is Rasmussen and Williams, "Gaussian Processes for Machine Learning" (MIT Press, 2006). For
 the notation see ``gaussian_process``.
-
-A share s of the kernel may be additive (Duvenaud, Nickisch and Rasmussen, "Additive Gaussian
-processes", NeurIPS 2011)::
-
-    k(x, x') = variance ((1 - s) k_d(x, x') + s / d sum_j k_1(x_j, x'_j)) + noise
-
-k_d is the kernel of ``gaussian_process``, for which rows are alike if they are near in all inputs:
-of few rows none are. The sum learns from every row what each input does, whatever the others are.
 """
 
 from __future__ import annotations
@@ -27,7 +19,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_integer, check_share, one_of
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
     as_features,
@@ -52,16 +44,11 @@ _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
 _NEGLIGIBLE = 1e-4  # evidence below which a kernel does not take part in predictions
-# Prior deviations of a log length scale from that shared by all inputs, for few and for many
-# features, and of the log constant. With the wider one some input has no influence on few rows by
-# chance; among many features most have none.
-_LOG_SCALE_STD, _WIDE_LOG_SCALE_STD, _LOG_CONSTANT_STD = 1.0, 3.0, 2.0
-_FEW_FEATURES = 24
+# Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
+_LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
 _RELEVANCE_ROWS = 64  # the cost of an ascent grows with their cube
 _RELEVANCE_STEPS = 25
-_WAVES = np.exp(-0.5 * (0.25 * np.pi * np.arange(1.0, 4.0)) ** 2)  # w_b of ``half_waves``
-_WAVES /= _WAVES.sum()
 _CHUNK = 256  # rows predicted at a time, whose correlations fit into the processor's cache
 
 
@@ -83,36 +70,13 @@ def uninformed_kernels(d: int, noises: Sequence[float] = _NOISES) -> list[Candid
     return [Candidate(np.full(d, length), noise) for length in _LENGTHS for noise in noises]
 
 
-def half_waves(inputs: FloatArray) -> FloatArray:
-    """Features (n, 3 d) of ``inputs`` (n, d) whose scalar products are the additive correlations.
-
-    ``k_1(x, x') = 2 sum_b w_b cos(b pi x) cos(b pi x')``, b = 1, 2, 3: nearly all of a process on
-    [0, 1] with the squared exponential kernel of length scale 1/4, but for its constant, in the
-    basis of Solin and Sarkka, "Hilbert space methods for reduced-rank Gaussian process
-    regression" (2020). One matrix product takes a fraction of the time of a kernel for each input.
-    The prior variance is 1 on average over [0, 1] and 2 at the ends: an input is expected to have
-    a trend. Inputs beyond [0, 1], of old ranges, count as its ends.
-    """
-    first = np.cos(np.pi * np.clip(inputs, 0.0, 1.0))
-    square = first * first
-    waves = np.hstack([first, 2.0 * square - 1.0, (4.0 * square - 3.0) * first])
-    d = inputs.shape[1]
-    return np.asarray(waves * np.repeat(np.sqrt(2.0 * _WAVES / d), d))
-
-
 def fit_relevances(
-    inputs: FloatArray,
-    z: FloatArray,
-    start: Candidate,
-    kernel: Kernel,
-    *,
-    additive: float = 0.0,
-    log_scale_std: float = _LOG_SCALE_STD,
+    inputs: FloatArray, z: FloatArray, start: Candidate, kernel: Kernel
 ) -> Candidate:
     """The kernel with a length scale of its own for each input that is most likely a posteriori.
 
     An ascent from ``start``. The prior of the logarithms is normal: about the length scales of
-    ``start``, and about 0 for the constant with deviation 2. An input without
+    ``start`` with deviation 3, about 0 for the constant with deviation 2. An input without
     influence gets a long length scale, so that no evaluations are spent on it.
 
     Args:
@@ -120,23 +84,17 @@ def fit_relevances(
         z: Standardised losses (n,), not all alike.
         start: Kernel to start from.
         kernel: Its form.
-        additive: Share of the additive part, which stays as it is.
-        log_scale_std: Prior deviation of the logarithm of a length scale.
 
     Returns:
         A candidate whose log prior is that of its length scales and its constant.
     """
     first = np.concatenate([[0.0], np.log(start.scales), [log(start.noise)]])
     bounds = np.log([_CONSTANT_BOUNDS, *[SHARED_SCALE_BOUNDS] * len(start.scales), NOISE_BOUNDS])
-    precision = np.full(len(first), log_scale_std**-2.0)
+    precision = np.full(len(first), _LOG_SCALE_STD**-2.0)
     precision[0], precision[-1] = _LOG_CONSTANT_STD**-2.0, 0.0
-    sums: FloatArray | None = None
-    if additive:
-        waves = half_waves(inputs)
-        sums = waves @ waves.T
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = log_likelihood(theta, inputs, z[:, None], kernel, sums, additive)
+        value, slope = log_likelihood(theta, inputs, z[:, None], kernel)
         step = theta - first
         return 0.5 * float(precision @ step**2) - value, precision * step - slope
 
@@ -152,24 +110,20 @@ class EvidenceAverage:
 
     The standard deviation is that of the mixture, without noise. Without observations it is the
     prior: mean 0, deviation 1. ``evidence_`` are the posterior weights of the candidates, of which
-    there is at least one. ``additive`` is the share of the additive part in each of them.
+    there is at least one.
     """
 
-    def __init__(
-        self, candidates: Sequence[Candidate], kernel: Kernel, additive: float = 0.0
-    ) -> None:
+    def __init__(self, candidates: Sequence[Candidate], kernel: Kernel) -> None:
         self.candidates = tuple(candidates)
         self.kernel = kernel
-        self.additive = additive
 
     def fit(self, inputs: FloatArray, y: FloatArray) -> EvidenceAverage:
         """Condition every candidate on losses ``y`` (n,) of complete ``inputs`` (n, d), n >= 0."""
         self.z_, self.centre_, self.scale_ = standardise(y) if len(y) else (y, 0.0, 1.0)
         self.inputs_, self.losses_ = inputs, y
-        self.waves_ = half_waves(inputs) if self.additive else None
         self.factors_: list[FloatArray] = []
         self._log_weights: list[float] = []
-        correlations = self._correlations(inputs, self.waves_, self.candidates)
+        correlations = self._correlations(inputs, self.candidates)
         for candidate in self.candidates:
             self._condition(candidate, correlations[candidate.scales.tobytes()])
         return self
@@ -177,7 +131,7 @@ class EvidenceAverage:
     def add(self, candidate: Candidate) -> None:
         """Condition a further candidate on the same losses."""
         self.candidates = (*self.candidates, candidate)
-        correlations = self._correlations(self.inputs_, self.waves_, [candidate])
+        correlations = self._correlations(self.inputs_, [candidate])
         self._condition(candidate, correlations[candidate.scales.tobytes()])
 
     def _condition(self, candidate: Candidate, correlations: FloatArray) -> None:
@@ -215,15 +169,12 @@ class EvidenceAverage:
         return self.centre_ + self.scale_ * mean, self.scale_ * std
 
     def _predict(self, inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean, square, prior = np.zeros(len(inputs)), np.zeros(len(inputs)), np.ones(len(inputs))
-        waves = half_waves(inputs) if self.additive else None
-        if waves is not None:
-            prior += self.additive * (np.einsum("mw,mw->m", waves, waves) - 1.0)
+        mean, square = np.zeros(len(inputs)), np.zeros(len(inputs))
         asked = self._solved()
-        correlations = self._correlations(inputs, waves, [solved.candidate for solved in asked])
+        correlations = self._correlations(inputs, [solved.candidate for solved in asked])
         for solved in asked:
             variance = solved.candidate.variance
-            m, v = np.zeros(len(inputs)), variance * prior
+            m, v = np.zeros(len(inputs)), np.full(len(inputs), variance)
             if len(self.z_):
                 C = correlations[solved.candidate.scales.tobytes()]
                 V = dtrmm(1.0, solved.inverse, C.T, side=1, trans_a=1, lower=1)  # (m, n)
@@ -245,17 +196,14 @@ class EvidenceAverage:
         return self._asked
 
     def _correlations(
-        self, inputs: FloatArray, waves: FloatArray | None, candidates: Sequence[Candidate]
+        self, inputs: FloatArray, candidates: Sequence[Candidate]
     ) -> dict[bytes, FloatArray]:
         """Correlations (n, m) of the rows learnt from with ``inputs`` (m, d) by length scales.
 
-        Candidates that differ in their noise only share them. ``waves`` are those of the inputs.
+        Candidates that differ in their noise only share them.
         """
         distinct = {candidate.scales.tobytes(): candidate.scales for candidate in candidates}
         shared: FloatArray | None = None
-        sums: FloatArray | None = None
-        if self.waves_ is not None and waves is not None:
-            sums = (self.additive * self.waves_) @ waves.T
         found = {}
         for key, scales in distinct.items():
             if len(scales) and (scales == scales[0]).all():
@@ -264,9 +212,6 @@ class EvidenceAverage:
                 found[key] = correlation_of(shared / scales[0] ** 2, self.kernel)
             else:
                 found[key] = correlation(self.inputs_, inputs, scales, self.kernel)
-            if sums is not None:
-                found[key] *= 1.0 - self.additive
-                found[key] += sums
         return found
 
 
@@ -300,8 +245,6 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
     Args:
         kernel: ``"matern52"`` or ``"se"``.
-        additive: Share of the kernel that is a sum over the inputs, in [0, 1], see this module; 0
-            for more than 24 features, among which a sum is spread too thinly.
         max_rows: Largest number of rows to learn from, at least 2; see ``informative_rows``.
 
     Attributes:
@@ -315,13 +258,11 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
     """
 
     kernel: Kernel = "matern52"
-    additive: float = 0.0
     max_rows: int = 150
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and losses ``y`` (n,)."""
         one_of("kernel", self.kernel, KERNELS)
-        check_share("additive", self.additive)
         check_integer("max_rows", self.max_rows, 2)
         X, y = as_training(X, y)
         self.n_features_in_, self.n_rows_ = X.shape[1], len(y)
@@ -330,21 +271,12 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         self.flagged_ = np.flatnonzero(np.isnan(X).any(axis=0))
         inputs = complete_inputs(X, self.flagged_)
         candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
-        few_features = X.shape[1] <= _FEW_FEATURES
-        additive = self.additive if few_features else 0.0
-        self.process_ = EvidenceAverage(candidates, self.kernel, additive).fit(inputs, y)
+        self.process_ = EvidenceAverage(candidates, self.kernel).fit(inputs, y)
         if y.min() < y.max():
-            rows = informative_rows(y, _RELEVANCE_ROWS)
+            few = informative_rows(y, _RELEVANCE_ROWS)
             start = candidates[int(self.process_.evidence_.argmax())]
-            fitted = fit_relevances(
-                inputs[rows],
-                standardise(y[rows])[0],
-                start,
-                self.kernel,
-                additive=additive,
-                log_scale_std=_LOG_SCALE_STD if few_features else _WIDE_LOG_SCALE_STD,
-            )
-            self.process_.add(fitted)
+            z = standardise(y[few])[0]
+            self.process_.add(fit_relevances(inputs[few], z, start, self.kernel))
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -368,7 +300,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         seen, known = copy.copy(self), self.process_
         inputs = self._inputs(pending)
         believed = np.concatenate([known.losses_, known.predict(inputs)[0]])
-        seen.process_ = EvidenceAverage(known.candidates, self.kernel, known.additive).fit(
+        seen.process_ = EvidenceAverage(known.candidates, self.kernel).fit(
             np.vstack([known.inputs_, inputs]), believed
         )
         return seen

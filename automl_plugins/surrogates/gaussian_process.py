@@ -86,31 +86,16 @@ def correlation_of(squares: FloatArray, kernel: Kernel) -> FloatArray:
 
 
 def log_likelihood(
-    theta: FloatArray,
-    X: FloatArray,
-    Z: FloatArray,
-    kernel: Kernel,
-    other: FloatArray | None = None,
-    share: float = 0.0,
+    theta: FloatArray, X: FloatArray, Z: FloatArray, kernel: Kernel
 ) -> tuple[float, FloatArray]:
     """Log marginal likelihood of all tasks together, and its gradient (d + 2,).
 
     The tasks are independent given ``theta``, so their log likelihoods (RW eq. 2.30) add up, and
     one factorisation serves them all. The derivatives with respect to the length scales are
     summed without an array of shape (n, n, d).
-
-    Args:
-        theta: See the notation of this module.
-        X: Inputs (n, d).
-        Z: Standardised losses (n, T).
-        kernel: Form of the kernel.
-        other: Correlations (n, n) that do not depend on ``theta``, in place of a ``share`` of
-            those of the kernel.
-        share: In [0, 1].
     """
     n, n_tasks = Z.shape
-    variance, noise = np.exp(theta[[0, -1]])
-    constant = (1.0 - share) * variance
+    constant, noise = np.exp(theta[[0, -1]])
     # Centred, so that the last sum below does not cancel for columns far from 0.
     U = (X - X.mean(axis=0)) / np.exp(theta[1:-1])
     squares = squared_distances(U, U)
@@ -123,8 +108,6 @@ def log_likelihood(
         slope = decay * (1.0 + r)
         signal = slope + decay * squares * (5.0 / 3.0)
         slope *= 5.0 / 3.0
-    if other is not None:
-        signal = signal + (share * variance) * other  # in "se" signal and slope are one array
     L = cholesky(signal, noise)
     alpha, _ = dpotrs(L, Z, lower=1)
     log_det = 2.0 * np.log(np.diag(L)).sum()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
-from scipy.stats import multivariate_normal, norm, spearmanr
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
@@ -18,7 +18,6 @@ from automl_plugins.surrogates.averaged_process import (
     Candidate,
     EvidenceAverage,
     fit_relevances,
-    half_waves,
     uninformed_kernels,
 )
 from automl_plugins.surrogates.base import complete_inputs, informative_rows
@@ -102,20 +101,6 @@ def test_gradient_against_finite_differences(kernel: Kernel) -> None:
     slope = log_likelihood(THETA, X + 100.0, Z, kernel)[1]
     numeric = approx_fprime(THETA, lambda theta: log_likelihood(theta, X, Z, kernel)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, rtol=1e-4)
-
-
-@every_kernel
-def test_likelihood_with_a_share_of_other_correlations(kernel: Kernel) -> None:
-    other = np.exp(-np.abs(X[:, :1] - X[:, 0]))
-    signal = 0.7 * correlation(X, X, np.exp(THETA[1:-1]), kernel) + 0.3 * other
-    law = multivariate_normal(np.zeros(12), 1.7 * signal + 0.05 * np.eye(12))
-
-    def value(theta: FloatArray) -> float:
-        return log_likelihood(theta, X, Z, kernel, other, 0.3)[0]
-
-    assert value(THETA) == pytest.approx(law.logpdf(Z.T).sum())
-    slope = log_likelihood(THETA, X, Z, kernel, other, 0.3)[1]
-    np.testing.assert_allclose(slope, approx_fprime(THETA, value, 1e-6), rtol=1e-4)
 
 
 def test_likelihood_of_one_row_by_hand() -> None:
@@ -212,79 +197,6 @@ def test_held_out_is_a_fit_without_each_row(kernel: Kernel) -> None:
     assert EvidenceAverage(candidates, kernel).fit(X[:0], y[:0]).held_out().shape == (0,)
     constant = EvidenceAverage(candidates, kernel).fit(X, np.full(12, 7.0))
     np.testing.assert_array_equal(constant.held_out(), np.full(12, 7.0))
-
-
-def additive_correlation(A: FloatArray, B: FloatArray) -> FloatArray:
-    """The sum of ``half_waves`` written out, input by input."""
-    weights = np.exp(-0.5 * (0.25 * np.pi * np.array([1, 2, 3])) ** 2)
-    total = np.zeros((len(A), len(B)))
-    for j in range(A.shape[1]):
-        for b, weight in zip((1, 2, 3), weights / weights.sum(), strict=True):
-            total += 2.0 * weight * np.outer(*(np.cos(b * np.pi * M[:, j]) for M in (A, B)))
-    return np.asarray(total / A.shape[1])
-
-
-def test_half_waves_multiply_to_the_additive_correlations() -> None:
-    waves = half_waves(X)
-    np.testing.assert_allclose(waves @ half_waves(NEW).T, additive_correlation(X, NEW))
-    line = np.linspace(0.0, 1.0, 1001)[:, None]
-    prior = (half_waves(line) ** 2).sum(axis=1)
-    assert prior.mean() == pytest.approx(1.0, abs=2e-3)
-    np.testing.assert_allclose(prior[[0, -1]], 2.0)
-    beyond = half_waves(np.array([[-0.4, 7.0]]))
-    np.testing.assert_allclose(beyond, half_waves(np.array([[0.0, 1.0]])))
-
-
-@every_kernel
-def test_a_share_of_the_kernel_is_additive(kernel: Kernel) -> None:
-    z = (Z[:, 0] - Z[:, 0].mean()) / Z[:, 0].std()
-    one = Candidate(np.array([0.4, 1.3]), 0.05, variance=1.7)
-    model = EvidenceAverage([one], kernel, 0.3).fit(X, z)
-
-    def k(A: FloatArray, B: FloatArray) -> FloatArray:
-        product = correlation(A, B, one.scales, kernel)
-        return 1.7 * (0.7 * product + 0.3 * additive_correlation(A, B))
-
-    K = k(X, X) + 0.05 * np.eye(12)
-    mean, std = model.predict(NEW)
-    np.testing.assert_allclose(mean, k(NEW, X) @ np.linalg.solve(K, z))
-    reduced = k(NEW, NEW) - k(NEW, X) @ np.linalg.solve(K, k(X, NEW))
-    np.testing.assert_allclose(std, np.sqrt(np.diag(reduced)))
-
-
-def test_an_additive_share_learns_a_sum_from_fewer_rows() -> None:
-    rng, gained = np.random.default_rng(0), []
-    for _ in range(8):
-        inputs, centre = rng.random((120, 8)), rng.random(8)
-        y = np.abs(inputs - centre).sum(axis=1)
-        ranks = [
-            spearmanr(
-                AveragedProcess(additive=share).fit(inputs[:20], y[:20]).predict(inputs[20:])[0],
-                y[20:],
-            ).statistic
-            for share in (0.0, 0.35)
-        ]
-        gained.append(ranks[1] - ranks[0])
-    assert np.mean(gained) > 0.02 and np.median(gained) > 0.0
-    with pytest.raises(ValueError, match=r"additive must be a number in \[0, 1\], got 1.5"):
-        AveragedProcess(additive=1.5).fit(X, Z[:, 0])
-
-
-@pytest.mark.parametrize(("n_features", "share", "std"), [(24, 0.35, 1.0), (25, 0.0, 3.0)])
-def test_many_features_have_no_additive_share_and_a_wider_prior(
-    n_features: int, share: float, std: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def spied(*data: Any, **options: Any) -> Candidate:
-        asked.update(options)
-        return fit_relevances(*data, **options)
-
-    monkeypatch.setattr(averaged_process, "fit_relevances", spied)
-    inputs = np.random.default_rng(0).random((9, n_features))
-    model = AveragedProcess(additive=0.35).fit(inputs, inputs[:, 0])
-    assert asked == {"additive": share, "log_scale_std": std}
-    assert model.process_.additive == share
 
 
 def test_a_candidate_that_is_added_counts_as_those_before() -> None:
@@ -433,8 +345,6 @@ def test_evaluations_under_way_come_out_as_predicted() -> None:
     np.testing.assert_allclose(mean, before[0], atol=0.05 * y.std())
     assert (std < before[1]).all()
     assert seen.process_.candidates == model.process_.candidates
-    shared = AveragedProcess(additive=0.4).fit(X, y).beside(pending)
-    assert shared.process_.additive == 0.4
     np.testing.assert_array_equal(model.predict(pending), before)  # itself unchanged
 
 
