@@ -1,7 +1,7 @@
-"""Spaces of numbers and of several choices beside each other, which no recorded family has.
+"""Spaces of numbers and of several choices of four options, on invented functions.
 
-In each invented function one option of a choice is the best, every other one costs something, and
-the best value of the first number depends on the first choice. Methods are samplers of Optuna.
+In each function one option of a choice is the best, every other one costs something, and the best
+value of the first number depends on the first choice. Methods are samplers of Optuna.
 Searches are appended to a file; what is in it is not run again.
 
     benchmark_choices.py  # 3 spaces, 10 seeds, 60 trials
@@ -25,7 +25,7 @@ import pandas as pd
 from automl_plugins.adapters.optuna import AutoSampler, GBQRSampler
 from common import keep_rows, run_command
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+from automl_plugins.arrays import FloatArray
 
 #: Numbers in [0, 1], integers from 1 to 100, and choices of four options.
 SPACES = {
@@ -137,9 +137,10 @@ def main(
     key = ["space", "method", "trials", "seed"]
     wanted = product(spaces, methods, [trials], range(seeds))
     found = keep_rows(Path("build/choices.csv"), key, wanted, search)
-    columns = [*(f"at{k}" for k in AT), "end"]
+    at = [k for k in AT if k < trials]
+    columns = [*(f"at{k}" for k in at), "end"]
     means = found.groupby(["space", "method"])[columns].mean().round(1)
-    print(f"Percent: mean regret at {', '.join(map(str, AT))} and {trials} trials")
+    print(f"Percent: mean regret at {', '.join(map(str, at))} and {trials} trials")
     print(pd.DataFrame(means).rename(columns={"end": f"at{trials}"}).to_string())
 
 
