@@ -27,7 +27,7 @@ import pandas as pd
 from automl_plugins.adapters.optuna import GBQRSampler, TSTSampler
 from common import keep_rows, run_command
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+from automl_plugins.arrays import FloatArray
 
 FORMS = ("smooth", "accuracy", "steps")
 SPACES = {f"{d} numbers": d for d in (2, 3, 4, 6)}

@@ -17,7 +17,6 @@ import resource
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ from common import mean_regrets, run_command
 from recorded_tables import read_array, read_csv
 from sklearn.model_selection import KFold
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization import (
     MatrixFactorization,
     Pick,
@@ -40,7 +40,6 @@ RANDOM = {"random": 1, "random-2x": 2, "random-4x": 4}
 N_START = 20
 METHODS = (*RANDOM, "portfolio", "svd", "pmf")
 
-FloatArray = npt.NDArray[Any]
 
 MODELS: dict[str, MatrixFactorization] = {
     "pmf": MatrixFactorization(),

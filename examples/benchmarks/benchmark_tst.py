@@ -19,6 +19,7 @@ from common import run_command, spoil
 from recorded_tables import MEMORIES
 
 from automl_plugins import recipes
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
@@ -33,7 +34,6 @@ BUDGETS = (1, 2, 3, 5, 10, 20, 30, 50, 100)
 # The authors' program on svm_grid, in percent, at these budgets.
 AUTHORS = (14.6, 12.3, 11.9, 7.0, 4.3, 1.7, 1.6, 0.51, 0.03)
 
-FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Make = Callable[[Sources, Mapping[str, float]], TwoStageTransfer]
 
 

@@ -26,8 +26,9 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
-from weighted_tasks import MODELS, STREAMS, Data, FloatArray, estimator, pool, stream, tasks
+from weighted_tasks import MODELS, STREAMS, Data, estimator, pool, stream, tasks
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.model_weights import model_weights
 from automl_plugins.bandits.successive_halving import Hyperband, SuccessiveHalving, best
 from automl_plugins.spaces.branches import hyperparameter_counts

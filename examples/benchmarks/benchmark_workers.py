@@ -30,6 +30,7 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCo
 from recorded_tables import data_folder, oboe, svm_grid
 
 from automl_plugins import recipes
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.proposal import Proposer, ask
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -37,7 +38,6 @@ from automl_plugins.replay import Table
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 Row = dict[str, Any]
 Loss = Callable[[Mapping[str, Any]], float]
 

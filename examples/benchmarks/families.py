@@ -27,10 +27,10 @@ from ConfigSpace.hyperparameters import CategoricalHyperparameter, OrdinalHyperp
 from recorded_tables import adaboost, data_path, oboe, read_array, read_csv, svm_grid
 from smooth_functions import SMOOTH, Function
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.replay import Table
 
 Config = Mapping[str, Any]
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from static_figures import save_svg
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits import ArmRecords, MaxUCB, SuccessiveFiltering, failure_probability
 from automl_plugins.bandits.model_weights import weights_from_counts
 from automl_plugins.meta import MatrixFactorization, MetaDataset, bundled, diverse, portfolio
@@ -33,8 +33,6 @@ from automl_plugins.surrogates import (
     TwoStageTransfer,
 )
 from automl_plugins.surrogates.base import expected_improvement, log_expected_improvement
-
-FloatArray = npt.NDArray[np.float64]
 
 BLUE, RED, GREEN, PURPLE, GREY = "#4c72d0", "#dd6633", "#229966", "#9966cc", "#7f7f7f"
 COLORS = [BLUE, RED, GREEN, PURPLE]

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from memory_sources import SOURCES, Source
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -16,11 +15,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from automl_plugins.arrays import FloatArray, IntArray
+
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Target = FloatArray | IntArray
 Fold = tuple[FloatArray, Target, FloatArray, Target]
 

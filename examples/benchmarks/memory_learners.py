@@ -36,7 +36,7 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import Hyperparameter
 from lightgbm import LGBMClassifier, LGBMRegressor
-from memory_data import FloatArray, Target
+from memory_data import Target
 from scipy.stats import qmc
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -49,6 +49,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 

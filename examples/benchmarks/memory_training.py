@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from memory_data import FloatArray, Fold, Target, prepared
+from memory_data import Fold, Target, prepared
 from memory_learners import LEARNERS, LIBRARY, METRICS, Task, Values, configuration
 from sklearn.metrics import (
     accuracy_score,
@@ -28,6 +28,8 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 from threadpoolctl import threadpool_limits
+
+from automl_plugins.arrays import FloatArray
 
 MESSAGE_LENGTH = 200
 Record = dict[str, Any]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from lightgbm import LGBMClassifier
@@ -15,10 +14,9 @@ from sklearn import datasets, discriminant_analysis, ensemble, naive_bayes
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Data = tuple[FloatArray, IntArray]
 
 STREAMS = Streams(2019)

@@ -10,7 +10,6 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import numpy.typing as npt
 import optuna
 import pytest
 from automl_plugins.adapters.hyperopt import weighted
@@ -21,6 +20,7 @@ from hyperopt import Domain, Trials, hp
 from scipy.stats import norm
 
 from automl_plugins import recipes
+from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits import SuccessiveFiltering
 from automl_plugins.bandits.records import ArmRecords
 from automl_plugins.bandits.successive_filtering import Round
@@ -34,8 +34,6 @@ from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RunningTime
 from automl_plugins.surrogates.base import log_expected_improvement
 from automl_plugins.surrogates.two_stage_sources import Sources
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def grid_space() -> VectorSpace:

@@ -16,6 +16,7 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization import (
     FactorizationFileError,
     MatrixFactorization,
@@ -35,7 +36,6 @@ from automl_plugins.meta.factorization.recommendation import most_improving
 from automl_plugins.meta.factorization.training import _Adam
 from automl_plugins.surrogates.base import log_expected_improvement
 
-FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 KERNELS: list[Kernel] = ["se", "linear"]
 
 

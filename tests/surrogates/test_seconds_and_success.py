@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
 
-BoolArray = npt.NDArray[np.bool_]
 GRID = np.linspace(0.0, 1.0, 101)[:, None]
 
 

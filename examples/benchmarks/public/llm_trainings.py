@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
-from families import Config, FloatArray, Task
+from families import Config, Task
 from lightgbm import LGBMClassifier, LGBMRegressor
 from recorded_tables import read_csv
 from scipy.spatial import KDTree
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
+
+from automl_plugins.arrays import FloatArray
 
 HOURS = 24
 SECONDS_OF_TRAINING, SECONDS_OF_FAILURE = 300.0, 32.0

@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from families import Config, Task, grid_space, half
-from memory_data import Fold, IntArray, folds
+from memory_data import Fold, folds
 from memory_data import load as load_keel
 from memory_learners import LEARNERS
 from memory_learners import space as learner_space
 from memory_training import measure
+
+from automl_plugins.arrays import IntArray
 
 N_TRIALS = 100
 #: Families whose tables the defaults were tuned on, or judged on while they were chosen.
