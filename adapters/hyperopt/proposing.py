@@ -133,11 +133,13 @@ class Algorithm(ABC, Generic[P]):
         """Called by ``fmin``, return documents; called with options only, a suggest function.
 
         Args:
-            *args: What ``fmin`` passes.
+            *args: What ``fmin`` passes; ``hyperopt.mix`` passes the last as the keyword ``seed``.
             seed: Seed of the proposals; None takes what ``fmin`` draws from ``rstate``. Algorithms
                 that fit models keep what it drew for their first trial.
             **options: Options of the algorithm.
         """
+        if len(args) == 3 and "seed" in options:
+            args = (*args, options.pop("seed"))
         try:
             self.__signature__.bind(*(args or _PASSED), **options)
         except TypeError as error:

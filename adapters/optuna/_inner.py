@@ -27,6 +27,7 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._arm_memory import Grid
 from ._arms import Arms, Choices, single_value
+from .proposer_sampler import ProposerSampler
 from .space import UnionSpace
 
 Factory = Callable[..., BaseSampler]
@@ -112,8 +113,8 @@ class InnerSamplers:
 
         Each parameter has its own stream, so its value does not depend on those asked before.
         """
-        if isinstance(self._inner, BaseSampler):
-            return sampler
+        if isinstance(self._inner, BaseSampler) or isinstance(sampler, ProposerSampler):
+            return sampler  # that of a proposer has streams by name, and knows what it proposed
         index = (number, crc32(name.encode()), attempt)
         return self._fresh(n_arms, self._streams.integer("inner of a name", *index))
 
@@ -199,6 +200,17 @@ class Pull:
         if key in space and self.arm is not None:
             values[key] = self.choice
         return values
+
+    def foretell(self, trial: FrozenTrial) -> None:
+        """Let the arm's sampler propose jointly what the objective will ask for.
+
+        For an arm that became known only when the objective asked for it: ``space`` was then
+        inferred without it. Other samplers cannot propose what no trial of the arm has asked for.
+        """
+        if isinstance(self.sampler, ProposerSampler):
+            own = self._decided(trial)
+            self.sampler.infer_relative_search_space(self.study, own)
+            self.sampler.sample_relative(self.study, own, {})
 
     def ask(
         self, trial: FrozenTrial, name: str, distribution: BaseDistribution, attempt: int = 0

@@ -167,8 +167,11 @@ def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | 
 
 def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     """Values of this trial that are decided: enqueued, fixed partially, or already asked for."""
+    fixed: dict[str, Any] = {}
     sampler = study.sampler
-    fixed = sampler._fixed_params if isinstance(sampler, PartialFixedSampler) else {}
+    while isinstance(sampler, PartialFixedSampler):  # of nested ones the outermost decides
+        fixed = sampler._fixed_params | fixed
+        sampler = sampler._base_sampler
     return {**fixed, **enqueued_values(trial), **trial.params}
 
 

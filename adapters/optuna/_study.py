@@ -105,6 +105,7 @@ class StudyReader:
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
         self._reading = Reading()
+        self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: tuple[Any, UnionSpace] | None = None
         # The space, the last finished trial, and the rows of all of them.
@@ -118,8 +119,10 @@ class StudyReader:
 
         Raises:
             ValueError: If the cost of a trial is not a number of seconds, or ``cost`` names a
-                user attribute that no complete trial has.
+                user attribute that no complete trial has, though some began since the first call.
         """
+        if self._begun is None:
+            self._begun = trial.number
         reading = self._reading  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
         if not reading.is_continued_by(trials):  # the storage lost or reordered trials
@@ -162,7 +165,10 @@ class StudyReader:
     def _check_cost(self, columns: StudyColumns, has_cost: bool) -> None:
         if has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return
-        if (columns.facts("status") == Status.COMPLETE).any():
+        complete = columns.facts("status") == Status.COMPLETE
+        # Earlier ones may be of an objective that did not know of the cost yet.
+        assert self._begun is not None
+        if (complete & (columns.facts("number") >= self._begun)).any():
             raise ValueError(
                 f"cost={self._cost!r}: no complete trial has a user attribute of that name. Set"
                 f" it in the objective, trial.set_user_attr({self._cost!r}, seconds), or use"

@@ -179,6 +179,7 @@ class ArmSampler(SeededSampler):
             pull = self._pulls.get(_private.trial_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
                 pull = self._begin(study, trial, asked)
+                pull.foretell(trial)
             if param_name == self.arm and pull.parameter is not None:
                 return pull.choice
             self._warn_of_independent(study, trial, pull, param_name)

@@ -294,10 +294,9 @@ class UnionSpace:
         space = ConfigurationSpace()
         with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
             space.add([self._hyperparameter(name) for name in self.distributions])
-            for rule in rules:
-                condition = self._condition(space, rule)
-                if condition is not None:
-                    space.add(condition)
+            # All at once: ConfigSpace sorts the space anew at each addition.
+            found = (self._condition(space, rule) for rule in rules)
+            space.add([condition for condition in found if condition is not None])
         self.vectors = VectorSpace(space)
         self.column = {name: i for i, name in enumerate(self.vectors.names)}
 

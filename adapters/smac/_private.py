@@ -186,17 +186,21 @@ class DaskRunner(DaskParallelRunner):
     def _process_pending_trials(self) -> None:
         done = [future for future in list[Any](self._pending_trials) if future.done()]
         for future in done:
+            info, began = self._submitted[future.key]
             try:
-                result = future.result()
+                # Not the configuration that has travelled: with integers on a log scale, or normal
+                # distributions, ConfigSpace does not take a pickled copy for the same.
+                result = info, future.result()[1]
             except KilledWorker as error:
-                result = self._killed(future, error)
+                result = self._killed(info, began, error)
             self._results_queue.append(result)
             self._pending_trials.remove(future)
         pending = {future.key for future in self._pending_trials}
         self._submitted = {k: v for k, v in self._submitted.items() if k in pending}
 
-    def _killed(self, future: Any, error: KilledWorker) -> tuple[TrialInfo, TrialValue]:
-        info, began = self._submitted[future.key]
+    def _killed(
+        self, info: TrialInfo, began: float, error: KilledWorker
+    ) -> tuple[TrialInfo, TrialValue]:
         ended = time.time()
         _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
         return info, TrialValue(

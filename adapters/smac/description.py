@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from automl_plugins.meta.memories import TaskMemory
+
 _DEPTH = 16  # levels of a description; an object and its settings are two
 _SHORT = 20  # longest list whose entries are described one by one
 
@@ -46,6 +48,8 @@ def _settings(part: Any) -> dict[str, Any]:
     """Public settings by name, without fitted attributes and caches."""
     if isinstance(part, type):
         return {"class": part.__name__}
+    if isinstance(part, TaskMemory):  # without the runs of the search itself, which grow
+        return {"tasks": sorted(set(part.names) - part.exclude)}
     if hasattr(part, "get_params"):  # scikit-learn
         return dict(part.get_params(deep=False))
     if dataclasses.is_dataclass(part):

@@ -65,6 +65,7 @@ _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 
 _PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising``
 
+_IN_REACH = 64  # best rows that may still be proposed, see ``_with_incumbent_in_reach``
 _PLATEAU_ROWS = 64  # best rows among which plateaus are looked for
 
 _LEAST = {  # smallest legal value of each setting that is an integer or None
@@ -224,7 +225,7 @@ class ModelBasedProposer:
         if fixed is not None and np.isnan(fixed).all():
             fixed = None
         settings, rng = self.settings, streams.generator("candidates", k)
-        asked = _Question(space, history, k, fixed, rng)
+        asked = given = _Question(space, history, k, fixed, rng)
         starting = self.starts(space, history, k)
         if starting or (settings.interleave is not None and k % settings.interleave == 0):
             pool, _ = asked.unseen(_DESIGN_POOL)
@@ -238,7 +239,7 @@ class ModelBasedProposer:
             fixed[columns] = design.branch(space, pool, asked.earlier.vectors, rng)[0][0, columns]
             asked = replace(asked, fixed=fixed)
         models, fit_seconds = self.models(space, history, streams)
-        return self._best(asked, models, fit_seconds)
+        return self._best(asked, self._with_incumbent_in_reach(models, given), fit_seconds)
 
     def starts(self, space: VectorSpace, history: History, k: int) -> bool:
         """Whether evaluation ``k`` belongs to the start design, which asks no model.
@@ -284,6 +285,25 @@ class ModelBasedProposer:
         models = fit_models(self.settings, space, training, streams, shared)
         self._cache = (space, key, models)
         return models, time.perf_counter() - started
+
+    def _with_incumbent_in_reach(self, models: FittedModels, given: _Question) -> FittedModels:
+        """The models, whose incumbent may lie outside a range that has shrunk, or a fixed value.
+
+        Nothing improves on it then, and expected improvement would look for the least certain
+        configuration. The incumbent is the best one that may still be proposed.
+        """
+        history, rows = given.history, models.best_rows
+        reached = given.space.within_reach(history.vectors[rows], given.fixed)
+        if not len(rows) or reached[0]:
+            return models
+        rows = rows[reached]
+        if len(rows):
+            success = history.feasible[rows] & (history.status[rows] != Status.FAILED)
+            vectors = history.vectors[rows[success == success[0]][:_IN_REACH]]
+        else:
+            vectors, _ = given.unseen(_DESIGN_POOL)
+        mean, _ = models.predict(given.space.features(vectors))
+        return replace(models, best=float(mean.min()))
 
     def _best(self, asked: _Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
         settings, space, rng = self.settings, asked.space, asked.rng

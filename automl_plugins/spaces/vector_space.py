@@ -252,6 +252,17 @@ class VectorSpace:
         close = np.isclose(vectors[:, decided], fixed[decided], rtol=0.0, atol=1e-9)
         return np.asarray(close.all(axis=1))
 
+    def within_reach(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
+        """Whether the active values of each of ``vectors`` (n, d) may be proposed.
+
+        Numbers may lie outside their present ranges, and values may differ from those ``fixed``
+        (d,), NaN where free.
+        """
+        off = ~self.categorical & (np.abs(vectors - 0.5) > 0.5 + 1e-9)
+        if fixed is not None:
+            off |= np.abs(vectors - fixed) > 1e-9
+        return np.asarray(~off.any(axis=1))
+
     def fill(self, vector: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Copy of ``vector`` (d,) with random values in place of the inactive ones."""
         return np.where(np.isnan(vector), self._draw(1, _draw_seed(rng))[0], vector)

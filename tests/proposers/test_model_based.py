@@ -17,6 +17,7 @@ from ConfigSpace import (
 )
 from proposing import LINE, SQUARE, Told, branches, observed, search
 
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
@@ -51,6 +52,48 @@ def test_a_plateau_is_left_and_a_slope_is_not(acquisition: Any) -> None:
     flat, slope = [0.25, 0.25, 0.25], [0.25, 0.26, 0.27]
     assert gap(flat) > 0.02 > gap(slope)
     assert gap(flat, plateau_reach=None) == gap(slope, plateau_reach=None) == gap(slope)
+
+
+@pytest.mark.parametrize(
+    ("out_of_reach", "fixed"), [([1.4, 0.5], None), ([0.1, 0.5], np.array([0.6, np.nan]))]
+)
+@pytest.mark.parametrize("n_in_reach", [0, 3])
+def test_nothing_improves_on_an_incumbent_out_of_reach(
+    out_of_reach: list[float], fixed: Any, n_in_reach: int
+) -> None:
+    """Expected improvement on it would look for the largest deviation, here at y = 1."""
+    vectors = np.vstack([[out_of_reach], SQUARE.sample(9, np.random.default_rng(1))])
+    vectors[1 : 1 + n_in_reach, 0] = 0.6
+    bowl = Told(lambda X: ((X[:, 1] - 0.3) ** 2, np.where(X[:, 1] > 0.9, 0.2, 0.01)))
+    proposer = forest(bowl, target="raw", n_startup=2)
+    history = History.of(vectors, [-100.0, *np.linspace(1.0, 2.0, 9)])
+    y = proposer.propose(SQUARE, history, Streams(0), 11, fixed).vector[1]
+    assert abs(y - 0.3) < 0.05
+    reached = SQUARE.within_reach(vectors, fixed)
+    assert not reached[0] and reached[1 : 1 + n_in_reach].all()
+
+
+def test_an_incumbent_out_of_reach_is_replaced_by_a_feasible_one() -> None:
+    vectors = np.array([[1.4, 0.5], [0.2, 0.1], [0.2, 0.9], [0.2, 0.5]])
+    seen: list[FloatArray] = []
+
+    def predict(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        seen.append(X)
+        return X[:, 1], np.full(len(X), 0.1)
+
+    flat = Told(predict)
+    history = History.of(
+        vectors, [0.0, 1.0, 2.0, 3.0], constraints=np.array([[-1.0], [1.0], [-1.0], [-1.0]])
+    )
+    propose(forest(flat, target="raw", n_startup=2), history)
+    rows = next(X for X in seen if len(X) == 2)
+    np.testing.assert_allclose(rows, vectors[[2, 3]])
+
+
+def test_inactive_values_are_within_reach() -> None:
+    vectors = np.array([[np.nan, 0.5], [0.2, 0.5], [0.2, -0.1]])
+    assert SQUARE.within_reach(vectors, np.array([0.7, np.nan])).tolist() == [True, False, False]
+    assert SQUARE.within_reach(vectors, None).tolist() == [True, True, False]
 
 
 def test_a_plateau_is_left_as_far_as_it_may_reach() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import bandit, optimizer, weighted
+from automl_plugins.adapters.hyperopt import auto, bandit, gbqr, optimizer, weighted
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -19,6 +19,7 @@ from hyperopt import (
     Domain,
     Trials,
     hp,
+    mix,
     space_eval,
     tpe,
 )
@@ -235,3 +236,17 @@ def test_algorithms_are_replayed_on_conditional_spaces() -> None:
         loss = {"svm": 0.1, "rf": 0.3, "nb": 0.5}[models[-1]]
         replayed.tell(proposal, Outcome(TrialStatus.COMPLETE, loss, i, i + 1.0))
     assert models.count("svm") > 15
+
+
+@pytest.mark.parametrize("algo", [auto, gbqr(n_startup=3), bandit], ids=["auto", "gbqr", "bandit"])
+def test_algorithms_may_be_mixed(algo: Any) -> None:
+    """``hyperopt.mix`` passes the seed as a keyword."""
+    mixed = partial(mix.suggest, p_suggest=[(0.7, algo), (0.3, tpe.suggest)])
+
+    def loss(config: dict[str, Any]) -> float:
+        return float(config.get("C", 1.0))
+
+    found, again = (minimise(loss, space(), mixed, 10, seed=3) for _ in range(2))
+    assert configs(found) == configs(again)
+    other = minimise(loss, space(), mixed, 10, seed=4)
+    assert configs(found) != configs(other)

@@ -305,6 +305,23 @@ def test_costs_are_read_as_everywhere() -> None:
         run(even(cost="minutes"), 6, alike)
 
 
+def test_trials_from_before_the_search_by_cost_may_lack_it() -> None:
+    def measured(trial: optuna.Trial) -> float:
+        value = alike(trial)
+        trial.set_user_attr("minutes", 2.0)
+        return value
+
+    study = run(even(), 3, alike)
+    study.sampler = even(cost="minutes")
+    study.optimize(measured, n_trials=3)
+    seconds = pulls_of(study).records.seconds
+    np.testing.assert_equal(np.sort(seconds), [2.0, 2.0, 2.0, np.nan, np.nan, np.nan])
+    study.sampler = even(cost="hours")
+    with pytest.raises(ValueError, match="no complete trial has a user attribute"):
+        study.optimize(measured, n_trials=2)
+    assert len(study.trials) == 8  # of which the first could not know better
+
+
 def test_the_samplers_time_is_no_cost() -> None:
     class Slow(RandomSampler):
         def sample_independent(self, *args: Any, **kwargs: Any) -> Any:

@@ -51,8 +51,10 @@ def test_enqueued_and_partially_fixed_values_are_seen() -> None:
     study.enqueue_trial({"x": 0.5})
     frozen = study._storage.get_trial(study.ask()._trial_id)
     assert _private.held_values(study, frozen) == {"x": 0.5}
-    study.sampler = fixing({"y": 1}, study.sampler)
-    assert _private.held_values(study, frozen) == {"x": 0.5, "y": 1}
+    study.sampler = fixing({"y": 1, "w": 4}, study.sampler)
+    assert _private.held_values(study, frozen) == {"x": 0.5, "y": 1, "w": 4}
+    study.sampler = fixing({"y": 2, "z": 3}, study.sampler)  # the outer one decides
+    assert _private.held_values(study, frozen) == {"x": 0.5, "y": 2, "w": 4, "z": 3}
 
 
 def test_constraints_of_either_form() -> None:

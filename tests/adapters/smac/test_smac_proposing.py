@@ -520,12 +520,15 @@ def train(config, seed=0):
 
 if __name__ == "__main__":  # the workers need none of this
     from automl_plugins.adapters import smac as adapter
-    from ConfigSpace import ConfigurationSpace
+    from ConfigSpace import ConfigurationSpace, Integer
     from smac import Scenario
 
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "does": ["works", "raises", "kills"]}
+    space = ConfigurationSpace(space, seed=0)
+    # A configuration with such a number is not equal to a pickled copy of itself.
+    space.add(Integer("n", (1, 1000), log=True))
     scenario = Scenario(
-        ConfigurationSpace(space, seed=0), n_trials=12, n_workers=2, deterministic=True,
+        space, n_trials=12, n_workers=2, deterministic=True,
         output_directory=Path(sys.argv[2]),
     )
     kind = getattr(adapter, sys.argv[1])
@@ -560,7 +563,7 @@ def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     trials = [line.split() for line in done.stdout.splitlines()]
     ends = {"works": "SUCCESS", "raises": "CRASHED", "kills": "CRASHED"}
-    assert len(trials) >= 12 and {does for does, *_ in trials} == ends.keys()
+    assert len(trials) == 12 and {does for does, *_ in trials} == ends.keys()
     assert all(told == [ends[does], "True", "True"] for does, *told in trials)
     assert "__del__" not in done.stderr  # closed while Dask is there, not after a minute
 
@@ -659,6 +662,19 @@ def test_a_memory_suggests_first_and_leaves_the_task_itself_out(tmp_path: Path) 
         for _ in range(2)
     ]
     assert names[0] == names[1]
+
+
+def test_a_run_whose_trials_are_in_the_memory_by_now_is_continued(tmp_path: Path) -> None:
+    def made(memory: list[TaskRecord], **given: Any) -> AbstractFacade:
+        return facade(tmp_path, kind=AutoFacade, name="own", memory=memory, n_trials=9, **given)
+
+    begun = search(made(EARLIER, callbacks=[StopAfter(4)]))
+    own = TaskRecord("own", begun, np.arange(4.0), space=search_space())
+    second = made([*EARLIER, own], overwrite=False)
+    assert search(second)[:4] == begun and len(second.runhistory) == 9
+    described = selector_of(second).meta
+    assert described == selector_of(made(EARLIER)).meta
+    assert described != selector_of(made(EARLIER[1:])).meta
 
 
 def test_seconds_and_further_arguments_of_the_committee(tmp_path: Path) -> None:
