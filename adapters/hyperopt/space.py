@@ -286,6 +286,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             hyperparameters.append(UniformFloatHyperparameter(label, 0.0, 1.0))
     translated = ConfigurationSpace()
     translated.add(hyperparameters)
+    limits: list[Any] = []
     for label, where in places.items():
         if not where or set(where) & stand_ins:
             continue
@@ -294,10 +295,11 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             for parent, to in (_simplify(where, places, found) or {}).items()
         ]
         if parts:
-            translated.add(parts[0] if len(parts) == 1 else OrConjunction(*parts))
+            limits.append(parts[0] if len(parts) == 1 else OrConjunction(*parts))
     for label, choice in found.items():
         for i in set(range(len(choice.options))) - set(choice.possible):
-            translated.add(ForbiddenEqualsClause(translated[label], options[label][i]))
+            limits.append(ForbiddenEqualsClause(translated[label], options[label][i]))
+    translated.add(limits)
     return PyllSpace(expr, translated, options, frozenset(stand_ins))
 
 

@@ -274,7 +274,7 @@ class ProposerSampler(SeededSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Sample a parameter that was never seen before, or whose range has moved."""
+        """Sample a parameter that was never seen before, or propose one whose range has moved."""
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
@@ -288,6 +288,10 @@ class ProposerSampler(SeededSampler):
             asked = self._asked.get(key)
             known = view.columns.distributions if asked is None else asked.names
             expected = param_name in known and key not in self._unproposed
+            if expected:
+                found = self._propose_anew(study, trial, view, param_name, param_distribution)
+                if found is not ABSENT:
+                    return found
             if self._warn_independent_sampling and expected:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
@@ -346,6 +350,38 @@ class ProposerSampler(SeededSampler):
                 break
         self._turns += 1
         return None if proposal is None else (union, proposal)
+
+    def _propose_anew(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        view: View,
+        name: str,
+        distribution: BaseDistribution,
+    ) -> Any:
+        """A value for a parameter whose range has moved, beside what is decided; ABSENT if none.
+
+        A name may have another range in each branch, and the joint proposal knows the newest only.
+        """
+        reader = self._reader(study)
+        union = reader.space(view, {name: distribution})
+        proposed = _private.read_proposal(trial)
+        fixed = union.fixed(_private.held_values(study, trial))
+        for other, value in proposed.items():
+            column = union.column.get(other)
+            if column is not None and other != name and np.isnan(fixed[column]):
+                fixed[column] = union.encode(other, np.array([value]))[0]
+        history, proposer = reader.history(view, union), self._proposer_of(study)
+        try:
+            found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
+        except SurrogateFailure:
+            return ABSENT
+        rng = self._streams.generator("anew", trial.number, crc32(name.encode()))
+        value = value_in(distribution, union.values(found.vector, rng)[name])
+        if value is not ABSENT:
+            internal = {name: distribution.to_internal_repr(value)}
+            _private.write_proposal(study, trial, proposed | internal)
+        return value
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
         """The view after waiting for proposals of other processes, as long as any are published.

@@ -120,6 +120,7 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
         source = known.space if isinstance(known, MetaDataset) else union_space(known)
     except ValueError:  # recorded without a space
         return space
+    taken: list[Condition] = []
     for name in space:
         conditions = source.parent_conditions_of[name] if name in source else []
         if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):
@@ -131,7 +132,8 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
         wanted = condition.values if isinstance(condition, InCondition) else [condition.value]
         read = reader(parent)
         if legal := [found for value in wanted if (found := read(value)) is not ABSENT]:
-            space.add(one_of(space[name], parent, legal))
+            taken.append(one_of(space[name], parent, legal))
+    space.add(taken)
     return space
 
 

@@ -78,15 +78,18 @@ def infer_space(
     if isinstance(log, str):
         wanted = {n for n in numerical if n not in grid and _spans_decades(known[n])}
     space = ConfigurationSpace()
-    for name, values in known.items():
-        space.add(_hyperparameter(name, values, name in numerical, name in wanted, name in grid))
+    space.add(
+        [
+            _hyperparameter(name, values, name in numerical, name in wanted, name in grid)
+            for name, values in known.items()
+        ]
+    )
     rules = infer_rules(
         {name: _codes(values, space[name]) for name, values in cells.items()},
         categories=[n for n in space if not isinstance(space[n], _NUMBERS)],
         integers=[n for n in space if isinstance(space[n], IntegerHyperparameter)],
     )
-    for rule in rules:
-        space.add(_condition(space, rule))
+    space.add([_condition(space, rule) for rule in rules])
     notes = [
         f"{name} is taken to be on a log scale: its values span {min(known[name]):g} to"
         f" {max(known[name]):g}. Another choice: log=[...]."
