@@ -22,12 +22,12 @@ from automl_plugins.addresses import check_exists
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import AUTO, Memory, RecognisedMemory, TaskMemory
 from automl_plugins.meta.tasks import describe_options
+from automl_plugins.meta.union import union_space
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.with_memory import check_fits
 from automl_plugins.recipes.auto import AutoArguments
 from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 
 from . import _private

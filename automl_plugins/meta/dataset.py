@@ -18,9 +18,10 @@ from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feat
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, known_seconds
-from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
+
+from .union import union_space
 
 
 @dataclass(frozen=True, eq=False)

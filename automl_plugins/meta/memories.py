@@ -21,9 +21,10 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of
-from automl_plugins.spaces.union import union_space
 from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
+
+from .union import union_space
 
 if TYPE_CHECKING:
     from .store import MetaStore

@@ -1,1 +1,1 @@
-"""The search space as arrays: vectors, conditions, values, unions, branches and cells."""
+"""The search space as arrays: vectors, conditions, values, branches and cells."""

@@ -15,9 +15,9 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
 from automl_plugins.meta import MetaDataset, MetaTask, TaskRecord
+from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import by_task, regret, standardise_losses
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.union import union_space
 
 
 def unit(*names: str) -> ConfigurationSpace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -15,27 +15,14 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.values import are_identical, choices_of, kind_of
 
 
-class Searched(Protocol):
-    """What is needed of a ``TaskRecord``."""
-
-    @property
-    def name(self) -> str:
-        """Name of the task."""
-        ...
-
-    @property
-    def space(self) -> ConfigurationSpace | None:
-        """The space that was searched; None where it is not known."""
-        ...
-
-
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
-def union_space(records: Sequence[Searched]) -> ConfigurationSpace:
+def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     """The space with every hyperparameter of the recorded ones, each with its widest range.
 
     Equal spaces are their own union. A condition holds if all spaces with its child have it, else
