@@ -29,6 +29,7 @@ from automl_plugins.adapters.optuna import (
     EIPerSecondSampler,
     GBQRSampler,
     SurrogateSampler,
+    _private,
     proposer_sampler,
 )
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
@@ -348,6 +349,8 @@ def test_what_others_show_meanwhile_is_no_reason_to_warn(log: pytest.LogCaptureF
     study.tell(study.ask({"y": FloatDistribution(0, 1)}), 1.0)
     trial.suggest_float("y", 0, 1)
     assert "is sampled independently" not in log.text
+    # nor to propose it anew: its range has not moved
+    assert _private.read_proposal(study.trials[trial.number]).keys() <= {"x"}
 
 
 SCRIPT = """
