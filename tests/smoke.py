@@ -48,6 +48,7 @@ BENCHMARKS = (
     "benchmark_classifiers.py boasf --data breast_cancer --seconds 2",
     "benchmark_classifiers.py hyperband --data breast_cancer --seconds 2",
     "benchmark_choices.py --smoke",
+    "benchmark_ranges.py --smoke",
     "benchmark_claims.py overhead --at 20 --cycles 3 --repeats 1",
     "benchmark_claims.py failures --quick",
     "benchmark_claims.py cost --every 15 --seeds 1",

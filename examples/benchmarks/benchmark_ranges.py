@@ -1,0 +1,86 @@
+"""Searches of which the ranges change: a range shrinks, a value is fixed, a name has two ranges.
+
+Methods are samplers of Optuna. Searches are appended to a file; what is in it is not run again.
+
+    benchmark_ranges.py  # 5 changes, 8 seeds
+    benchmark_ranges.py --smoke  # seconds
+
+Regret is the best loss after the change, less the least possible one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from benchmark_choices import METHODS
+from common import keep_rows, run_command
+from optuna.samplers import PartialFixedSampler
+
+BEFORE, AFTER = 40, 30  # trials before and after a change
+_LEAST = 16.0  # the loss of x = 0, the best value that a change leaves
+
+
+def bowl(high: float) -> Callable[[optuna.Trial], float]:
+    """(x - 4)^2 + (y - 1)^2 + (z + 2)^2 with x in [-5, high]."""
+
+    def loss(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", -5, high)
+        y, z = trial.suggest_float("y", -5, 5), trial.suggest_float("z", -5, 5)
+        return (x - 4) ** 2 + (y - 1) ** 2 + (z + 2) ** 2
+
+    return loss
+
+
+def optimizers(trial: optuna.Trial) -> float:
+    """A rate that has another range with each of two optimizers, one of them worse by 5."""
+    worse = trial.suggest_categorical("optimizer", ["sgd", "adam"]) == "sgd"
+    low, high = (1e-1, 10.0) if worse else (1e-5, 1e-2)
+    rate = np.log10(trial.suggest_float("rate", low, high, log=True)) + (0 if worse else 3)
+    decay = np.log10(trial.suggest_float("decay", 1e-6, 1e-1, log=True)) + 4
+    momentum = trial.suggest_float("momentum", 0, 1) - 0.3
+    return float(rate**2 + decay**2 + momentum**2 + 5 * worse)
+
+
+def fixed(sampler: optuna.samplers.BaseSampler) -> PartialFixedSampler:
+    """The sampler with x = 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return PartialFixedSampler({"x": 0.0}, sampler)
+
+
+def search(change: str, method: str, seed: int) -> dict[str, Any]:
+    """The regret after the change."""
+    study = optuna.create_study(sampler=METHODS[method](seed))
+    if change == "two ranges":
+        study.optimize(optimizers, n_trials=100)
+        return {"regret": study.best_value}
+    begun = not change.endswith("anew")
+    if begun:
+        study.optimize(bowl(5.0), n_trials=BEFORE)
+    if change.startswith("fixed"):
+        study.sampler = fixed(study.sampler)
+    study.optimize(bowl(0.0 if change.startswith("shrunk") else 5.0), n_trials=AFTER)
+    found = min(trial.values[0] for trial in study.trials[BEFORE if begun else 0 :])
+    return {"regret": found - _LEAST}
+
+
+def main(methods: Sequence[str] = tuple(METHODS), seeds: int = 8, smoke: bool = False) -> None:
+    """Run the missing searches and print the medians."""
+    changes = ["shrunk", "shrunk, anew", "fixed", "fixed, anew", "two ranges"]
+    if smoke:
+        changes, seeds = ["shrunk", "fixed"], 1
+    wanted = product(changes, methods, range(seeds))
+    found = keep_rows(Path("build/ranges.csv"), ["change", "method", "seed"], wanted, search)
+    medians = found.groupby(["change", "method"])["regret"].median().unstack()
+    print("Median regret")
+    print(medians.map("{:.2g}".format).to_string())
+
+
+if __name__ == "__main__":
+    run_command(__doc__, main, methods=METHODS)
