@@ -292,12 +292,12 @@ class ProposerSampler(SeededSampler):
                 found = self._propose_anew(study, trial, view, param_name, param_distribution)
                 if found is not ABSENT:
                     return found
-            if self._warn_independent_sampling and expected:
-                _logger.warning(
-                    f"Parameter {param_name!r} of trial {trial.number} is sampled independently:"
-                    f" no joint proposal for it lies in {param_distribution}. Pass"
-                    " warn_independent_sampling=False to silence this."
-                )
+                if self._warn_independent_sampling:
+                    _logger.warning(
+                        f"Parameter {param_name!r} of trial {trial.number} is sampled"
+                        f" independently: no joint proposal for it lies in {param_distribution}."
+                        " Pass warn_independent_sampling=False to silence this."
+                    )
             if self._independent_sampler is not None:
                 return self._independent_sampler.sample_independent(
                     study, trial, param_name, param_distribution
@@ -366,11 +366,9 @@ class ProposerSampler(SeededSampler):
         reader = self._reader(study)
         union = reader.space(view, {name: distribution})
         proposed = _private.read_proposal(trial)
-        fixed = union.fixed(_private.held_values(study, trial))
-        for other, value in proposed.items():
-            column = union.column.get(other)
-            if column is not None and other != name and np.isnan(fixed[column]):
-                fixed[column] = union.encode(other, np.array([value]))[0]
+        others = {other: value for other, value in proposed.items() if other != name}
+        held = union.fixed(_private.held_values(study, trial))
+        fixed = np.where(np.isnan(held), union.encode_all([others])[0], held)
         history, proposer = reader.history(view, union), self._proposer_of(study)
         try:
             found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)

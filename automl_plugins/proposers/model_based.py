@@ -37,6 +37,7 @@ from automl_plugins.proposers.models import (
     SharedFits,
     all_alike,
     fit_models,
+    incumbents,
     is_informative,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
@@ -65,7 +66,6 @@ _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 
 _PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising``
 
-_IN_REACH = 64  # best rows that may still be proposed, see ``_with_incumbent_in_reach``
 _PLATEAU_ROWS = 64  # best rows among which plateaus are looked for
 
 _LEAST = {  # smallest legal value of each setting that is an integer or None
@@ -293,17 +293,15 @@ class ModelBasedProposer:
         configuration. The incumbent is the best one that may still be proposed.
         """
         history, rows = given.history, models.best_rows
-        reached = given.space.within_reach(history.vectors[rows], given.fixed)
-        if not len(rows) or reached[0]:
+        if given.space.within_reach(history.vectors[rows[:1]], given.fixed).all():
             return models
-        rows = rows[reached]
+        rows = rows[given.space.within_reach(history.vectors[rows], given.fixed)]
         if len(rows):
-            success = history.feasible[rows] & (history.status[rows] != Status.FAILED)
-            vectors = history.vectors[rows[success == success[0]][:_IN_REACH]]
+            success = history.feasible & (history.status != Status.FAILED)
+            vectors = history.vectors[incumbents(rows, success)]
         else:
             vectors, _ = given.unseen(_DESIGN_POOL)
-        mean, _ = models.predict(given.space.features(vectors))
-        return replace(models, best=float(mean.min()))
+        return models.improving_on(given.space.features(vectors))
 
     def _best(self, asked: _Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
         settings, space, rng = self.settings, asked.space, asked.rng

@@ -296,6 +296,10 @@ class FittedModels:
             raise SurrogateFailure(f"{self.surrogate!r} predicted NaN.")
         return mean, std
 
+    def improving_on(self, features: FloatArray) -> FittedModels:
+        """The models whose target to improve on is the least one predicted for ``features``."""
+        return replace(self, best=float(self.predict(features)[0].min()))
+
     def beside(self, pending: FloatArray) -> FittedModels:
         """The models as if configurations with features ``pending`` (p, f) had been observed.
 
@@ -460,8 +464,14 @@ def fit_models(
     )
     if settings.incumbent == "observed" or not len(order):
         return models
-    best = known[order[success[known[order]] == success[known[order[0]]]]][:_INCUMBENTS]
-    return replace(models, best=float(models.predict(features[best])[0].min()))
+    return models.improving_on(features[incumbents(known[order], success)])
+
+
+def incumbents(
+    rows: npt.NDArray[np.int64], success: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """The first of ``rows`` (n,), n > 0, best first: those of ``success`` if the best one is."""
+    return np.asarray(rows[success[rows] == success[rows[0]]][:_INCUMBENTS])
 
 
 def thin_out(
