@@ -74,7 +74,6 @@ class ArmReport:
             up because they always failed, arms that ran out of configurations.
         maximize: Whether larger values in ``losses`` are better.
         unit: Unit of the rounds' shares and limits.
-        opened: How many pulls had finished when each round was opened; empty if unknown.
 
     Raises:
         ValueError: If the parts do not fit each other.
@@ -91,7 +90,6 @@ class ArmReport:
     notes: tuple[str, ...] = ()
     maximize: bool = False
     unit: Unit = "trials"
-    opened: tuple[int, ...] = ()
 
     @classmethod
     def from_pulls(
@@ -121,11 +119,7 @@ class ArmReport:
                     " arms of the round before."
                 )
         losses = (-pulls.losses if maximize else pulls.losses).tolist()
-        known = [r.finished for r in rounds if r.finished is not None]
-        opened = tuple(known) if len(known) == len(rounds) else ()
-        return cls(
-            tuple(names), pulls.records, losses, tuple(rounds), tuple(said), maximize, unit, opened
-        )
+        return cls(tuple(names), pulls.records, losses, tuple(rounds), tuple(said), maximize, unit)
 
     def __post_init__(self) -> None:
         n, decided = len(self.records), [d.arm for r in self.rounds for d in r.decisions]
@@ -138,17 +132,15 @@ class ArmReport:
             raise ValueError(f"names must name all {n_arms} arms, got {len(self.names)}.")
         if self.unit not in ("trials", "seconds"):
             raise ValueError(f"unit must be 'trials' or 'seconds', got {self.unit!r}.")
-        if self.opened and len(self.opened) != len(self.rounds):
-            raise ValueError(
-                f"opened must have one number for each of the {len(self.rounds)} rounds, or none,"
-                f" got {len(self.opened)}."
-            )
-        if list(self.opened) != sorted(self.opened) or not all(0 <= o <= n for o in self.opened):
-            raise ValueError(f"opened must ascend from 0 to at most {n}, got {self.opened!r}.")
 
     def __repr__(self) -> str:
         rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
         return f"ArmReport({len(self.names)} arms, {len(self.records)} pulls{rounds}; print it)"
+
+    @property
+    def opened(self) -> tuple[int, ...]:
+        """How many pulls had finished when each round was opened."""
+        return tuple(r.finished for r in self.rounds)
 
     def table(self) -> list[ArmRow]:
         """A row for each arm, in the order of their numbers."""

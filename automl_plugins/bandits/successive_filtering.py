@@ -80,7 +80,7 @@ class Round:
         index: Counted from 0.
         limit: Total spending of all arms at its end.
         decisions: One for each arm of the round before, in ascending order.
-        finished: How many pulls had finished when it was opened; None if unknown.
+        finished: How many pulls had finished when it was opened.
 
     Example::
 
@@ -91,7 +91,7 @@ class Round:
     index: int
     limit: float
     decisions: tuple[Decision, ...]
-    finished: int | None = None
+    finished: int = 0
 
     @property
     def arms(self) -> tuple[int, ...]:
@@ -110,7 +110,8 @@ class Round:
     def from_dict(cls, data: Mapping[str, Any]) -> Round:
         """The inverse of ``to_dict``."""
         decisions = tuple(Decision(**d) for d in data["decisions"])
-        return cls(int(data["index"]), float(data["limit"]), decisions, data.get("finished"))
+        finished = int(data.get("finished") or 0)
+        return cls(int(data["index"]), float(data["limit"]), decisions, finished)
 
 
 def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> int | None:

@@ -77,8 +77,8 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
         styles = list(line_styles(range(len(report.names))).values())
         for k in np.argsort(-shares[:, -1], kind="stable").tolist():
             draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
-    for index, opened in enumerate(_openings(report)):
-        _draw_round(figure, report, index, float(spent[opened]))
+    for index, opened in enumerate(report.opened):
+        _draw_round(figure, report, index, float(spent[min(opened, len(cost))]))
     _title_shares(figure, "Allocation to arms", note, *_TITLES[unit])
     return figure
 
@@ -103,23 +103,6 @@ def _costs(report: ArmReport, unit: Unit) -> tuple[FloatArray, str]:
     if unknown := int((finished & ~known).sum()):
         note += f"; without the seconds of {unknown}, which are unknown"
     return cost, note
-
-
-def _openings(report: ArmReport) -> list[int]:
-    """The number of pulls that had finished when each round was opened.
-
-    If the report does not contain it, a round opens after the pull with which the round before
-    reached its limit.
-    """
-    if report.opened:
-        return [min(opened, len(report.records)) for opened in report.opened]
-    cost = np.ones(len(report.records))
-    if report.unit == "seconds":
-        cost = np.where(report.records.finished, np.nan_to_num(report.records.seconds), 0.0)
-    spent = np.cumsum(cost)
-    limits = [0.0, *(r.limit for r in report.rounds[:-1])]
-    ends = np.searchsorted(spent, np.array(limits) * (1 - 1e-9)) + 1
-    return [0, *np.minimum(ends, len(spent)).tolist()[1:]][: len(report.rounds)]
 
 
 def _draw_round(figure: go.Figure, report: ArmReport, index: int, x: float) -> None:

@@ -224,9 +224,6 @@ def test_those_who_left_are_listed_by_score() -> None:
         ({"losses": [0.1]}, r"losses must have one value for each of the 7 pulls, got 1\."),
         ({"names": ("a", "b")}, r"names must name all 3 arms, got 2\."),
         ({"unit": "epochs"}, "unit must be 'trials' or 'seconds', got 'epochs'"),
-        ({"opened": (0, 1)}, "one number for each of the 3 rounds, or none, got 2"),
-        ({"opened": (0, 5, 4)}, r"opened must ascend from 0 to at most 7, got \(0, 5, 4\)"),
-        ({"opened": (0, 5, 8)}, r"opened must ascend from 0 to at most 7, got \(0, 5, 8\)"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], message: str) -> None:
