@@ -18,7 +18,6 @@ from scipy.stats import rankdata
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE, divergence_limit, tame
@@ -45,7 +44,6 @@ Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 _INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
-_N_NEAREST = 3  # rows around a failed one that decide whether its region fails
 _VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
 _SAME = 1e-15  # relative difference of losses that differ by rounding only
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
@@ -187,28 +185,6 @@ def _by_progress(history: History, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     budget = np.nan_to_num(history.budget[rows], nan=-np.inf)
     loss = np.nan_to_num(history.losses[rows], nan=np.inf)
     return np.asarray(rows[np.lexsort((history.number[rows], loss, -budget))])
-
-
-def in_failing_regions(features: FloatArray, failed: BoolArray) -> BoolArray:
-    """Mask (n,) of the ``failed`` rows (n,) most of whose three nearest rows have failed, too.
-
-    A failure among successes may be due to chance, a machine, or a border near by. The worst loss
-    there would be a cliff that no smooth model fits, beside rows that may be the best ones.
-
-    Args:
-        features: Configurations (n, f), NaN = inactive.
-        failed: Whether each has failed (n,).
-    """
-    rows = np.flatnonzero(failed)
-    found = np.zeros(len(failed), dtype=bool)
-    n_near = min(_N_NEAREST, len(failed) - 1)
-    if not len(rows) or not n_near:
-        return found
-    gaps = distances(features[rows], features)
-    gaps[np.arange(len(rows)), rows] = np.inf  # no row is its own neighbour
-    nearest = np.argpartition(gaps, n_near - 1, axis=1)[:, :n_near]
-    found[rows] = failed[nearest].mean(axis=1) > 0.5
-    return found
 
 
 FailedTrials = Literal["avoid", "ignore"]
@@ -425,17 +401,23 @@ def fit_models(
         keys = space.keys(history.vectors)
         retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
     asked = np.flatnonzero(~retried)[newest]
-    penalised = np.zeros(n, dtype=bool)
-    if avoid:
-        penalised[asked] = in_failing_regions(features[asked], failed[asked])
+    shared = SharedFits() if shared is None else shared
+    feasibility, penalised = None, np.zeros(n, dtype=bool)
+    if avoid and not success[asked].all():
+        feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
+        with as_failure(f"fit of {{!r}} on {n} rows", feasibility):
+            feasibility = shared.fit(feasibility, features[asked], success[asked])
+            # Other failures may be due to chance. The worst loss there would be a cliff that no
+            # smooth model fits, beside rows that may be the best ones.
+            if feasibility.predictable:
+                penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
     counted = with_substitute_losses(history)
     losses = effective_losses(counted, penalised)
     known = np.flatnonzero(~np.isnan(losses))
     targets = transform(losses[known], settings.target if len(known) else "raw")
     order = np.lexsort((known, targets.values, ~success[known]))
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
-    running_time = feasibility = None
-    shared = SharedFits() if shared is None else shared
+    running_time = None
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
@@ -448,9 +430,6 @@ def fit_models(
             bound = history.status[timed] == Status.PRUNED
             running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
             running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
-        if avoid and not success[asked].all():
-            feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
-            feasibility = shared.fit(feasibility, features[asked], success[asked])
     models = FittedModels(
         surrogate=surrogate,
         targets=targets,

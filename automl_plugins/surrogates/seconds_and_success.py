@@ -8,6 +8,7 @@ from typing import Any, Self
 import lightgbm
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.tree import ExtraTreeClassifier
@@ -18,14 +19,23 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
+_LEAST_ROWS = (1, 4, 16, np.inf)  # of the nodes that predict; the last one is the root
+_TINY = 1e-300  # a likelihood that has a logarithm
+_N_HALVINGS = 10  # random halvings of the rows by which these are judged
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Feasibility(BaseEstimator):  # type: ignore[misc]
-    """P(success) by extremely randomised trees with a Laplace prior.
+    """P(success) by extremely randomised trees with a Laplace prior, as fine as is borne out.
 
     Random cuts put the border between a success and a failure at every place between the two, so
     the averaged probability falls smoothly over the gap: the search approaches the border of a
     failing region by bisection, and does not need to crash along all of it.
+
+    But a failure may be due to chance, and say nothing about its neighbours. So the trees predict
+    in four ways: by their leaves, by nodes of at least 4 and of at least 16 rows, and by the share
+    of successes everywhere. Each way has the weight of its likelihood for rows that were held out,
+    by trees of random halves (the posterior probabilities of four models, equal a priori).
 
     Args:
         n_trees: Number of trees.
@@ -46,21 +56,28 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         check_integer("n_trees", self.n_trees, 1)
         check_finite("prior", self.prior, positive=True)
         X, y = as_training(X, success)
-        self.rate_ = float((y.sum() + 1.0) / (len(y) + 2.0))  # Laplace's rule of succession
-        # The trees, and the share of successes in each of their nodes.
-        self.trees_: list[tuple[Any, FloatArray]] = []
-        if 0.0 < y.mean() < 1.0:
-            # The trees of ExtraTreesClassifier, without its own work for each of them. Missing
-            # values need scikit-learn's input check.
-            X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
-            has_nan = not np.isfinite(X32).all()
-            seeds = np.random.RandomState(self.random_state)
-            with config_context(skip_parameter_validation=True):
-                for _ in range(self.n_trees):
-                    seed = seeds.randint(np.iinfo(np.int32).max)
-                    model = ExtraTreeClassifier(max_features=None, random_state=seed)
-                    tree = model.fit(X32, y, check_input=has_nan).tree_
-                    self.trees_.append((tree, tree.value[:, 0, 1]))
+        n = len(y)
+        self.rate_ = float((y.sum() + 1.0) / (n + 2.0))  # Laplace's rule of succession
+        self.trees_: list[tuple[Any, FloatArray]] = []  # with the prediction of each node
+        self.held_out_ = np.full(n, self.rate_)
+        if not 0.0 < y.mean() < 1.0:
+            return self
+        X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
+        seeds = np.random.RandomState(self.random_state)
+        with config_context(skip_parameter_validation=True):
+            grown = [_grow(X32, y, seeds) for _ in range(self.n_trees)]
+            votes = np.zeros((len(_LEAST_ROWS), n))
+            for _ in range(_N_HALVINGS):
+                order = seeds.permutation(n)
+                halves = order[: n // 2], order[n // 2 :]
+                for rows, others in (halves, halves[::-1]):
+                    tree, shares = _grow(X32[rows], y[rows], seeds)
+                    votes[:, others] += shares[:, tree.apply(X32[others])]
+        held_out = self._with_prior(votes / _N_HALVINGS)
+        observed = np.where(y > 0.5, held_out, 1.0 - held_out)
+        self.weights_ = softmax(np.log(np.maximum(observed, _TINY)).sum(axis=1))
+        self.held_out_ = self.weights_ @ held_out
+        self.trees_ = [(tree, self.weights_ @ shares) for tree, shares in grown]
         return self
 
     def predict(self, X: FloatArray) -> FloatArray:
@@ -73,8 +90,45 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         votes = np.zeros(len(X))
         for tree, shares in self.trees_:  # predict_proba would check the input for each of them
             votes += shares[tree.apply(X32)]
-        share = votes / self.n_trees
+        return self._with_prior(votes / self.n_trees)
+
+    def held_out(self) -> FloatArray:
+        """Probability of success (n,) of each row of ``fit``, by trees that did not learn it."""
+        check_is_fitted(self)
+        return self.held_out_
+
+    @property
+    def predictable(self) -> bool:
+        """Whether success depends on the configuration: the leaves have most of the weight."""
+        return bool(self.trees_) and bool(self.weights_[0] > 0.5)
+
+    def _with_prior(self, share: FloatArray) -> FloatArray:
         return (share + self.prior * self.rate_) / (1.0 + self.prior)
+
+
+def _grow(
+    X: npt.NDArray[np.float32], y: FloatArray, seeds: np.random.RandomState
+) -> tuple[Any, FloatArray]:
+    """A tree, and the share of successes (4, nodes) at each node by ``_LEAST_ROWS``.
+
+    Where a node has too few rows, it is that of the nearest node above it that has enough.
+    """
+    # As in ExtraTreesClassifier, without its own work for each tree. Only missing values need
+    # scikit-learn's input check.
+    seed = seeds.randint(np.iinfo(np.int32).max)
+    model = ExtraTreeClassifier(max_features=None, random_state=seed)
+    tree = model.fit(X, y, check_input=not np.isfinite(X).all()).tree_
+    share = tree.value[:, 0] @ model.classes_
+    above = np.zeros(tree.node_count, dtype=np.int64)
+    inner = np.flatnonzero(tree.children_left >= 0)
+    above[tree.children_left[inner]] = above[tree.children_right[inner]] = inner
+    node = np.arange(tree.node_count)
+    shares = np.empty((len(_LEAST_ROWS), tree.node_count))
+    for i, least in enumerate(_LEAST_ROWS):
+        while (small := (tree.n_node_samples[node] < least) & (node > 0)).any():
+            node[small] = above[node[small]]
+        shares[i] = share[node]
+    return tree, shares
 
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves

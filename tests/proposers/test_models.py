@@ -19,7 +19,6 @@ from automl_plugins.proposers.models import (
     Targets,
     effective_losses,
     fit_models,
-    in_failing_regions,
     thin_out,
     transform,
     with_diverged_as_failed,
@@ -429,31 +428,6 @@ def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
 # Failures
 
 
-def test_failing_regions_by_hand() -> None:
-    places = np.array([0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.95])[:, None]
-    failed = np.array([0, 0, 1, 0, 0, 1, 1, 1], dtype=bool)
-    # That at 0.2 is among successes; of the nearest three of 0.7 (0.8, 0.6 and 0.95) two failed.
-    found = in_failing_regions(places, failed)
-    np.testing.assert_array_equal(np.flatnonzero(found), [5, 6, 7])
-
-
-@pytest.mark.parametrize(
-    ("failed", "expected"),
-    [([1], [0]), ([1, 1], [1, 1]), ([1, 0], [0, 0]), ([1, 1, 0], [0, 0, 0])],
-)
-def test_failing_regions_of_few_rows(failed: list[int], expected: list[int]) -> None:
-    places = np.linspace(0.0, 1.0, len(failed))[:, None]
-    found = in_failing_regions(places, np.array(failed, dtype=bool))
-    np.testing.assert_array_equal(found, np.array(expected, dtype=bool))
-
-
-def test_inactive_hyperparameters_are_far_from_active_ones() -> None:
-    places = np.array([[0.5, NAN], [0.5, NAN], [0.5, NAN], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]])
-    failed = np.array([1, 1, 1, 1, 0, 0], dtype=bool)
-    found = in_failing_regions(places, failed)
-    np.testing.assert_array_equal(found, np.array([1, 1, 1, 0, 0, 0], dtype=bool))
-
-
 def fitted_to(vectors: list[float], losses: list[float], failed: list[int]) -> FittedModels:
     status = np.where(np.array(failed) == 1, F, C)
     observed = History.of(np.array(vectors)[:, None], losses, status=status)
@@ -503,11 +477,24 @@ def test_infeasible_losses_set_no_limit_of_divergence() -> None:
     assert with_diverged_as_failed(observed) is observed
 
 
-def test_a_failure_by_chance_has_no_loss_and_lowers_the_probability_of_success() -> None:
-    vectors = [0.1, 0.3, 0.6, 0.9, 0.35, 0.62, 0.65, 0.68]
-    losses = [1.0, 0.0, 2.0, 3.0, NAN, NAN, NAN, NAN]
-    models = fitted_to(vectors, losses, [0, 0, 0, 0, 1, 1, 1, 1])
-    # Of the nearest three of 0.35 only one has failed, of those of the others most.
-    assert sorted(models.best_rows) == [0, 1, 2, 3, 5, 6, 7]
-    there, elsewhere = models.log_success(np.array([[0.35], [0.05]]))
-    assert there < elsewhere
+def test_failures_have_the_worst_loss_where_they_were_to_be_expected() -> None:
+    x = np.linspace(0.0, 1.0, 41)
+    failed = x > 0.72
+    failed[10] = True  # among successes
+    losses = np.where(failed, NAN, (x - 0.4) ** 2)
+    models = fitted_to(x.tolist(), losses.tolist(), failed.astype(int).tolist())
+    learnt = set(models.best_rows.tolist())
+    assert learnt >= set(range(33, 41)) and 10 not in learnt
+    assert models.predict(np.array([[0.9]]))[0] > models.predict(np.array([[0.6]]))[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_failures_by_chance_have_no_loss_and_hide_no_optimum(seed: int) -> None:
+    x = np.linspace(0.0, 1.0, 41)
+    failed = np.random.default_rng(seed).random(41) < 0.3
+    losses = np.where(failed, NAN, (x - 0.4) ** 2)
+    models = fitted_to(x.tolist(), losses.tolist(), failed.astype(int).tolist())
+    np.testing.assert_array_equal(np.sort(models.best_rows), np.flatnonzero(~failed))
+    success = models.success(x[:, None])
+    assert success[failed].min() > 0.3 * success.max()  # more than half of it, on average
+    assert success[failed].mean() > 0.5 * success[~failed].mean()

@@ -25,10 +25,11 @@ def test_probability_falls_over_the_gap() -> None:
     # Cuts are uniform in the gap, so the average falls along a straight line
     inside = (GRID[:, 0] > 0.2) & (GRID[:, 0] < 0.8)
     line = (0.8 - GRID[inside, 0]) / 0.6
+    # Two rows cannot tell the four ways of predicting apart, and for three of them all is 1 / 2.
     # prior: 0.1 observations at the rate (1 + 1) / (2 + 2)
-    np.testing.assert_allclose(p[inside], (line + 0.1 * 0.5) / 1.1, atol=0.1)
-    np.testing.assert_allclose(p[GRID[:, 0] < 0.2], 1.05 / 1.1)
-    np.testing.assert_allclose(p[GRID[:, 0] > 0.81], 0.05 / 1.1)
+    np.testing.assert_allclose(p[inside], (line / 4 + 3 / 8 + 0.1 * 0.5) / 1.1, atol=0.03)
+    np.testing.assert_allclose(p[GRID[:, 0] < 0.2], (5 / 8 + 0.05) / 1.1)
+    np.testing.assert_allclose(p[GRID[:, 0] > 0.81], (3 / 8 + 0.05) / 1.1)
 
 
 def test_the_border_is_approached_by_bisection() -> None:
@@ -53,7 +54,19 @@ def test_laplaces_rule_where_all_agree(n: int) -> None:
     np.testing.assert_allclose(bad, 1.0 / (n + 2.0))
 
 
-@pytest.mark.parametrize("prior", [1e-12, 0.1, 10.0, 1e9])
+def share_by_nodes(forest: ExtraTreesClassifier, X: FloatArray, least: float) -> FloatArray:
+    """Share of successes (m,) at the deepest node of at least ``least`` rows, or at the root."""
+    shares = np.zeros(len(X))
+    for tree in forest.estimators_:
+        passed = tree.decision_path(X).toarray().astype(bool)
+        large = passed & (tree.tree_.n_node_samples >= least)
+        large[:, 0] = True
+        deepest = [np.flatnonzero(row)[-1] for row in large]  # children come after their parents
+        shares += tree.tree_.value[deepest, 0, 1]
+    return shares / len(forest.estimators_)
+
+
+@pytest.mark.parametrize("prior", [1e-300, 1e-12, 0.1, 10.0, 1e9])
 def test_the_prior_draws_the_share_of_the_trees_towards_the_rate(prior: float) -> None:
     X, y = circle(60)
     X[::7, 1] = np.nan
@@ -62,10 +75,47 @@ def test_the_prior_draws_the_share_of_the_trees_towards_the_rate(prior: float) -
     fresh[::5, 0] = np.nan
     assert len(model.trees_) == 20 and model.rate_ == (y.sum() + 1.0) / 62.0
     forest = ExtraTreesClassifier(20, max_features=None, random_state=0).fit(X, y)
-    share = forest.predict_proba(fresh)[:, 1]  # the same trees, made by scikit-learn's forest
-    expected = (share + prior * model.rate_) / (1.0 + prior)
+    # the same trees, made by scikit-learn's forest
+    shares = np.array([share_by_nodes(forest, fresh, least) for least in (1, 4, 16, np.inf)])
+    np.testing.assert_allclose(shares[0], forest.predict_proba(fresh)[:, 1])
+    assert model.weights_.sum() == pytest.approx(1.0) and (model.weights_ > 0.0).all()
+    expected = (model.weights_ @ shares + prior * model.rate_) / (1.0 + prior)
     np.testing.assert_allclose(model.predict(fresh), expected, atol=1e-11)
     assert prior < 0.1 or (expected.min() > 0.0 and expected.max() < 1.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_failures_by_chance_are_blamed_on_no_configuration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((80, 3)), rng.random(80) < 0.7
+    model = Feasibility(random_state=0).fit(X, y)
+    assert not model.predictable and model.weights_[2:].sum() > 0.5
+    assert np.ptp(model.predict(X)) < 0.4 and (model.held_out() > 0.5).mean() > 0.9
+    # beside a region that always fails
+    y &= X[:, 0] < 0.6
+    model = Feasibility(random_state=0).fit(X, y)
+    assert model.weights_[3] < 0.01
+    p = model.predict(X)
+    assert p[X[:, 0] < 0.5].min() > p[X[:, 0] > 0.7].max()
+
+
+def test_the_leaves_predict_where_the_configuration_decides() -> None:
+    X, y = circle(100)
+    model = Feasibility(random_state=0).fit(X, y)
+    assert model.predictable and model.weights_[0] > 0.9
+    assert ((model.held_out() > 0.5) == y).mean() > 0.9
+
+
+def test_a_row_is_held_out_from_its_own_prediction() -> None:
+    X = np.linspace(0.0, 1.0, 24)[:, None]
+    y = np.ones(24, dtype=bool)
+    y[12] = False
+    model = Feasibility(random_state=0).fit(X, y)
+    assert model.held_out()[12] > 0.8
+    assert model.predict(X)[12] < model.held_out()[12]
+    everywhere = Feasibility(random_state=0).fit(X, np.ones(24, dtype=bool))
+    np.testing.assert_array_equal(everywhere.held_out(), np.full(24, everywhere.rate_))
+    assert not everywhere.predictable
 
 
 def test_contradictions_share_the_probability() -> None:
