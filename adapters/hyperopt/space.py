@@ -49,8 +49,14 @@ from hyperopt import Domain, pyll
 
 from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
-from automl_plugins.spaces.scales import MOST_EXACT
+from automl_plugins.spaces.ranges import (
+    ExactFloat,
+    float_range,
+    integer_range,
+    multiples_on_a_log_scale,
+    stepped_range,
+)
+from automl_plugins.spaces.scales import MOST_EXACT, Steps
 from automl_plugins.spaces.values import choices_of, find, placer, to_number
 
 from ._pyll import (
@@ -71,7 +77,7 @@ TAIL = 1e-4
 
 _LEAST = 5e-324  # float above 0
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
-_GRID = 1000  # multiples of q beyond which they count as continuous
+_GRID = 1000  # multiples of q that are listed, at most
 _LOG_GRID = 16  # the same on a log scale
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
@@ -164,7 +170,7 @@ class PyllSpace:
         if self.domain.params[label].name == "randint":
             return int(number)
         if q := self.step(label):
-            return float(round(number / q) * q)  # ``space`` has a range for many multiples
+            return float(round(number / q) * q)  # a range may end between two multiples
         return float(number)
 
     def step(self, label: str) -> float | None:
@@ -336,11 +342,14 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         # multiples of q by rounding, except one that only an end point of the range rounds to
         first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
         if q == 1 and not (log and first < 1):
-            if normal and not log and max(-first, last) <= MOST_EXACT:
+            if first < last and normal and not log and max(-first, last) <= MOST_EXACT:
                 return NormalIntegerHyperparameter(label, mu, sigma, first, last)
             return _integers(label, first, last, log=log)
         if last - first < (_LOG_GRID if log else _GRID):
             return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
+        if not log and not normal and last - first < MOST_EXACT:
+            n = last - first + 1
+            return stepped_range(label, Steps(first * q, q, n, high=last * q, is_integer=False))
     low, high = float(low), float(high)
     if log:
         # Logarithms of subnormal numbers are not exact: they count only in a range of them alone.
@@ -349,6 +358,8 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         if q is not None and first < 1:  # up to q / 2 all numbers are rounded to 0: keep an octave
             least = max(least, q / 4.0)
         low, high = least, max(math.exp(min(high, math.log(sys.float_info.max))), least)
+        if q is not None and low < high:
+            return multiples_on_a_log_scale(label, low, high, q)
     if low == high:
         return OrdinalHyperparameter(label, [low])
     found = float_range(label, low, high, log=log)

@@ -40,6 +40,7 @@ from ConfigSpace.hyperparameters.distributions import (
 from automl_plugins.spaces.scales import (
     FEW_FLOATS,
     MOST_EXACT,
+    LogScale,
     Scale,
     Steps,
     count_floats,
@@ -93,6 +94,14 @@ def stepped_range(
     if steps.is_integer:
         return ExactInteger(name, int(steps.low), int(steps.high), scale=steps)
     return ExactFloat(name, steps.low, steps.high, scale=steps)
+
+
+def multiples_on_a_log_scale(
+    name: str, low: float, high: float, step: float
+) -> UniformFloatHyperparameter:
+    """Multiples of ``step`` on a logarithmic scale; those outside the range count as its ends."""
+    _check(name, low, high, log=True)
+    return ExactFloat(name, low, high, log=True, scale=LogScale(low, high, step=step))
 
 
 def _check(name: str, low: float, high: float, log: bool) -> None:
@@ -208,6 +217,8 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
         "log": hyperparameter.log,
     }
     scale = hyperparameter.scale
+    if isinstance(scale, LogScale) and isinstance(hyperparameter, ExactFloat) and scale.step:
+        plain["multiples_of"] = scale.step
     if isinstance(scale, Steps) and not hyperparameter.log:  # else the range says all
         plain["steps"] = {"step": scale.step, "n": scale.n, "listed": scale.listed}
     return plain
@@ -215,6 +226,8 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
 
 def _decode(item: dict[str, Any], *_: Any, is_integer: bool) -> Any:
     name, low, high = item["name"], item["lower"], item["upper"]
+    if (step := item.get("multiples_of")) is not None:
+        return multiples_on_a_log_scale(name, low, high, step)
     if (known := item.get("steps")) is None:
         return (integer_range if is_integer else float_range)(name, low, high, log=item["log"])
     steps = Steps(

@@ -120,23 +120,25 @@ class LogScale(Scale):
     Args:
         low: Least value.
         high: Largest value.
-        is_integer: Whether values are rounded to integers.
+        step: Values between ``low`` and ``high`` are rounded to multiples of it; None keeps them.
         is_rounded: Whether there are so few values that many vectors stand for one.
     """
 
     def __init__(
-        self, low: float, high: float, *, is_integer: bool = False, is_rounded: bool = False
+        self, low: float, high: float, *, step: float | None = None, is_rounded: bool = False
     ) -> None:
         super().__init__(low, high)
-        self.is_integer = is_integer
-        self.is_rounded = is_integer or is_rounded
+        self.step = step
+        self.is_rounded = step is not None or is_rounded
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
         least, most = math.log(self.low), math.log(self.high)
         with np.errstate(over="ignore", under="ignore"):
             values = np.exp(least + vector * (most - least))
-        return np.clip(np.rint(values) if self.is_integer else values, self.low, self.high)
+        if self.step is not None:
+            values = np.rint(values / self.step) * self.step
+        return np.clip(values, self.low, self.high)
 
     def _vector(self, values: FloatArray) -> FloatArray:
         least, most = math.log(self.low), math.log(self.high)
@@ -249,7 +251,7 @@ def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
         # The largest float there is, for a float of ``high`` may lie above it.
         least, most = float(low), float(high if high <= MOST_EXACT else high // step * step)
         least = math.nextafter(least, math.inf) if least < low else least
-        return LogScale(least, most, is_integer=True) if least < most else None
+        return LogScale(least, most, step=1.0) if least < most else None
     while (high - low) // step >= MOST_EXACT:
         step *= 2
     first, last = -(-low // step), high // step

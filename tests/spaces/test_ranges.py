@@ -16,7 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta.plain import plain_space, space_of
-from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, float_range, integer_range
+from automl_plugins.spaces.ranges import (
+    ExactFloat,
+    ExactInteger,
+    float_range,
+    integer_range,
+    multiples_on_a_log_scale,
+)
 from automl_plugins.spaces.vector_space import VectorSpace
 
 LARGEST = sys.float_info.max
@@ -122,6 +128,20 @@ def test_what_is_no_range_says_so(bad: tuple[float, float, bool]) -> None:
 def test_two_integers_that_floats_cannot_tell_apart() -> None:
     with pytest.raises(ValueError, match="no two integers"):
         integer_range("x", 10**18, 10**18 + 10)
+
+
+def test_multiples_on_a_logarithmic_scale() -> None:
+    found = multiples_on_a_log_scale("x", 2.0, 500.0, 16.0)
+    unit = np.linspace(0.0, 1.0, 2001)
+    values = found.to_value(unit)
+    multiples = set(np.arange(16.0, 497.0, 16.0))
+    assert set(values.tolist()) == {2.0} | multiples
+    assert ((values == 16.0).mean()) > 5 * ((values == 480.0).mean())
+    space = ConfigurationSpace([found])
+    (vector,) = VectorSpace(space).canonical(np.array([[0.43]]))
+    np.testing.assert_array_equal(found.to_vector(found.to_value(vector)), vector)
+    stored = space_of(json.loads(json.dumps(plain_space(space))))
+    np.testing.assert_array_equal(stored["x"].to_value(unit), values)
 
 
 def test_exact_ranges_are_stored_and_copied() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import translate
+from automl_plugins.adapters.hyperopt import auto, gbqr, translate
 from automl_plugins.adapters.hyperopt.space import is_space
 from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
@@ -18,11 +18,13 @@ from ConfigSpace.hyperparameters import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
-from hyperopt import Domain, Trials, hp, rand, space_eval, tpe
+from hyperopt import Domain, Trials, fmin, hp, rand, space_eval, tpe
 from hyperopt.pyll import scope
 from hyperopt_runs import values_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from automl_plugins.spaces.ranges import ExactFloat
 
 
 def draws(space: Any, n: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -41,7 +43,8 @@ DISTRIBUTIONS: list[tuple[Any, Any, Any, bool]] = [
     (hp.uniform("x", -2, 3), UniformFloatHyperparameter, (-2, 3), False),
     (hp.loguniform("x", math.log(0.01), 2), UniformFloatHyperparameter, (0.01, math.e**2), True),
     (BEYOND[0], UniformFloatHyperparameter, np.exp([1 - Z / 2, 1 + Z / 2]), True),
-    (hp.quniform("x", 0, 1e6, 7), UniformFloatHyperparameter, (0, 1e6), False),  # a long grid
+    (hp.quniform("x", 0, 1e6, 7), ExactFloat, (0, 999_999), False),  # a long grid
+    (hp.qloguniform("x", math.log(2), math.log(600), 3), ExactFloat, (2, 600), True),
     (hp.randint("x", 5), UniformIntegerHyperparameter, (0, 4), False),
     (hp.randint("x", 3, 9), UniformIntegerHyperparameter, (3, 8), False),
     (hp.uniformint("x", 1, 4), UniformIntegerHyperparameter, (1, 4), False),
@@ -55,7 +58,34 @@ DISTRIBUTIONS: list[tuple[Any, Any, Any, bool]] = [
     (BEYOND[1], OrdinalHyperparameter, [2, 4, 6, 8], True),
     (hp.qloguniform("x", -1, 1, 1), OrdinalHyperparameter, [0, 1, 2, 3], True),  # log(0)
     (hp.quniform("x", 1.8, 2.2, 1), OrdinalHyperparameter, [2], False),
+    (hp.qnormal("x", 3, 0.1, 1), OrdinalHyperparameter, [3], False),
 ]
+
+
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        hp.qloguniform("x", math.log(16), math.log(512), 16),
+        hp.qlognormal("x", 3.0, 1.0, 2),
+        hp.quniform("x", 0, 1e5, 10),
+    ],
+)
+@pytest.mark.parametrize("algo", [gbqr, auto])
+def test_rounded_numbers_are_not_evaluated_again(rounded: Any, algo: Any) -> None:
+    space, trials = {"x": rounded, "y": hp.uniform("y", 0, 1)}, Trials()
+
+    def loss(values: dict[str, float]) -> float:
+        return abs(math.log((values["x"] + 1.0) / 33.0)) + abs(values["y"] - 0.3)
+
+    rng = np.random.default_rng(2)
+    fmin(loss, space, algo, 25, trials=trials, rstate=rng, show_progressbar=False)
+    evaluated = {tuple(d["misc"]["vals"][label][0] for label in "xy") for d in trials}
+    assert len(evaluated) == 25
+    known = translate(space)
+    (row,) = known.space["x"].to_vector(np.array([trials.trials[-1]["misc"]["vals"]["x"][0]]))
+    assert known.space["x"].to_value(np.array([row]))[0] == pytest.approx(
+        trials.trials[-1]["misc"]["vals"]["x"][0], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(("node", "kind", "values", "log"), DISTRIBUTIONS)
