@@ -31,7 +31,7 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._steps import merged_note
 from ._study import Foresight, StudyReader, View
-from .space import UnionSpace, value_in
+from .space import UnionSpace, distinct_choices, value_in
 from .trials import Cost, check_cost
 
 K = TypeVar("K")
@@ -424,16 +424,17 @@ class ProposerSampler(SeededSampler):
         k, label = trial.number, crc32(name.encode())
         lower = [row for row in view.running if row.number < k]
         if isinstance(distribution, CategoricalDistribution):
-            n = len(distribution.choices)
+            choices = distinct_choices(distribution)
+            n = len(choices)
             if lower and np.isnan(view.columns.values(name)).all():
                 # All choices in turn, in a new random order for every n trials.
                 rng = self._streams.generator("independent", k - k % n, label)
                 first = apportion(np.zeros(n), np.ones(n), rng)
                 order = [first, *rng.permutation(np.delete(np.arange(n), first))]
-                return distribution.choices[int(order[k % n])]
+                return distribution.choices[choices[int(order[k % n])]]
             rng = self._streams.generator("independent", k, label)
-            counts = np.array([(tried == choice).sum() for choice in range(n)])
-            return distribution.choices[apportion(counts, np.ones(n), rng)]
+            counts = np.array([(tried == choice).sum() for choice in choices])
+            return distribution.choices[choices[apportion(counts, np.ones(n), rng)]]
         unknown = any(name not in row.values for row in lower)
         union = UnionSpace({name: distribution})
         if note := merged_note(name, distribution):

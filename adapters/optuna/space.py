@@ -288,9 +288,16 @@ class UnionSpace:
     ) -> None:
         ordered = ordinal or {}
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
-        self._ranks = {
-            n: _ranks(n, d, ordered[n]) for n, d in self.distributions.items() if n in ordered
-        }
+        # The code of each choice, where it is not the choice's own number.
+        self._ranks: dict[str, FloatArray] = {}
+        self._ordered = ordered.keys()
+        for name, distribution in self.distributions.items():
+            if name in ordered:
+                self._ranks[name] = _ranks(name, distribution, ordered[name])
+            elif isinstance(distribution, CategoricalDistribution):
+                kept = distinct_choices(distribution)
+                if len(kept) < len(distribution.choices):
+                    self._ranks[name] = _codes_of_equals(distribution, kept)
         space = ConfigurationSpace()
         with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
             space.add([self._hyperparameter(name) for name in self.distributions])
@@ -304,7 +311,12 @@ class UnionSpace:
         if name not in self._ranks:
             return hyperparameter_of(name, self.distributions[name], listed=False)
         choices = self.distributions[name].choices  # type: ignore[attr-defined]
-        return ordinal(name, [choices[i] for i in np.argsort(self._ranks[name])])
+        # Of equal choices, which have one rank, the first.
+        _, first = np.unique(self._ranks[name], return_index=True)
+        if len(first) == 1:
+            return Constant(name, choices[0])
+        make = ordinal if name in self._ordered else categorical
+        return make(name, [choices[i] for i in first])
 
     def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:
         if rule.child not in space or rule.parent not in space:
@@ -329,13 +341,13 @@ class UnionSpace:
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         out = np.full(len(internal), np.nan)
         known = ~np.isnan(internal)
-        if isinstance(distribution, CategoricalDistribution):
+        if isinstance(hyperparameter, Constant):
+            out[known] = float(hyperparameter.lower_vectorized)
+        elif isinstance(distribution, CategoricalDistribution):
             known &= np.isin(internal, np.arange(len(distribution.choices)))
             out[known] = internal[known]
             if name in self._ranks:
                 out[known] = self._ranks[name][internal[known].astype(np.int64)]
-        elif isinstance(hyperparameter, Constant):
-            out[known] = float(hyperparameter.lower_vectorized)
         else:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 out[known] = hyperparameter.to_vector(internal[known])
@@ -358,7 +370,7 @@ class UnionSpace:
         """The parameter value of a vector entry, as a builtin."""
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         if isinstance(distribution, CategoricalDistribution):
-            index = int(entry)
+            index = 0 if isinstance(hyperparameter, Constant) else int(entry)
             if name in self._ranks:
                 index = int(np.flatnonzero(self._ranks[name] == index)[0])
             return distribution.choices[index]
@@ -394,6 +406,24 @@ class UnionSpace:
                     continue
                 vector[self.column[name]] = self.encode(name, np.array([float(internal)]))[0]
         return vector
+
+
+def distinct_choices(distribution: CategoricalDistribution) -> list[int]:
+    """Numbers of the choices that Optuna tells apart: of equal ones (1, 1.0, True) the first.
+
+    That is the one it stores, whichever of them was suggested.
+    """
+    choices = distribution.choices
+    if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):
+        return list(range(len(choices)))
+    return [i for i, c in enumerate(choices) if int(distribution.to_internal_repr(c)) == i]
+
+
+def _codes_of_equals(distribution: CategoricalDistribution, kept: Sequence[int]) -> FloatArray:
+    """Place (k,) among the ``kept`` choices of each choice or of its equal."""
+    places = {number: place for place, number in enumerate(kept)}
+    stored = [int(distribution.to_internal_repr(choice)) for choice in distribution.choices]
+    return np.array([places[number] for number in stored], dtype=np.float64)
 
 
 def _ranks(name: str, distribution: BaseDistribution, ordered: Sequence[Any]) -> FloatArray:

@@ -137,7 +137,7 @@ def test_multiples_on_a_logarithmic_scale() -> None:
     multiples = set(np.arange(16.0, 497.0, 16.0))
     assert set(values.tolist()) == {2.0} | multiples
     assert ((values == 16.0).mean()) > 5 * ((values == 480.0).mean())
-    space = ConfigurationSpace([found])
+    space = ConfigurationSpace(space=[found])
     (vector,) = VectorSpace(space).canonical(np.array([[0.43]]))
     np.testing.assert_array_equal(found.to_vector(found.to_value(vector)), vector)
     stored = space_of(json.loads(json.dumps(plain_space(space))))

@@ -31,7 +31,12 @@ from automl_plugins.adapters.optuna.space import UnionSpace, space_of_trials
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from objectives import Objective, params, search, studied
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
 N = 12
@@ -281,6 +286,36 @@ def test_lists_that_users_write(name: str) -> None:
 @given(_LISTS)
 def test_lists_that_nobody_thought_of(lists: list[list[Any]]) -> None:
     check_choices({f"c{i}": choices for i, choices in enumerate(lists)}, [*SAMPLERS, *ARMS], 4)
+
+
+@pytest.mark.parametrize(
+    "choices", [[0.5, 1.0, 1], ["a", None, 1, True], ["a", "b", "a"]], ids=str
+)
+@pytest.mark.parametrize("name", ["gbqr", "auto in batches"])
+def test_equal_choices_are_one(choices: list[Any], name: str) -> None:
+    distributions: Any = {
+        "c": CategoricalDistribution(choices),
+        "i": IntDistribution(0, 9),
+        "j": IntDistribution(0, 9),
+    }
+    in_batches = name == "auto in batches"
+    study = optuna.create_study(sampler=AutoSampler(seed=1) if in_batches else GBQRSampler(seed=1))
+    for _ in range(3 if in_batches else 30):
+        for trial in [study.ask(distributions) for _ in range(10 if in_batches else 1)]:
+            study.tell(trial, (trial.params["i"] - 3) ** 2 + (trial.params["j"] - 6) ** 2)
+    # Optuna stores the first of equal choices.
+    assert len({tuple(map(repr, t.params.values())) for t in study.trials}) == 30
+    assert {repr(t.params["c"]) for t in study.trials} == {
+        repr(c) for i, c in enumerate(choices) if c not in choices[:i]
+    }
+
+
+def test_a_choice_that_is_sampled_alone_is_not_an_equal_one() -> None:
+    first = {
+        repr(study.ask().suggest_categorical("c", [1, True, 1.0, "a", "b"]))
+        for study in (optuna.create_study(sampler=GBQRSampler(seed=i)) for i in range(20))
+    }
+    assert first == {"1", "'a'", "'b'"}
 
 
 # --- losses -----------------------------------------------------------------------------------
