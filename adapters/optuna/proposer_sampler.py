@@ -41,6 +41,7 @@ _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler
 _PACE = 0.02  # least seconds to wait for a proposal of another worker
+_RECENT, _MOST_RANGES = 20, 4  # trials, and ranges of one parameter in them without a warning
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
 
 
@@ -289,6 +290,7 @@ class ProposerSampler(SeededSampler):
             known = view.columns.distributions if asked is None else asked.names
             expected = param_name in known and key not in self._unproposed
             if expected:
+                self._warn_of_ranges(view, param_name)
                 found = self._propose_anew(study, trial, view, param_name, param_distribution)
                 if found is not ABSENT:
                     return found
@@ -470,6 +472,20 @@ class ProposerSampler(SeededSampler):
             _logger.debug(
                 f"Trial {trial.number}: model of {type(self).__name__} fitted on"
                 f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
+            )
+
+    def _warn_of_ranges(self, view: View, name: str) -> None:
+        """Warn of a range that depends on other parameters: values then mean something else."""
+        newest = view.columns.trials[-_RECENT:]
+        ranges = {t.distributions[name] for t in newest if name in t.distributions}
+        if self._warn_independent_sampling and len(ranges) > _MOST_RANGES:
+            self._warn_once(
+                f"parameter {name!r} had {len(ranges)} different ranges in the last {_RECENT}"
+                " trials, and the newest one only is modelled: the search may be no better than"
+                " random. If the range depends on another parameter, ask for a share of it: low +"
+                f" (high - low) * trial.suggest_float('{name}_share', 0, 1)."
+                " Pass warn_independent_sampling=False to silence this.",
+                about=f"ranges of {name}",
             )
 
     def _warn_once(self, message: str, about: str = "proposals") -> None:

@@ -13,6 +13,7 @@ All functions work on whole arrays: 10 000 Configuration objects would cost half
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,8 @@ from automl_plugins.spaces.conditions import satisfied, sound
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
 _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a hash
-_MAX_REJECTIONS = 100  # rounds of sampling before a forbidden region counts as the whole space
+# Configurations drawn at once, and in all, before a forbidden region counts as the whole space.
+_MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
 
 
 class _Drawing(threading.local):
@@ -148,25 +150,31 @@ class VectorSpace:
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` valid configurations, each hyperparameter from its own distribution.
 
+        Where the forbidden clauses leave fewer than one in a thousand, some may be repeated.
+
         Returns:
             Vectors (n, d).
 
         Raises:
             ValueError: If the forbidden clauses leave nothing to draw.
         """
-        chunks: list[FloatArray] = []
-        missing = n
-        for _ in range(_MAX_REJECTIONS):
-            drawn = self.activate(self._draw(missing, _draw_seed(rng)))
-            drawn = drawn[self.allowed(drawn)]
-            chunks.append(drawn)
-            missing -= len(drawn)
-            if missing == 0:
-                return np.concatenate(chunks)
-        raise ValueError(
-            f"Only {n - missing} of {n} configurations could be drawn in {_MAX_REJECTIONS} rounds:"
-            " the forbidden clauses leave almost nothing of the search space."
-        )
+        found = np.empty((0, self.d))
+        n_drawn, size = 0, n
+        while len(found) < n and n_drawn < _MOST_DRAWN:
+            drawn = self.activate(self._draw(size, _draw_seed(rng)))
+            found = np.concatenate([found, drawn[self.allowed(drawn)]])
+            n_drawn, missing = n_drawn + size, n - len(found)
+            share = max(len(found), 1) / n_drawn
+            # As many as are missing would take many rounds where few are valid.
+            size = missing if share > 0.5 else min(math.ceil(1.2 * missing / share), _MOST_AT_ONCE)
+        if n and not len(found):
+            raise ValueError(
+                f"None of {n_drawn} configurations that were drawn is valid: the forbidden clauses"
+                " leave almost nothing of the search space."
+            )
+        if len(found) < n:
+            found = np.concatenate([found, found[rng.integers(len(found), size=n - len(found))]])
+        return found[:n]
 
     def neighbours(
         self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4

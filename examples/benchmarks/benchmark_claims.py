@@ -2,6 +2,7 @@
 
 benchmark_claims.py overhead  # ms of a trial, 10 floats, 50 parameters, branches
 benchmark_claims.py failures
+benchmark_claims.py chance  # failures that no configuration is to blame for
 benchmark_claims.py cost  # needs the recorded runs
 """
 
@@ -138,6 +139,28 @@ def failures(seeds: int = 5, quick: bool = False) -> None:
             print(f"{name:20s} {how:>9s} {np.mean(crashes):14.1%} {np.mean(best):10.5f}")
 
 
+def chance(seeds: int = 10, n_trials: int = 50) -> None:
+    """Print regrets where trials fail by chance, whatever their configuration."""
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    print(f"{'sampler':20s} {'fail':>5s} {'median regret':>14s} {'largest':>9s}")
+    for share, make in product((0.0, 0.2, 0.4), (TPESampler, AutoSampler, GBQRSampler)):
+        best = []
+        for seed in range(seeds):
+            study = optuna.create_study(sampler=make(seed=seed))
+            objective = partial(failing_by_chance, np.random.default_rng(seed), share)
+            study.optimize(objective, n_trials=n_trials, catch=(RuntimeError,))
+            best.append(study.best_value)
+        print(f"{make.__name__:20s} {share:5.0%} {np.median(best):14.2g} {max(best):9.2g}")
+
+
+def failing_by_chance(rng: np.random.Generator, share: float, trial: optuna.Trial) -> float:
+    """A bowl of a number and an integer; ``share`` of the trials fail."""
+    x, y = trial.suggest_float("x", -5, 5), trial.suggest_int("y", 0, 10)
+    if rng.random() < share:
+        raise RuntimeError("the machine was taken away")
+    return x**2 + y
+
+
 # --- expected improvement per second ------------------------------------------------------
 
 
@@ -180,4 +203,4 @@ def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
 
 
 if __name__ == "__main__":
-    run_command(__doc__, overhead, failures, cost, spaces=SPACES)
+    run_command(__doc__, overhead, failures, chance, cost, spaces=SPACES)

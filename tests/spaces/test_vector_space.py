@@ -32,6 +32,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import IntegerHyperparameter
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.spaces import vector_space
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -268,8 +269,33 @@ def test_sample_of_a_forbidden_space_is_an_error() -> None:
     i, j = Integer("i", (1, 10**7), default=1), Integer("j", (1, 2), default=1)
     space.add([i, j])
     space.add(ForbiddenGreaterThanRelation(i, j))
-    with pytest.raises(ValueError, match=r"Only 0 of 3 configurations .* forbidden clauses"):
+    with pytest.raises(ValueError, match=r"None of \d+ configurations .* the forbidden clauses"):
         VectorSpace(space).sample(3, rng())
+
+
+@pytest.mark.parametrize("valid", [500, 100, 10, 1])
+def test_samples_of_spaces_of_which_little_is_allowed(valid: int) -> None:
+    space = ConfigurationSpace({"i": (0, 999), "x": (0.0, 1.0)})
+    space["i"].default_value = 0
+    space.add(ForbiddenInClause(space["i"], list(range(valid, 1000))))
+    vectors = VectorSpace(space)
+    drawn = vectors.sample(512, rng())
+    assert drawn.shape == (512, 2) and vectors.allowed(drawn).all()
+    assert len(np.unique(drawn[:, 1])) == 512
+    assert len(vectors.sample(0, rng())) == 0
+
+
+def test_rare_configurations_are_repeated_where_too_few_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vector_space, "_MOST_DRAWN", 2000)
+    space = ConfigurationSpace({"i": (0, 999), "x": (0.0, 1.0)})
+    space["i"].default_value = 0
+    space.add(ForbiddenInClause(space["i"], list(range(10, 1000))))
+    vectors = VectorSpace(space)
+    drawn = vectors.sample(200, rng())
+    assert drawn.shape == (200, 2) and vectors.allowed(drawn).all()
+    assert 1 < len(np.unique(drawn[:, 1])) < 200
 
 
 @pytest.mark.parametrize("n", [1, 2])
