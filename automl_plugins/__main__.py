@@ -146,9 +146,15 @@ def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
 def _read_frame(files: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    from .replay.runs import read_csv
+    from .replay.runs import read_csv, read_runs
 
-    frames = [read_csv(file, comment="#") for file in files]
+    frames = []
+    for file in files:
+        first, *others = read_csv(file, nrows=0).columns
+        if {"table", "method", "trial"} <= {first, *others}:
+            frames.append(read_runs(file))
+        else:  # a task may be called 01, or NA
+            frames.append(read_csv(file, converters={first: str}))
     tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]
     if all(tidy):
         runs = pd.concat(frames, ignore_index=True)

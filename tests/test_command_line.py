@@ -22,6 +22,7 @@ from automl_plugins.__main__ import main
 from automl_plugins.meta import MetaStore, TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table, read_runs, replay
+from automl_plugins.replay.config import replay_config
 from automl_plugins.statistics import compare
 
 Printed = pytest.CaptureFixture[str]
@@ -121,6 +122,26 @@ def printed(capsys: Printed, command: str, code: int = 0) -> str:
 )
 def test_files_are_compared(capsys: Printed, command: str, sign: str) -> None:
     assert sign in printed(capsys, f"compare {command}")
+
+
+def test_names_are_read_as_they_are_written(capsys: Printed) -> None:
+    rows = ["1,NA,0,1,.1", "1,TPE #2,0,1,.3", "01,NA,1,1,.9", "01,TPE #2,1,1,.2"]
+    Path("names.csv").write_text("\n".join(["# runs", "table,method,seed,trial,loss", *rows]))
+    found = printed(capsys, "compare names.csv")
+    assert "2 methods on 2 tasks" in found and "TPE #2" in found and "NA " in found
+    Path("names.csv").write_text("# scores\ntask,a,b #2\nNA,1,2\n#1,3,1\n01,2,1\n1,3,4\n")
+    found = printed(capsys, "compare names.csv")
+    assert "2 methods on 4 tasks" in found and "b #2" in found
+
+
+def test_a_sign_of_comments_within_a_recorded_table_is_text() -> None:
+    values = [f"{i / 40},{('rbf', 'rbf#2')[i % 2]},{i / 80}" for i in range(40)]
+    Path("signs.csv").write_text("\n".join(["# recorded", "x,kernel,loss", *values]))
+    Path("signs.toml").write_text(
+        "budget = 8\n[tables.m]\nfile = 'signs.csv'\nloss = 'loss'\n"
+        "[methods.R]\nadapter = 'optuna'\noptimizer = 'RandomSampler'\n"
+    )
+    assert (replay_config(Path("signs.toml"))["status"] == "complete").all()
 
 
 def test_the_comparison_is_that_of_the_library(capsys: Printed) -> None:

@@ -83,7 +83,7 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     gaps: dict[str, Any] = {}
     if "none" in entry:  # pandas would read some texts, such as "None", as gaps
         gaps = {"keep_default_na": False, "na_values": [""]}
-    frame = read_csv(folder / entry.pop("file"), comment="#", **gaps)
+    frame = read_csv(folder / entry.pop("file"), **gaps)
     group = entry.pop("group", None)
     for key in ("curves", "curve_seconds"):  # keys in TOML are text
         if key in entry:

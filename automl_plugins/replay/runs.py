@@ -13,6 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -373,8 +374,14 @@ class Journal:
 
 
 def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
-    """``pandas.read_csv`` with numbers exact to the last bit."""
+    """``pandas.read_csv`` with numbers exact to the last bit, after lines that begin with "#".
+
+    A "#" elsewhere is part of a text: "TPE #2".
+    """
     import pandas as pd
+
+    with open(path, "rb") as file:  # a compressed one does not begin with "#"
+        options["skiprows"] = sum(1 for _ in takewhile(lambda line: line.startswith(b"#"), file))
 
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
         options["float_precision"] = "round_trip"
