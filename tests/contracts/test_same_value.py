@@ -100,6 +100,11 @@ def optuna_space(choices: Choices, value: Any) -> int | None:
     return None if found is ABSENT else index_of(choices, found)
 
 
+def first_equal(choices: Choices, value: Any) -> int | None:
+    index = find(choices, value)
+    return None if index is None else list(choices).index(choices[index])
+
+
 @door
 def optuna_union(choices: Choices, value: Any) -> int | None:
     union = UnionSpace(distributions_of(choices))
@@ -205,7 +210,10 @@ def test_every_door_gives_the_same_answer(choices: Choices, data: Any) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = answer(choices, value)
-            if expected is None and name in IMPUTE:
+            # Of equal choices Optuna stores the first, so its space has no other.
+            if name == "optuna_union" and expected not in (None, first_equal(choices, value)):
+                assert found is None, (name, choices, value)
+            elif expected is None and name in IMPUTE:
                 assert found in (None, 0), (name, choices, value)
             else:
                 assert found == expected, (name, choices, value)
