@@ -491,10 +491,10 @@ def test_failures_have_the_worst_loss_where_they_were_to_be_expected() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_failures_by_chance_have_no_loss_and_hide_no_optimum(seed: int) -> None:
     x = np.linspace(0.0, 1.0, 41)
-    failed = np.random.default_rng(seed).random(41) < 0.3
+    failed = np.random.default_rng(seed).random(41) < 0.55
     losses = np.where(failed, NAN, (x - 0.4) ** 2)
     models = fitted_to(x.tolist(), losses.tolist(), failed.astype(int).tolist())
     np.testing.assert_array_equal(np.sort(models.best_rows), np.flatnonzero(~failed))
     success = models.success(x[:, None])
-    assert success[failed].min() > 0.3 * success.max()  # more than half of it, on average
-    assert success[failed].mean() > 0.5 * success[~failed].mean()
+    assert success[failed].min() > 0.5 * success.max()
+    assert success[failed].mean() > 0.75 * success[~failed].mean()
