@@ -295,9 +295,9 @@ class UnionSpace:
             if name in ordered:
                 self._ranks[name] = _ranks(name, distribution, ordered[name])
             elif isinstance(distribution, CategoricalDistribution):
-                kept = distinct_choices(distribution)
+                kept, codes = np.unique(_stored(distribution), return_inverse=True)
                 if len(kept) < len(distribution.choices):
-                    self._ranks[name] = _codes_of_equals(distribution, kept)
+                    self._ranks[name] = codes.astype(np.float64)
         space = ConfigurationSpace()
         with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
             space.add([self._hyperparameter(name) for name in self.distributions])
@@ -409,21 +409,16 @@ class UnionSpace:
 
 
 def distinct_choices(distribution: CategoricalDistribution) -> list[int]:
-    """Numbers of the choices that Optuna tells apart: of equal ones (1, 1.0, True) the first.
+    """Numbers of the choices that Optuna tells apart: of equal ones (1, 1.0, True) the first."""
+    return sorted(set(_stored(distribution)))
 
-    That is the one it stores, whichever of them was suggested.
-    """
+
+def _stored(distribution: CategoricalDistribution) -> list[int]:
+    """The number that Optuna stores for each choice: that of the first one equal to it."""
     choices = distribution.choices
     if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):
         return list(range(len(choices)))
-    return [i for i, c in enumerate(choices) if int(distribution.to_internal_repr(c)) == i]
-
-
-def _codes_of_equals(distribution: CategoricalDistribution, kept: Sequence[int]) -> FloatArray:
-    """Place (k,) among the ``kept`` choices of each choice or of its equal."""
-    places = {number: place for place, number in enumerate(kept)}
-    stored = [int(distribution.to_internal_repr(choice)) for choice in distribution.choices]
-    return np.array([places[number] for number in stored], dtype=np.float64)
+    return [int(distribution.to_internal_repr(choice)) for choice in choices]
 
 
 def _ranks(name: str, distribution: BaseDistribution, ordered: Sequence[Any]) -> FloatArray:

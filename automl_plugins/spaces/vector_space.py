@@ -150,7 +150,7 @@ class VectorSpace:
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` valid configurations, each hyperparameter from its own distribution.
 
-        Where the forbidden clauses leave fewer than one in a thousand, some may be repeated.
+        If fewer than ``n`` of about a million draws are allowed, some of these are repeated.
 
         Returns:
             Vectors (n, d).

@@ -63,15 +63,16 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         if not 0.0 < y.mean() < 1.0:
             return self
         X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
+        has_nan = not np.isfinite(X32).all()
         seeds = np.random.RandomState(self.random_state)
         with config_context(skip_parameter_validation=True):
-            grown = [_grow(X32, y, seeds) for _ in range(self.n_trees)]
+            grown = [_grow(X32, y, seeds, has_nan) for _ in range(self.n_trees)]
             votes = np.zeros((len(_LEAST_ROWS), n))
             for _ in range(_N_HALVINGS):
                 order = seeds.permutation(n)
                 halves = order[: n // 2], order[n // 2 :]
                 for rows, others in (halves, halves[::-1]):
-                    tree, shares = _grow(X32[rows], y[rows], seeds)
+                    tree, shares = _grow(X32[rows], y[rows], seeds, has_nan)
                     votes[:, others] += shares[:, tree.apply(X32[others])]
         held_out = self._with_prior(votes / _N_HALVINGS)
         observed = np.where(y > 0.5, held_out, 1.0 - held_out)
@@ -107,7 +108,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
 
 
 def _grow(
-    X: npt.NDArray[np.float32], y: FloatArray, seeds: np.random.RandomState
+    X: npt.NDArray[np.float32], y: FloatArray, seeds: np.random.RandomState, has_nan: bool
 ) -> tuple[Any, FloatArray]:
     """A tree, and the share of successes (4, nodes) at each node by ``_LEAST_ROWS``.
 
@@ -117,7 +118,7 @@ def _grow(
     # scikit-learn's input check.
     seed = seeds.randint(np.iinfo(np.int32).max)
     model = ExtraTreeClassifier(max_features=None, random_state=seed)
-    tree = model.fit(X, y, check_input=not np.isfinite(X).all()).tree_
+    tree = model.fit(X, y, check_input=has_nan).tree_
     share = tree.value[:, 0] @ model.classes_
     above = np.zeros(tree.node_count, dtype=np.int64)
     inner = np.flatnonzero(tree.children_left >= 0)
