@@ -156,7 +156,7 @@ class ArmMemory(StudyReader):
     def with_finished(self, view: View, trial: FrozenTrial) -> View:
         """The view with one more trial."""
         columns = view.columns.extended([self._read(trial)])
-        return View(columns, view.running, view.distributions | columns.distributions)
+        return View(columns, view.running, view.asked | columns.distributions)
 
     def has_changed(self, name: str, distribution: BaseDistribution) -> bool:
         """Whether a name was asked for with other choices, or as choices and as numbers."""

@@ -25,6 +25,7 @@ from automl_plugins.records.trial import as_number
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
 _PROPOSAL = f"{_PREFIX}:proposal"
+_POSITIONS = f"{_PREFIX}:positions"
 _SOURCES = f"{_PREFIX}:sources"
 _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
 _SHOWN = {  # dashboards sort and plot plain values only
@@ -62,6 +63,16 @@ def write_proposal(study: Study, trial: FrozenTrial, values: Mapping[str, float]
 def read_proposal(trial: FrozenTrial) -> dict[str, float]:
     """What ``write_proposal`` published, empty if nothing or not all of it is there yet."""
     return dict(_read_chunks(trial, _PROPOSAL) or {})
+
+
+def write_positions(study: Study, trial: FrozenTrial, positions: Mapping[str, float]) -> None:
+    """Publish the part of a proposal whose ranges are not known yet, as positions in them."""
+    _write_chunks(study, trial, _POSITIONS, dict(positions))
+
+
+def read_positions(trial: FrozenTrial) -> dict[str, float]:
+    """What ``write_positions`` published, empty if nothing or not all of it is there yet."""
+    return dict(_read_chunks(trial, _POSITIONS) or {})
 
 
 def _write_chunks(study: Study, trial: FrozenTrial, key: str, content: Any) -> None:

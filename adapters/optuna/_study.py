@@ -23,6 +23,7 @@ from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.values import finder, to_number
 
 from . import _private
+from ._moving import POSITION, positions_in
 from .space import UnionSpace, infer_rules
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
@@ -41,8 +42,8 @@ class View:
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The distribution of each name."""
-        return {**self.expected, **self.asked}
+        """The distribution of each name; of one whose range moves, that of the position in it."""
+        return {**self.expected, **self.asked, **dict.fromkeys(self.columns.moving, POSITION)}
 
     def __len__(self) -> int:
         return len(self.columns) + len(self.running)
@@ -204,16 +205,17 @@ class StudyReader:
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
-        trials, finished = view.columns.trials, _Rows.of([], union)
+        trials, finished = view.columns.trials, _Rows.of([], union, frozenset())
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
             # Finished trials are only added; one that ended before the last one moves it.
             is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
             finished = rows if is_begun and known_union is union else finished
-        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union))
+        moving = view.columns.moving
+        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union, moving))
         if trials:
             self._finished = union, trials[-1], finished
-        rows = finished.followed_by(_Rows.of(view.running.trials, union))
+        rows = finished.followed_by(_Rows.of(view.running.trials, union, moving))
         return History.of_trials(
             view.columns, view.running, vectors=rows.vectors, missing=rows.missing
         )
@@ -230,13 +232,18 @@ class _Rows:
         return len(self.vectors)
 
     @classmethod
-    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace) -> _Rows:
-        """The rows of ``trials``.
+    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace, moving: Collection[str]) -> _Rows:
+        """The rows of ``trials``; of ``moving`` parameters, the positions in their ranges.
 
         Trials that are not complete have proposed values of parameters that they have not asked
         for. They count as values of trials that have stopped, and as missing in running ones.
         """
-        space, vectors = union.vectors, union.encode_all([row.values for row in trials])
+        space, vectors = (
+            union.vectors,
+            union.encode_all(
+                [row.constants | row.values | positions_in(row, moving) for row in trials]
+            ),
+        )
         partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
         proposed = np.zeros(vectors.shape, dtype=bool)
         for i in partial:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -29,6 +29,7 @@ from automl_plugins.spaces.values import ABSENT
 from automl_plugins.streams import Streams
 
 from . import _private
+from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import Foresight, StudyReader, View
 from .space import UnionSpace, distinct_choices, value_in
@@ -41,7 +42,6 @@ _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler
 _PACE = 0.02  # least seconds to wait for a proposal of another worker
-_RECENT, _MOST_RANGES = 20, 4  # trials, and ranges of one parameter in them without a warning
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
 
 
@@ -116,11 +116,13 @@ class _Asked(NamedTuple):
 
     Attributes:
         names: All parameters known then.
+        moving: Those of them whose range moves, see ``StudyColumns``.
         turns: Proposals published by then.
         view: The trials read; None once the trial has its proposal.
     """
 
     names: frozenset[str]
+    moving: frozenset[str]
     turns: int
     view: View | None
 
@@ -220,15 +222,19 @@ class ProposerSampler(SeededSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """The union of all parameters seen, or declared, that can vary."""
+        """The union of all parameters seen, or declared, that can vary, in ranges that are known.
+
+        Of a range that moves the position is proposed, and the value follows when it is asked for.
+        """
         if len(study.directions) > 1:  # the sample methods raise
             return {}
         with self._clocked(study, trial):
             turns = self._turns
             view = self._reader(study).view(study, trial)
-            names = frozenset(view.columns.distributions)
-            self._asked[_private.trial_key(study, trial)] = _Asked(names, turns, view)
-            return {n: d for n, d in sorted(view.asked.items()) if not d.single()}
+            names, moving = frozenset(view.columns.distributions), view.columns.moving
+            self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
+            varied = {n: d for n, d in sorted(view.asked.items()) if not d.single()}
+            return {n: d for n, d in varied.items() if n not in moving}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -249,7 +255,8 @@ class ProposerSampler(SeededSampler):
                 # A view holds all trials: drop it now, for ``after_trial`` may never be called.
                 self._asked[key] = asked._replace(view=None)
             found = None
-            if search_space or self._foresight is not None:
+            moving = asked.moving if asked is not None else frozenset()
+            if search_space or moving or self._foresight is not None:
                 with self._turn:
                     if asked is None or asked.turns != self._turns:  # a thread has published
                         view = None
@@ -262,7 +269,7 @@ class ProposerSampler(SeededSampler):
             rng = self._streams.generator("unasked", trial.number)
             # Values of inactive parameters are harmless, and serve an objective that asks anyway.
             values = union.values(proposal.vector, rng)
-            if self._foresight is not None:
+            if self._foresight is not None or moving:
                 # Optuna fails a trial whose objective asks for another kind of distribution than
                 # was announced, so values of expected parameters are kept until asked for.
                 self._foretold[key] = {n: v for n, v in values.items() if n not in search_space}
@@ -275,31 +282,29 @@ class ProposerSampler(SeededSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Sample a parameter that was never seen before, or propose one whose range has moved."""
+        """Sample a parameter that was never seen before, or propose one whose range moves."""
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
-            foretold = self._foretold.get(key, {})
+            foretold, asked = self._foretold.get(key, {}), self._asked.get(key)
+            if param_name in foretold and asked is not None and param_name in asked.moving:
+                position, moving = foretold[param_name], asked.moving
+                found = (param_name, param_distribution, position, moving)
+                return self._at_position(study, trial, *found)
             if param_name in foretold:
                 found = value_in(param_distribution, foretold[param_name])
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
             # Parameters that others have shown since could not be in this trial's proposal.
-            asked = self._asked.get(key)
             known = view.columns.distributions if asked is None else asked.names
-            expected = param_name in known and key not in self._unproposed
-            if expected:
-                self._warn_of_ranges(view, param_name)
-                found = self._propose_anew(study, trial, view, param_name, param_distribution)
-                if found is not ABSENT:
-                    return found
-                if self._warn_independent_sampling:
-                    _logger.warning(
-                        f"Parameter {param_name!r} of trial {trial.number} is sampled"
-                        f" independently: no joint proposal for it lies in {param_distribution}."
-                        " Pass warn_independent_sampling=False to silence this."
-                    )
+            is_expected = param_name in known and key not in self._unproposed
+            if is_expected and self._warn_independent_sampling:
+                _logger.warning(
+                    f"Parameter {param_name!r} of trial {trial.number} is sampled"
+                    f" independently: the joint proposal for it is not in {param_distribution}."
+                    " Pass warn_independent_sampling=False to silence this."
+                )
             if self._independent_sampler is not None:
                 return self._independent_sampler.sample_independent(
                     study, trial, param_name, param_distribution
@@ -342,7 +347,11 @@ class ProposerSampler(SeededSampler):
             if values == published:  # there is nothing else to propose
                 break
             proposal = found
-            _private.write_proposal(study, trial, values)
+            moving = values.keys() & view.columns.moving
+            if moving:
+                _private.write_positions(study, trial, {name: values[name] for name in moving})
+            known = {name: value for name, value in values.items() if name not in moving}
+            _private.write_proposal(study, trial, known)
             # Another process may have proposed the same meanwhile. Both publish before they read
             # again, so at least one of them sees the other.
             if not len(view.running):
@@ -353,34 +362,29 @@ class ProposerSampler(SeededSampler):
         self._turns += 1
         return None if proposal is None else (union, proposal)
 
-    def _propose_anew(
+    def _at_position(
         self,
         study: Study,
         trial: FrozenTrial,
-        view: View,
         name: str,
         distribution: BaseDistribution,
+        position: float,
+        moving: Collection[str],
     ) -> Any:
-        """A value for a parameter whose range has moved, beside what is decided; ABSENT if none.
+        """The value at a proposed position in a range, published for others.
 
-        A name may have another range in each branch, and the joint proposal knows the newest only.
+        If all else is decided, a value that makes a configuration which no trial has is preferred.
         """
-        reader = self._reader(study)
-        union = reader.space(view, {name: distribution})
         proposed = _private.read_proposal(trial)
-        others = {other: value for other, value in proposed.items() if other != name}
-        held = union.fixed(_private.held_values(study, trial))
-        fixed = np.where(np.isnan(held), union.encode_all([others])[0], held)
-        history, proposer = reader.history(view, union), self._proposer_of(study)
-        try:
-            found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
-        except SurrogateFailure:
-            return ABSENT
-        rng = self._streams.generator("anew", trial.number, crc32(name.encode()))
-        value = value_in(distribution, union.values(found.vector, rng)[name])
-        if value is not ABSENT:
-            internal = {name: distribution.to_internal_repr(value)}
-            _private.write_proposal(study, trial, proposed | internal)
+        others = {n: v for n, v in proposed.items() if n != name}
+        undecided = (_private.read_positions(trial).keys() & moving) - trial.params.keys() - {name}
+        taken: set[float] = set()
+        if not undecided:
+            view = self._reader(study).view(study, trial)
+            taken = taken_values([*view.columns, *view.running], name, others)
+        value = value_at(distribution, position, taken)
+        internal = {name: float(distribution.to_internal_repr(value))}
+        _private.write_proposal(study, trial, proposed | internal)
         return value
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
@@ -474,20 +478,6 @@ class ProposerSampler(SeededSampler):
                 f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
             )
 
-    def _warn_of_ranges(self, view: View, name: str) -> None:
-        """Warn of a range that depends on other parameters: values then mean something else."""
-        newest = view.columns.trials[-_RECENT:]
-        ranges = {t.distributions[name] for t in newest if name in t.distributions}
-        if self._warn_independent_sampling and len(ranges) > _MOST_RANGES:
-            self._warn_once(
-                f"parameter {name!r} had {len(ranges)} different ranges in the last {_RECENT}"
-                " trials, and the newest one only is modelled: the search may be no better than"
-                " random. If the range depends on another parameter, ask for a share of it: low +"
-                f" (high - low) * trial.suggest_float('{name}_share', 0, 1)."
-                " Pass warn_independent_sampling=False to silence this.",
-                about=f"ranges of {name}",
-            )
-
     def _warn_once(self, message: str, about: str = "proposals") -> None:
         if about not in self._warned:
             self._warned.add(about)
@@ -495,7 +485,8 @@ class ProposerSampler(SeededSampler):
 
 
 def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:
-    """Whether a trial that was not finished in ``earlier`` has the same internal ``values``."""
+    """Whether a trial that was not finished in ``earlier`` has the same proposed ``values``."""
     known = earlier.columns.numbers
     others = [row for row in view.columns if row.number not in known] + view.running.trials
-    return any(row.values and row.values.items() <= values.items() for row in others)
+    found = [row.positions | row.values for row in others]
+    return any(proposed and proposed.items() <= values.items() for proposed in found)

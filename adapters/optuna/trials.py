@@ -37,6 +37,8 @@ Cost = str | Callable[[FrozenTrial], float | None] | None
 SECONDS = "seconds"
 """User attribute with the seconds of a trial, where they differ from its duration."""
 
+_CHANGES, _WITHIN = 4, 10  # a range that has been edited changes less often
+
 _STATUS = {
     TrialState.COMPLETE: Status.COMPLETE,
     TrialState.PRUNED: Status.PRUNED,
@@ -48,10 +50,20 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class StudyTrial(Trial):
-    """A trial of a study, with Optuna's internal values of the parameters that can vary."""
+    """A trial of a study, with Optuna's internal values of its parameters.
+
+    Attributes:
+        values: Of the parameters that could vary.
+        constants: Of those whose range had one value in this trial.
+        distributions: Of the parameters that could vary.
+        positions: Proposed positions in ranges that were not known, see ``_moving``.
+        completed: As stored.
+    """
 
     values: dict[str, float] = field(default_factory=dict)
+    constants: dict[str, float] = field(default_factory=dict)
     distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
+    positions: dict[str, float] = field(default_factory=dict, repr=False)
     completed: datetime | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -86,7 +98,9 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     elif trial.state == TrialState.PRUNED and trial.last_step is not None:
         loss = as_number(trial.intermediate_values[trial.last_step])
         curve = {float(trial.last_step): -loss if maximize else loss}
-    varied = {n: d for n, d in trial.distributions.items() if not d.single()}
+    asked = trial.distributions
+    internal = {n: float(d.to_internal_repr(trial.params[n])) for n, d in asked.items()}
+    varied = {n: d for n, d in asked.items() if not d.single()}
     return StudyTrial(
         trial.params,
         _STATUS[trial.state],
@@ -97,8 +111,10 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
         started=unix_time(trial.datetime_start, local=True),
         ended=unix_time(trial.datetime_complete, local=True),
         constraints=_private.constraints_of(trial),
-        values={n: float(d.to_internal_repr(trial.params[n])) for n, d in varied.items()},
+        values={name: internal[name] for name in varied},
+        constants={name: value for name, value in internal.items() if name not in varied},
         distributions=varied,
+        positions=_private.read_positions(trial),
         completed=trial.datetime_complete,
     )
 
@@ -137,21 +153,41 @@ def check_cost(cost: Cost) -> Cost:
 
 
 class StudyColumns(Columns[StudyTrial]):
-    """Trials of a study as columns, with the newest distribution of each parameter that varies."""
+    """Trials of a study as columns.
+
+    Attributes:
+        distributions: The newest distribution of each parameter that varies.
+        moving: Parameters whose range changed ``_CHANGES`` times within ``_WITHIN`` trials: it
+            depends on other parameters, or the name has another range in each branch.
+    """
 
     def __init__(self, trials: Iterable[StudyTrial] = ()) -> None:
         self.distributions: dict[str, BaseDistribution] = {}
+        self.moving: frozenset[str] = frozenset()
+        # By name, the number of trials that asked for it, and at which of them its range changed.
+        self._changes: dict[str, tuple[int, tuple[int, ...]]] = {}
         super().__init__(trials)
 
     def _append(self, new: list[StudyTrial]) -> None:
         super()._append(new)
-        self.distributions = dict(self.distributions)
+        self.distributions, self._changes = dict(self.distributions), dict(self._changes)
         for trial in new:
+            for name, distribution in trial.distributions.items():
+                n, changes = self._changes.get(name, (0, ()))
+                if self.distributions.get(name, distribution) != distribution:
+                    changes = (*changes, n)[-_CHANGES:]
+                    if len(changes) == _CHANGES and n - changes[0] < _WITHIN:
+                        self.moving |= {name}
+                self._changes[name] = n + 1, changes
             self.distributions |= trial.distributions
 
     def values(self, name: str) -> FloatArray:
         """Internal values of a parameter (n,), NaN where it was not asked for."""
-        return self._array("values", name, lambda trial: trial.values.get(name, math.nan))
+
+        def read(trial: StudyTrial) -> float:
+            return trial.values.get(name, trial.constants.get(name, math.nan))
+
+        return self._array("values", name, read)
 
 
 # --- studies and storages -------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Searches of which the ranges change: a range shrinks, a value is fixed, a name has two ranges.
+"""Searches of which the ranges change: by hand, between branches, or with other parameters.
 
 Methods are samplers of Optuna. Searches are appended to a file; what is in it is not run again.
 
-    benchmark_ranges.py  # 5 changes, 8 seeds
+    benchmark_ranges.py  # 8 changes, 8 seeds
     benchmark_ranges.py --smoke  # seconds
 
 Regret is the best loss after the change, less the least possible one.
@@ -47,6 +47,40 @@ def optimizers(trial: optuna.Trial) -> float:
     return float(rate**2 + decay**2 + momentum**2 + 5 * worse)
 
 
+def integers(trial: optuna.Trial) -> float:
+    """Two parameters in ranges that others define."""
+    a = trial.suggest_int("a", 1, 50)
+    b = trial.suggest_int("b", 1, a)
+    c = trial.suggest_float("c", a, a + b)
+    return (a - 20) ** 2 / 100 + (b - 3) ** 2 / 10 + (c - 22) ** 2 / 10
+
+
+def layers(trial: optuna.Trial) -> float:
+    """Up to four layers, none of them wider than the one before."""
+    n, width = trial.suggest_int("layers", 1, 4), 512
+    loss = float(abs(n - 3))
+    for i in range(n):
+        width = trial.suggest_int(f"width {i}", 4, width, log=True)
+        loss += abs(np.log2(width) - (7 - i)) / 2
+    return loss
+
+
+def shares(trial: optuna.Trial) -> float:
+    """Three shares of a whole."""
+    a = trial.suggest_float("a", 0, 1)
+    b = trial.suggest_float("b", 0, 1 - a)
+    c = trial.suggest_float("c", 0, 1 - a - b)
+    return abs(a - 0.3) + abs(b - 0.5) + abs(c - 0.1)
+
+
+WHOLE = {  # searches from the first trial on, and their number of trials
+    "two ranges": (optimizers, 100),
+    "integers": (integers, 40),
+    "layers": (layers, 50),
+    "shares": (shares, 50),
+}
+
+
 def fixed(sampler: optuna.samplers.BaseSampler) -> PartialFixedSampler:
     """The sampler with x = 0."""
     with warnings.catch_warnings():
@@ -57,8 +91,9 @@ def fixed(sampler: optuna.samplers.BaseSampler) -> PartialFixedSampler:
 def search(change: str, method: str, seed: int) -> dict[str, Any]:
     """The regret after the change."""
     study = optuna.create_study(sampler=METHODS[method](seed))
-    if change == "two ranges":
-        study.optimize(optimizers, n_trials=100)
+    if change in WHOLE:
+        objective, n_trials = WHOLE[change]
+        study.optimize(objective, n_trials=n_trials)
         return {"regret": study.best_value}
     begun = not change.endswith("anew")
     if begun:
@@ -72,9 +107,9 @@ def search(change: str, method: str, seed: int) -> dict[str, Any]:
 
 def main(methods: Sequence[str] = tuple(METHODS), seeds: int = 8, smoke: bool = False) -> None:
     """Run the missing searches and print the medians."""
-    changes = ["shrunk", "shrunk, anew", "fixed", "fixed, anew", "two ranges"]
+    changes = ["shrunk", "shrunk, anew", "fixed", "fixed, anew", *WHOLE]
     if smoke:
-        changes, seeds = ["shrunk", "fixed"], 1
+        changes, seeds = ["shrunk", "fixed", "shares"], 1
     wanted = product(changes, methods, range(seeds))
     found = keep_rows(Path("build/ranges.csv"), ["change", "method", "seed"], wanted, search)
     medians = found.groupby(["change", "method"])["regret"].median().unstack()

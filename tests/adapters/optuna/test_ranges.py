@@ -476,34 +476,3 @@ def test_the_sampler_of_an_arm_is_not_shown_values_of_another_kind(old: Any) -> 
         study.tell(trial, trial.suggest_float("y", 0, 1))
     shown = _private.without_foreign(study, "x", choice).get_trials(deepcopy=False)
     assert ["x" in trial.params for trial in shown] == [False] + [True] * 29 + [False] * 3
-
-
-@pytest.mark.parametrize("make", [AutoSampler, GBQRSampler])
-def test_ranges_that_alternate_are_both_searched(
-    make: Callable[..., BaseSampler], log: pytest.LogCaptureFixture
-) -> None:
-    """The range of the trial before is the newest one, and the joint proposal lies in it."""
-
-    def objective(trial: optuna.Trial) -> float:
-        low, best = (0.0, 0.9) if trial.number % 2 else (2.0, 2.1)
-        return abs(trial.suggest_float("x", low, low + 1.0) - best)
-
-    study = search(make(seed=1), objective, 40)
-    assert np.median([trial.value for trial in study.trials[20:]]) < 0.1  # at random it is 0.4
-    assert all(explain(trial).independent == () for trial in study.trials[1:])
-    assert "is sampled independently" not in log.text
-
-
-def test_a_value_proposed_anew_agrees_with_what_is_decided() -> None:
-    def objective(trial: optuna.Trial) -> float:
-        names = ["x", "y", "z"]
-        return sum(trial.suggest_float(name, 0, 1) for name in names)
-
-    study = search(GBQRSampler(seed=1), objective, 11)
-    trial = study.ask()
-    y = trial.suggest_float("y", 0, 1)
-    proposed = _private.read_proposal(study._storage.get_trial(trial._trial_id))
-    x = trial.suggest_float("x", 2.0, 3.0)
-    found = _private.read_proposal(study._storage.get_trial(trial._trial_id))
-    assert found == proposed | {"x": x} and found["y"] == y
-    assert trial.suggest_float("z", 0, 1) == proposed["z"]

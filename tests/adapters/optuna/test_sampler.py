@@ -85,19 +85,6 @@ def test_ranges_that_move_between_trials(log: pytest.LogCaptureFixture) -> None:
     # Only the first trial of the new range cannot know it.
     assert sum("sampled independently" in r.message for r in log.records) <= 2
     assert explain(study.trials[-1]).origin == "model"
-    assert not any("different ranges" in r.message for r in log.records)
-
-
-@pytest.mark.parametrize("warn", [True, False])
-def test_ranges_that_depend_on_other_parameters(log: pytest.LogCaptureFixture, warn: bool) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        first = trial.suggest_int("first", 1, 50)
-        return float(first - trial.suggest_int("second", 1, first))
-
-    search(GBQRSampler(seed=0, warn_independent_sampling=warn), objective, 30)
-    warned = [r.message for r in log.records if "different ranges" in r.message]
-    assert len(warned) == warn  # once, and of one of them
-    assert all("parameter 'second' had" in m and "'second_share', 0, 1" in m for m in warned)
 
 
 def test_what_is_enqueued_or_fixed_is_kept_and_the_rest_is_proposed_given_it() -> None:
