@@ -18,7 +18,7 @@ import numpy as np
 
 from automl_plugins import __version__
 from automl_plugins._versions import require
-from automl_plugins.addresses import check_exists, did_you_mean
+from automl_plugins.addresses import check_exists, did_you_mean, file_of
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -150,11 +150,16 @@ def _read_frame(files: Sequence[str]) -> pd.DataFrame:
 
     frames = []
     for file in files:
-        first, *others = read_csv(file, nrows=0).columns
-        if {"table", "method", "trial"} <= {first, *others}:
-            frames.append(read_runs(file))
-        else:  # a task may be called 01, or NA
-            frames.append(read_csv(file, converters={first: str}))
+        try:
+            first, *others = read_csv(file, nrows=0).columns
+            if {"table", "method", "trial"} <= {first, *others}:
+                frames.append(read_runs(file))
+            else:  # a task may be called 01, or NA
+                frames.append(read_csv(file, converters={first: str}))
+        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+            raise ValueError(f"{file} is no table of comma-separated values: {error}.") from None
+        if frames[-1].empty:
+            raise ValueError(f"{file} has no rows.")
     tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]
     if all(tidy):
         runs = pd.concat(frames, ignore_index=True)
@@ -194,6 +199,9 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     parse_url(address)
     if not make:
         check_exists(address, "store")
+        file = file_of(address)
+        if file is not None and file.is_file() and not file.stat().st_size:
+            raise ValueError(f"{address!r} is an empty file, not a store.")
     try:
         with MetaStore(address) as store:
             yield store
@@ -277,7 +285,9 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _import(args: argparse.Namespace) -> None:
-    check_exists(args.file)
+    from .meta.files import read_records
+
+    read_records(check_exists(args.file))  # a damaged file must not leave a new store
     with _open_store(args.store, make=True) as store:
         print(f"{store.import_(args.file)} new runs.")
 
@@ -290,11 +300,12 @@ def _delete(args: argparse.Namespace) -> int:
         if not args.yes:
             if args.task is not None:
                 _find_task(store, args.task)
-            n = sum(
-                info.n_runs
-                for info in store.searches()
-                if args.task in (None, info.task) and args.search in (None, info.search)
-            )
+            searches = [s for s in store.searches() if args.task in (None, s.task)]
+            if args.search is not None:
+                searches = [s for s in searches if s.search == args.search]
+                if not searches:
+                    raise ValueError(f"{store} has no {what}; see store searches.")
+            n = sum(s.n_runs for s in searches)
             print(f"{n} runs of the {what} would be deleted. Repeat with --yes to delete them.")
             return 1
         if args.search is None:

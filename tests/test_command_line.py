@@ -88,6 +88,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     pd.DataFrame(rows).to_csv(folder / "grid.csv", index=False)
     (folder / "replay.toml").write_text(CONFIG)
+    (folder / "empty.csv").touch()
+    (folder / "header.csv").write_text("task,a,b\n")
+    (folder / "binary.csv").write_bytes(bytes(range(256)))
     (folder / "foreign.db").write_text("no database, but a text that is long enough")
     write_store(f"{folder}/store.db")
     return folder
@@ -267,9 +270,14 @@ def test_deleting_has_to_be_confirmed(
         ("compare runs.csv --control z", "'z' is not one of the methods: a, b, c"),
         ("compare runs.csv sqlite:///x.db", "cannot be mixed"),
         ("compare runs.csv wide.csv", "no columns table, method and trial"),
+        ("compare empty.csv", "empty.csv is no table of comma-separated values"),
+        ("compare binary.csv", "binary.csv is no table of comma-separated values"),
+        ("compare header.csv", "header.csv has no rows"),
         ("replay repaly.toml", "did you mean 'replay.toml'"),
         ("replay .", "is a folder"),
         ("store tasks missing.db", "There is no store"),
+        ("store tasks empty.csv", "is an empty file, not a store"),
+        ("store import new.db runs.csv", "is not a file of recorded runs"),
         ("store searches sqlite:///missing.db", "There is no store"),
         ("store show store.db titanic", "has no task 'titanic'; it has iris, wine."),
         ("store export store.db x.json --task titanic", "has no task 'titanic'"),
@@ -278,6 +286,8 @@ def test_deleting_has_to_be_confirmed(
         ("store delete store.db", "Name what to delete"),
         ("store delete store.db --task titanic", "has no task 'titanic'"),
         ("store delete store.db --search z --yes", "has no search 'z'"),
+        ("store delete store.db --search z", "has no search 'z'"),
+        ("store delete store.db --task wine --search two", "has no search 'two'"),
         ("store tasks foreign.db", "is not an SQLite file"),
         ("store tasks mysql://host/db", "not supported"),
     ],

@@ -360,6 +360,12 @@ def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
             "Trials do not store what was tuned: pass memory={name of the task: its trials}."
         )
     if not isinstance(memory, Mapping):
+        listed = isinstance(memory, list | tuple) and any(isinstance(t, Trials) for t in memory)
+        if listed:
+            raise TypeError(
+                "Trials do not store what was tuned: pass memory={name of a task: its trials, ...}"
+                " in place of a list."
+            )
         return None
     for name, source in memory.items():
         if not isinstance(source, Trials):

@@ -171,11 +171,7 @@ class ProposerConfigSelector(Selector):
         else:
             values = (v for k, v in self.runhistory.items() if k.config_id == number)
             stored = next(filter(None, map(_read_note, values)), None)
-        origin = config.origin or ""
-        initial = "suggested" if origin.endswith(SUGGESTED) else "design"
-        return Explanation.from_proposal(
-            number, stored, origin=initial if origin.startswith("Initial") else "foreign"
-        )
+        return Explanation.from_proposal(number, stored, origin=_initial_origin(config))
 
     def proposal_of(self, config: Configuration) -> Proposal | None:
         """The proposal of a configuration since the facade was made; None if there is none."""
@@ -271,6 +267,16 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
     history = source.runhistory if isinstance(source, AbstractFacade) else source
     stored = ((key.config_id, _read_note(value)) for key, value in history.items())
     return {number: trust for number, note in stored if (trust := read_trust(note))}
+
+
+def _initial_origin(config: Configuration) -> str:
+    """Why a configuration was tried that no proposer proposed, as a name of ``ORIGINS``."""
+    origin = config.origin or ""
+    if origin == "Initial design":  # SMAC writes that on ``additional_configs``
+        return "enqueued"
+    if not origin.startswith("Initial") or origin.endswith("Default"):
+        return "foreign"
+    return "suggested" if origin.endswith(SUGGESTED) else "design"
 
 
 def _read_note(value: TrialValue) -> Mapping[str, Any] | None:

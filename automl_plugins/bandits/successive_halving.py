@@ -254,8 +254,10 @@ class Hyperband(_Schedule):
 
     Example::
 
+        from automl_plugins.bandits.successive_halving import best
+
         evaluations = Hyperband(n=6).run(sample, evaluate)
-        best = min(evaluations, key=lambda e: e.loss)
+        best(evaluations)  # of those at the full resource
     """
 
     def _least(self, s_max: int) -> tuple[int, str]:

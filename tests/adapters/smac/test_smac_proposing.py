@@ -42,7 +42,7 @@ from smac import (
 )
 from smac.acquisition.function import EI, EIPS
 from smac.facade.abstract_facade import AbstractFacade
-from smac.initial_design import RandomInitialDesign
+from smac.initial_design import DefaultInitialDesign, RandomInitialDesign
 from smac.intensifier.hyperband import Hyperband
 from smac.intensifier.intensifier import Intensifier
 from smac.intensifier.successive_halving import SuccessiveHalving
@@ -344,8 +344,15 @@ def test_the_initial_design_comes_first(tmp_path: Path) -> None:
     smac = facade(tmp_path, proposer, initial_design=more)
     found = [smac.ask().config for _ in range(4)]
     assert found[:3] == configs and proposer.numbers == [3]
-    assert selector_of(smac).explain(found[0]).origin == "design"
+    assert selector_of(smac).explain(found[0]).origin == "enqueued"
     assert selector_of(smac).explain(search_space().sample_configuration()).origin == "foreign"
+
+
+def test_the_default_configuration_does_not_fill_the_search_space(tmp_path: Path) -> None:
+    smac = facade(tmp_path, Watched(), initial_design=partial(DefaultInitialDesign))
+    config = smac.ask().config
+    assert config == smac.scenario.configspace.get_default_configuration()
+    assert selector_of(smac).explain(config).origin == "foreign"
 
 
 def test_what_earlier_tasks_suggested_is_told_apart_from_the_rest_of_the_design(
