@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.proposers.model_based import refit_point
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status, oldest_running
+from automl_plugins.records.trial import Status, oldest_running, unix_time
 from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.values import finder, to_number
 
@@ -28,6 +28,7 @@ from .space import UnionSpace, infer_rules
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+_ASKS = 60.0  # seconds within which a trial asks for its values, if its worker is alive
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
 
 
@@ -149,9 +150,11 @@ class StudyReader:
         oldest = oldest_running(columns.facts("number")) if running else 0
         last = trials[-1].number if trials else -1
         self._reading = Reading(columns, len(trials), last, tuple(still_open), has_cost)
+        begun = unix_time(trial.datetime_start, local=True)
+        rows = [self._read(other) for other in running if other.number >= oldest]
         return View(
             columns,
-            StudyColumns(self._read(other) for other in running if other.number >= oldest),
+            StudyColumns(row for row in rows if row.values or not row.started < begun - _ASKS),
             self._declared | columns.distributions,
             {} if self._declared else self._foresight.distributions,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import TSTSampler
+from automl_plugins.adapters.optuna import TSTSampler, _private
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import bowl, branches, earlier, params, search
@@ -32,6 +33,19 @@ def test_rows_stand_in_the_order_in_which_their_trials_finished() -> None:
         study.tell(asked[number], bowl(asked[number]))
     memory = StudyReader(study, None, {}, {})
     assert numbers(memory, study, new_trial(study)) == [2, 0, 3, 1]
+
+
+def test_trials_that_never_asked_for_values_are_dead_after_a_minute() -> None:
+    study = search(RandomSampler(seed=0), bowl, 3)
+    asking, dead, published = (new_trial(study) for _ in range(3))
+    _private.write_proposal(study, published, {"x": 0.5})
+    new = new_trial(study)
+    assert new.datetime_start is not None
+    for trial, seconds in ((dead, 61.0), (published, 3600.0), (asking, 59.0)):
+        stored = study.get_trials(deepcopy=False)[trial.number]
+        stored.datetime_start = new.datetime_start - timedelta(seconds=seconds)
+    view = StudyReader(study, None, {}, {}).view(study, new)
+    assert [row.number for row in view.running] == [asking.number, published.number]
 
 
 def test_a_trial_that_is_read_late_takes_its_place_among_the_others(
