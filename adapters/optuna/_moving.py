@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, IntDistribution
 
 from automl_plugins.records.trial import Status
 
@@ -18,9 +18,6 @@ from . import _private
 from ._steps import steps_of
 from .space import UnionSpace
 from .trials import StudyTrial
-
-POSITION = FloatDistribution(0.0, 1.0)
-"""The distribution of the position in a range: 0 is its low end, 1 its high end."""
 
 
 def position_of(distribution: BaseDistribution, internal: float) -> float:

@@ -23,8 +23,8 @@ from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.values import finder, to_number
 
 from . import _private
-from ._moving import POSITION, positions_in
-from .space import UnionSpace, infer_rules
+from ._moving import positions_in
+from .space import POSITION, UnionSpace, infer_rules
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
@@ -187,7 +187,8 @@ class StudyReader:
         rules, gone = self._rules(view)
         known = view.distributions | dict(asked)
         distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
-        key = (distributions, rules)
+        # A range from 0 to 1 equals ``POSITION``.
+        key = (distributions, rules, [n for n, d in distributions.items() if d is POSITION])
         last = self._space  # read once: threads share the reader
         if last is None or last[0] != key:
             self._space = last = (key, UnionSpace(distributions, rules, self._ordinal))
@@ -208,17 +209,16 @@ class StudyReader:
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
-        trials, finished = view.columns.trials, _Rows.of([], union, frozenset())
+        trials, finished = view.columns.trials, _Rows.of([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
             # Finished trials are only added; one that ended before the last one moves it.
             is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
             finished = rows if is_begun and known_union is union else finished
-        moving = view.columns.moving
-        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union, moving))
+        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union))
         if trials:
             self._finished = union, trials[-1], finished
-        rows = finished.followed_by(_Rows.of(view.running.trials, union, moving))
+        rows = finished.followed_by(_Rows.of(view.running.trials, union))
         return History.of_trials(
             view.columns, view.running, vectors=rows.vectors, missing=rows.missing
         )
@@ -235,8 +235,8 @@ class _Rows:
         return len(self.vectors)
 
     @classmethod
-    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace, moving: Collection[str]) -> _Rows:
-        """The rows of ``trials``; of ``moving`` parameters, the positions in their ranges.
+    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace) -> _Rows:
+        """The rows of ``trials``; of ranges that move, the positions in them.
 
         Trials that are not complete have proposed values of parameters that they have not asked
         for. They count as values of trials that have stopped, and as missing in running ones.
@@ -244,7 +244,7 @@ class _Rows:
         space, vectors = (
             union.vectors,
             union.encode_all(
-                [row.constants | row.values | positions_in(row, moving) for row in trials]
+                [row.constants | row.values | positions_in(row, union.moving) for row in trials]
             ),
         )
         partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -288,9 +288,8 @@ class ProposerSampler(SeededSampler):
             key = _private.trial_key(study, trial)
             foretold, asked = self._foretold.get(key, {}), self._asked.get(key)
             if param_name in foretold and asked is not None and param_name in asked.moving:
-                position, moving = foretold[param_name], asked.moving
-                found = (param_name, param_distribution, position, moving)
-                return self._at_position(study, trial, *found)
+                position = foretold[param_name]
+                return self._at_position(study, trial, param_name, param_distribution, position)
             if param_name in foretold:
                 found = value_in(param_distribution, foretold[param_name])
                 if found is not ABSENT:
@@ -347,7 +346,7 @@ class ProposerSampler(SeededSampler):
             if values == published:  # there is nothing else to propose
                 break
             proposal = found
-            moving = values.keys() & view.columns.moving
+            moving = values.keys() & union.moving
             if moving:
                 _private.write_positions(study, trial, {name: values[name] for name in moving})
             known = {name: value for name, value in values.items() if name not in moving}
@@ -369,7 +368,6 @@ class ProposerSampler(SeededSampler):
         name: str,
         distribution: BaseDistribution,
         position: float,
-        moving: Collection[str],
     ) -> Any:
         """The value at a proposed position in a range, published for others.
 
@@ -377,9 +375,8 @@ class ProposerSampler(SeededSampler):
         """
         proposed = _private.read_proposal(trial)
         others = {n: v for n, v in proposed.items() if n != name}
-        undecided = (_private.read_positions(trial).keys() & moving) - trial.params.keys() - {name}
         taken: set[float] = set()
-        if not undecided:
+        if _private.read_positions(trial).keys() <= trial.params.keys() | {name}:
             view = self._reader(study).view(study, trial)
             taken = taken_values([*view.columns, *view.running], name, others)
         value = value_at(distribution, position, taken)

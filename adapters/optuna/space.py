@@ -273,6 +273,10 @@ def _has(distribution: FloatDistribution | IntDistribution, number: float) -> bo
 # --- the union space -------------------------------------------------------------------------
 
 
+POSITION = FloatDistribution(0.0, 1.0)
+"""The distribution of the position in a range that moves, see ``_moving``; compare with ``is``."""
+
+
 class UnionSpace:
     """A ``VectorSpace`` over the Optuna parameters that can vary; encodes and decodes values.
 
@@ -291,6 +295,7 @@ class UnionSpace:
         # The code of each choice, where it is not the choice's own number.
         self._ranks: dict[str, FloatArray] = {}
         self._ordered = ordered.keys()
+        self.moving = {n for n, d in self.distributions.items() if d is POSITION}
         for name, distribution in self.distributions.items():
             if name in ordered:
                 self._ranks[name] = _ranks(name, distribution, ordered[name])
@@ -396,10 +401,13 @@ class UnionSpace:
         return {name: self.internal(name, entry) for name, entry in active.items()}
 
     def fixed(self, values: Mapping[str, Any]) -> FloatArray:
-        """Vector (d,) of external values that are fixed, NaN elsewhere."""
+        """Vector (d,) of external values that are fixed, NaN elsewhere.
+
+        A value of a range that moves has no place yet.
+        """
         vector = np.full(self.vectors.d, np.nan)
         for name, value in values.items():
-            if name in self.column:
+            if name in self.column and name not in self.moving:
                 try:
                     internal = self.distributions[name].to_internal_repr(value)
                 except ValueError:  # no longer a value of the parameter

@@ -17,8 +17,9 @@ from automl_plugins.adapters.optuna import (
     _private,
     explain,
 )
-from automl_plugins.adapters.optuna._moving import POSITION, position_of, value_at
+from automl_plugins.adapters.optuna._moving import position_of, value_at
 from automl_plugins.adapters.optuna._study import StudyReader
+from automl_plugins.adapters.optuna.space import POSITION
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -169,11 +170,30 @@ def test_a_range_of_one_value_is_no_condition() -> None:
     assert not history.missing.any()
 
 
+def test_a_thread_that_does_not_know_yet_that_a_range_moves() -> None:
+    """It was told the newest range, and another thread has seen a change since."""
+    study = optuna.create_study()
+    for high in (1, 2, 4, 8, 10):
+        study.add_trial(
+            create_trial(
+                value=0.0, params={"x": 1.0}, distributions={"x": FloatDistribution(0, high)}
+            )
+        )
+    reader = StudyReader(study, None, {}, {})
+    view = reader.view(study, create_trial(state=TrialState.WAITING))
+    union = reader.space(view, {"x": FloatDistribution(0, 10)})
+    assert not union.moving
+    assert reader.history(view, union).vectors[:, 0] == pytest.approx([0.1] * 5)
+
+
 def test_decided_values_are_kept() -> None:
     study = search(GBQRSampler(seed=0), dependent, 12)
     study.enqueue_trial({"second": 1, "first": 7})
     study.optimize(dependent, n_trials=1)
     assert study.trials[-1].params == {"first": 7, "second": 1}
+    reader = StudyReader(study, None, {}, {})
+    union = reader.space(reader.view(study, create_trial(state=TrialState.WAITING)), {})
+    assert np.isnan(union.fixed({"second": 7})).all()  # its range is not known yet
     with pytest.warns(optuna.exceptions.ExperimentalWarning):
         study.sampler = PartialFixedSampler({"first": 30}, GBQRSampler(seed=0))
     study.optimize(dependent, n_trials=10)
