@@ -92,21 +92,20 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     Raises:
         ValueError: If an attribute or callable gives anything but a finite number >= 0 or None.
     """
-    loss, curve = math.nan, {}
+    loss, sign = math.nan, -1.0 if maximize else 1.0
     if trial.state == TrialState.COMPLETE:
         loss = as_number(trial.value)
     elif trial.state == TrialState.PRUNED and trial.last_step is not None:
         loss = as_number(trial.intermediate_values[trial.last_step])
-        curve = {float(trial.last_step): -loss if maximize else loss}
     asked = trial.distributions
     internal = {n: float(d.to_internal_repr(trial.params[n])) for n, d in asked.items()}
     varied = {n: d for n, d in asked.items() if not d.single()}
     return StudyTrial(
         trial.params,
         _STATUS[trial.state],
-        -loss if maximize else loss,
+        sign * loss,
         _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost),
-        curve=curve,
+        curve={float(step): sign * v for step, v in sorted(trial.intermediate_values.items())},
         number=trial.number,
         started=unix_time(trial.datetime_start, local=True),
         ended=unix_time(trial.datetime_complete, local=True),

@@ -13,7 +13,7 @@ from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
 from automl_plugins._arguments import one_of
 from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.models import TARGETS, Target, transform
+from automl_plugins.proposers.targets import TARGETS, Target, transform
 from automl_plugins.records.trial import Status
 
 from .trials import canonical, read_trial
@@ -22,7 +22,7 @@ _FLOOR = 1e-3  # seconds: below a millisecond, clocks mostly measure their own o
 
 
 class CostEncoder(AbstractRunHistoryEncoder):
-    """Costs as ``automl_plugins.proposers.models`` transforms them, for ``runhistory_encoder=``.
+    """Costs as ``automl_plugins.proposers.targets`` transforms them, for ``runhistory_encoder=``.
 
     A trial that failed, or has an infinite cost, gets the worst cost of a success, not the
     scenario's crash cost, which would dwarf every measured cost.

@@ -251,6 +251,7 @@ class Rows:
             status=[_status(pairs, level) for pairs in counted] + [Status.RUNNING] * len(unknown),
             number=[i - 1 for i in known] + [free + i for i in range(len(waiting))],
             budget=[pairs[0][1].budget for pairs in counted] + unknown if order else None,
+            curves=[*(_curve(finished[i]) for i in order), *({} for _ in unknown)],
         )
 
     def vectors(self, history: RunHistory) -> FloatArray:
@@ -309,6 +310,15 @@ def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
         return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
     budget = min((b for b in budgets if b >= level), default=max(budgets))
     return [(key, trial) for key, trial in pairs if trial.step == budget]
+
+
+def _curve(pairs: Sequence[Pair]) -> dict[float, float]:
+    """Mean loss of a configuration by budget."""
+    losses: dict[float, list[float]] = {}
+    for _, trial in pairs:
+        if trial.step is not None:
+            losses.setdefault(trial.step, []).append(trial.loss)
+    return {step: sum(found) / len(found) for step, found in losses.items()}
 
 
 def _status(pairs: Sequence[Pair], level: float | None) -> Status:

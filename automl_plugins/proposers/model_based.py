@@ -35,12 +35,11 @@ from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
     SharedFits,
-    all_alike,
     fit_models,
     incumbents,
-    is_informative,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
+from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace

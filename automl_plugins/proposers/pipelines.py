@@ -25,8 +25,8 @@ from automl_plugins.meta.factorization import (
 )
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import TaskFeatures, distances
-from automl_plugins.proposers.models import effective_losses
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
+from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE, by_task, tame
 from automl_plugins.records.trial import Status

@@ -12,8 +12,8 @@ from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.committee import Committee
 from automl_plugins.proposers.model_based import ModelBasedProposer
-from automl_plugins.proposers.models import Target
 from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.proposers.targets import Target
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 
 from .without_memory import CostArguments, Options, gbqr_surrogate, make_proposer

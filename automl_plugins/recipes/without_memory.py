@@ -10,7 +10,8 @@ from automl_plugins import surrogates
 from automl_plugins._arguments import check_finite, one_of
 from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
-from automl_plugins.proposers.models import FailedTrials, Target
+from automl_plugins.proposers.models import FailedTrials
+from automl_plugins.proposers.targets import Target
 from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate, check_surrogate
 
 if TYPE_CHECKING:

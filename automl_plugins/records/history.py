@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
+_NO_CURVE: Mapping[float, float] = MappingProxyType({})
 FARTHEST = 2.0**20
 """Largest distance of a value from its range, in widths: sums of squares stay finite."""
 
@@ -33,6 +36,7 @@ class History:
         status: ``Status`` of each row (n,).
         budget: Budget or pruning step of each loss (n,); NaN where there is none.
         constraints: Constraint values (n, c); feasible iff all <= 0; NaN where unknown.
+        curves: Intermediate losses by step, of each row (n,); empty where there are none.
         missing: Mask (n, d) of values that are active but were not asked for, as in an evaluation
             that failed half-way. A running row may have such a value nevertheless: proposed, but
             not yet asked for. All False if None.
@@ -48,11 +52,19 @@ class History:
     status: IntArray
     budget: FloatArray
     constraints: FloatArray
+    curves: npt.NDArray[np.object_]
     missing: npt.NDArray[np.bool_]
 
     def __post_init__(self) -> None:
         n = len(self.number)
-        expected = {"vectors": "d", "losses": "", "seconds": "", "status": "", "budget": ""}
+        expected = {
+            "vectors": "d",
+            "losses": "",
+            "seconds": "",
+            "status": "",
+            "budget": "",
+            "curves": "",
+        }
         for name, width in (expected | {"constraints": "c"}).items():
             shape = getattr(self, name).shape
             if shape[:1] != (n,) or len(shape) != 1 + len(width):
@@ -96,6 +108,7 @@ class History:
         number: Any = None,
         budget: Any = None,
         constraints: Any = None,
+        curves: Sequence[Mapping[float, float]] | None = None,
         missing: Any = None,
     ) -> History:
         """Build a history from array-likes; columns not given are unknown, rows COMPLETE."""
@@ -117,6 +130,7 @@ class History:
             constraints=np.asarray(
                 np.empty((n, 0)) if constraints is None else constraints, float
             ),
+            curves=_as_objects([_NO_CURVE] * n if curves is None else curves),
             missing=np.asarray(np.zeros(vectors.shape) if missing is None else missing, bool),
         )
 
@@ -138,6 +152,7 @@ class History:
 
         status, budget = column("status").astype(np.int64), column("budget")
         partial = (status == Status.COMPLETE) & ~np.isnan(budget)
+        pruned = partial | (status == Status.PRUNED)
         names = sorted(set[str]().union(*(part.constraint_names for part in parts)))
         constraints = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
         return cls.of(
@@ -148,6 +163,7 @@ class History:
             number=column("number"),
             budget=budget,
             constraints=np.array(constraints).reshape(len(names), len(vectors)).T,
+            curves=[trial.curve for part in parts for trial in part] if pruned.any() else None,
             missing=missing,
         )
 
@@ -186,3 +202,10 @@ class History:
     def feasible(self) -> npt.NDArray[np.bool_]:
         """Rows (n,) whose known constraints are all <= 0."""
         return np.asarray(~(self.constraints > 0).any(axis=1))
+
+
+def _as_objects(items: Sequence[Any]) -> npt.NDArray[np.object_]:
+    """Objects as an array (n,), whatever NumPy could make of them."""
+    found = np.empty(len(items), dtype=object)
+    found[:] = items
+    return found

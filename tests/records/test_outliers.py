@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from automl_plugins import recipes
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.proposers.models import Target
 from automl_plugins.proposers.proposal import Proposer
+from automl_plugins.proposers.targets import Target
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import divergence_limit, tame
 from automl_plugins.records.task_record import TaskRecord

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.models import transform
+from automl_plugins.proposers.targets import transform
 from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.surrogates import Blended, DistanceAware, QuantileBoosting
 from automl_plugins.surrogates.blended import vote

@@ -35,6 +35,27 @@ def test_rows_stand_in_the_order_in_which_their_trials_finished() -> None:
     assert numbers(memory, study, new_trial(study)) == [2, 0, 3, 1]
 
 
+def test_intermediate_values_are_losses() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        for step in range(3):
+            trial.report(x + step, step)
+        if trial.number == 2:
+            raise optuna.TrialPruned
+        return x + 3
+
+    study = optuna.create_study(direction="maximize", sampler=RandomSampler(seed=0))
+    study.optimize(objective, n_trials=3)
+    reader = StudyReader(study, None, {}, {})
+    view = reader.view(study, new_trial(study))
+    history = reader.history(view, reader.space(view, {}))
+    x = np.array([trial.params["x"] for trial in study.trials[:3]])
+    expected = [{step: -(at + step) for step in range(3)} for at in x]
+    assert history.curves[:3].tolist() == expected
+    assert history.losses[:3] == pytest.approx([-x[0] - 3, -x[1] - 3, -x[2] - 2])
+    assert history.budget[2] == 2.0
+
+
 def test_trials_that_never_asked_for_values_are_dead_after_a_minute() -> None:
     study = search(RandomSampler(seed=0), bowl, 3)
     asking, dead, published = (new_trial(study) for _ in range(3))

@@ -44,7 +44,7 @@ from smac_runs import BUDGETS, INSTANCES, budget_target, facade, few_candidates,
 from smac_runs import scenario as any_scenario
 from smac_runs import search as run_search
 
-from automl_plugins.proposers.models import transform
+from automl_plugins.proposers.targets import transform
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import (
     DistanceAware,

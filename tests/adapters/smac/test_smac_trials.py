@@ -18,6 +18,7 @@ from smac import RunHistory, Scenario
 from smac.runhistory import StatusType, TrialInfo
 from smac_runs import search_space
 
+from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.values import as_configuration
@@ -144,6 +145,18 @@ def test_one_known_at_a_higher_budget_only_counts_there() -> None:
     history = read((0, at(1.0)), (1, at(1.0)), (2, at(9.0, 5.0)), min_trials=2)
     assert history.losses.tolist() == [1.0, 1.0, 5.0]
     assert history.status.tolist() == [COMPLETE] * 3
+
+
+def test_rows_know_the_losses_at_lower_budgets() -> None:
+    trials = [(i, at(1.0, 10.0 - i)) for i in range(5)] + [(i, at(3.0, 5.0 - i)) for i in range(4)]
+    history = read(*trials, min_trials=3)
+    assert history.curves.tolist() == [
+        *({1.0: 10.0 - i, 3.0: 5.0 - i} for i in range(4)),
+        {1.0: 6.0},
+    ]
+    # The loss falls by 1 from one row to the next at both budgets, but not below the best
+    assert effective_losses(history).tolist() == [5.0, 4.0, 3.0, 2.0, 2.0]
+    assert read((0, {"cost": 1.0}), (1, {"cost": 2.0})).curves.tolist() == [{}, {}]
 
 
 def test_a_failure_at_the_counted_budget_is_one() -> None:

@@ -1,0 +1,204 @@
+"""What models learn from: comparable losses of all rows, and their transforms.
+
+Notation: y losses (n,), z targets (n,); every transform is increasing, so the best stays best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.records.history import History
+from automl_plugins.records.scores import HUGE, divergence_limit, tame
+from automl_plugins.records.trial import Status
+from automl_plugins.surrogates.base import standardise
+
+Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+
+_VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
+_SAME = 1e-15  # relative difference of losses that differ by rounding only
+_PAIRS = 3  # complete rows from which the final loss of others is predicted
+_MOST_STEPS = 100  # at which it is predicted, those of the most rows
+_BEHIND = 2.0  # how far behind the worst complete loss, in the range of all
+_FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Transformed losses, and their inverse.
+
+    Attributes:
+        losses: The losses (n,).
+        values: The targets (n,), increasing in the losses.
+    """
+
+    losses: FloatArray
+    values: FloatArray
+
+    def to_loss(self, target: float) -> float:
+        """The loss that corresponds to ``target``, interpolated; the observed range is kept."""
+        order = np.argsort(self.values)
+        return float(np.interp(target, self.values[order], self.losses[order]))
+
+
+def transform(losses: FloatArray, kind: Target) -> Targets:
+    """Targets of ``losses`` (n,).
+
+    * ``"log_regret"``: z = ln(0.15 + (y - min y) / (median y - min y)). Near the best loss small
+      differences count, far from it large ones do not; after SMAC's log-scaled losses, with the
+      median in place of the worst loss, which one diverged trial can move anywhere.
+    * ``"normal_scores"``: z = Phi^-1((rank - 1/2) / n), ties share their mean rank. Losses of any
+      scale, with any outliers, become standard normal: only their order counts (the Gaussian
+      copula transform of Salinas et al. 2020).
+    * ``"standardize"``: mean 0 and standard deviation 1; constant losses become 0.
+    * ``"raw"``: the losses.
+
+    Raises:
+        ValueError: For an unknown kind.
+    """
+    if kind == "log_regret":
+        regret = losses - losses.min()
+        typical = float(np.median(regret)) or float(regret.max()) or 1.0
+        return Targets(losses, np.log(_FLOOR + regret / typical))
+    if kind == "normal_scores":
+        return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
+    if kind == "standardize":
+        return Targets(losses, standardise(losses)[0])
+    if kind == "raw":
+        return Targets(losses, losses.astype(np.float64))
+    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
+
+
+def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:
+    """Losses (n,) with those of pruned rows made comparable; NaN where a row has none.
+
+    A pruned loss belongs to a smaller budget and cannot be compared with complete losses. Where
+    complete rows reported at the same step, the final loss is predicted from theirs (see
+    ``_predict_final``). Elsewhere the pruner's verdict counts, worse than the typical evaluation:
+    the pruned rows, later steps first and better losses first within a step, are spread evenly
+    over the worse half of the complete losses. If these are all alike, as with a single complete
+    evaluation, the pruned rows follow behind, as far apart as their own losses: otherwise nothing
+    could be learnt. The rows ``penalised`` (n,) get the worst loss, so that the model expects
+    nothing of their region. Far outliers are tamed first (``records.scores.tame``).
+    """
+    losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
+    pruned = np.flatnonzero(history.status == Status.PRUNED)
+    complete = losses[~np.isnan(losses)]
+    if len(pruned) and len(complete):
+        rows, worst = _by_progress(history, pruned), complete.max()
+        share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
+        if np.median(complete) == worst:
+            reports = tame(history.losses[pruned])
+            apart = np.ptp(reports[~np.isnan(reports)]) if not np.isnan(reports).all() else 0.0
+            width = max(apart, _VISIBLE * abs(worst)) or 1.0
+            losses[rows] = worst + width * (2.0 * share - 1.0)
+        else:
+            final = _predict_final(history, losses)
+            losses[rows] = np.quantile(complete, share)
+            losses = np.where(np.isnan(final), losses, final)
+    if penalised is not None and len(complete):
+        losses[penalised] = np.nanmax(losses)
+    return losses
+
+
+def _predict_final(history: History, losses: FloatArray) -> FloatArray:
+    """Final losses (n,) that pruned rows would have had; NaN where that cannot be predicted.
+
+    From the step at which a row was pruned, by the least-squares line through the complete rows,
+    if at least ``_PAIRS`` of them reported there; it does not fall. Better than the best complete
+    row, or far behind the worst, nothing is predicted.
+
+    Args:
+        history: The history.
+        losses: Losses (n,) of the complete rows, NaN elsewhere.
+    """
+    final = np.full(len(history), np.nan)
+    pruned = np.flatnonzero((history.status == Status.PRUNED) & ~np.isnan(history.losses))
+    complete = np.flatnonzero(~np.isnan(losses))
+    steps, counts = np.unique(history.budget[pruned], return_counts=True)
+    low, high = losses[complete].min(), losses[complete].max()
+    for step in steps[np.argsort(-counts, kind="stable")[:_MOST_STEPS]].tolist():
+        rows = pruned[history.budget[pruned] == step]
+        reports = [history.curves[i].get(step, np.nan) for i in complete]
+        # Both are tamed together: a diverged report would be all that the line goes through.
+        shown = tame(np.append(reports, history.losses[rows]))
+        early, ends = shown[: len(complete)], losses[complete]
+        known = ~np.isnan(early)
+        if known.sum() < _PAIRS:
+            continue
+        x, y = early[known] - early[known].mean(), ends[known] - ends[known].mean()
+        slope = max(0.0, float(x @ y) / float(x @ x)) if x.any() else 0.0
+        predicted = ends[known].mean() + slope * (shown[len(complete) :] - early[known].mean())
+        final[rows] = np.clip(predicted, low, high + _BEHIND * (high - low))
+    return final
+
+
+def is_informative(history: History) -> bool:
+    """Whether a model can learn from the rows: one is complete, or pruned with a loss."""
+    reported = (history.status == Status.PRUNED) & ~np.isnan(history.losses)
+    return bool(reported.any() or np.any(history.status == Status.COMPLETE))
+
+
+def all_alike(history: History) -> bool:
+    """Whether there are several finished rows, all of them successes of the same loss.
+
+    Then no model of this search knows where to search. Differences by rounding do not count.
+    """
+    done = history.first(history.n_finished)
+    if len(done) < 2 or (done.status != Status.COMPLETE).any() or not done.feasible.all():
+        return False
+    low, high = float(done.losses.min()), float(done.losses.max())
+    return high - _SAME * abs(high) <= low
+
+
+def with_diverged_as_failed(history: History) -> History:
+    """The history, in which complete rows with a diverged loss have failed.
+
+    They show where not to search, as failures do. Their losses would be a cliff, or outliers among
+    good rows, that no smooth model fits. The losses of feasible rows set the limit.
+    """
+    complete = history.status == Status.COMPLETE
+    limit = divergence_limit(history.losses[complete & history.feasible])
+    diverged = complete & (history.losses > limit)
+    if not diverged.any():
+        return history
+    return replace(history, status=np.where(diverged, Status.FAILED, history.status))
+
+
+def with_substitute_losses(history: History) -> History:
+    """The history with substitutes for the losses until a row is complete and feasible.
+
+    Without a complete row they are the ranks of the pruned rows, later steps first and better
+    losses first within a step. Without a feasible row they are the sums of the violations of the
+    constraints, each divided by its mean violation; an unknown one counts as the mean.
+    """
+    complete = history.status == Status.COMPLETE
+    if not complete.any():
+        pruned = np.flatnonzero(history.status == Status.PRUNED)
+        status, losses = history.status.copy(), np.full(len(history), np.nan)
+        status[pruned] = Status.COMPLETE
+        losses[_by_progress(history, pruned)] = np.arange(len(pruned))
+        return replace(history, losses=losses, status=status)
+    if (complete & history.feasible).any():
+        return history
+    excess = np.clip(history.constraints[complete], 0.0, HUGE)
+    known = ~np.isnan(excess)
+    scale = np.where(known, excess, 0.0).sum(axis=0) / np.maximum((excess > 0.0).sum(axis=0), 1)
+    shares = np.where(known, excess, scale) / np.where(scale > 0.0, scale, 1.0)
+    losses = history.losses.copy()
+    losses[complete] = shares.sum(axis=1)
+    return replace(history, losses=losses)
+
+
+def _by_progress(history: History, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Pruned rows, later steps first and better losses first within a step."""
+    budget = np.nan_to_num(history.budget[rows], nan=-np.inf)
+    loss = np.nan_to_num(history.losses[rows], nan=np.inf)
+    return np.asarray(rows[np.lexsort((history.number[rows], loss, -budget))])
