@@ -60,6 +60,7 @@ BENCHMARKS = (
     " --methods GBQR 'Optuna TPE' 'random 2x'",
     "benchmark_families.py report",
     "benchmark_families.py page --half tuned --control GBQR --out build/families --path page.md",
+    "benchmark_fidelity.py --smoke",
     "benchmark_hyperopt.py quality --every-svm-grid 6 --every-oboe 15 --seeds 1",
     "benchmark_outside.py run --learners knn --data digits --out outside.csv",
     "benchmark_plateaus.py --smoke",

@@ -39,7 +39,8 @@ class GBQRFacade(Facade):
 
     * ``initial_design``: its configurations come first; GBQR's own start-up only adds what is
       missing. The default has only ``additional_configs`` and the scenario's default.
-    * ``random_design``: decides which configurations are random. By default none are.
+    * ``random_design``: decides which configurations are random. By default none are, but every
+      fifth if the scenario has budgets, see ``ProposerConfigSelector``.
     * ``intensifier``: any; with ``Hyperband`` or ``SuccessiveHalving`` GBQR proposes the
       configurations that start their brackets, and learns from the highest budget with enough
       configurations.

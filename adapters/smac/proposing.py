@@ -33,6 +33,7 @@ from .trials import Rows, canonical
 _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
+_RANDOM = 0.2  # of the configurations, in a scenario with budgets
 _POOL = 512  # random configurations from which a new one is taken
 _SMALL = 100_000  # largest size of a space that is searched exhaustively for a new one
 
@@ -60,7 +61,9 @@ class ProposerConfigSelector(Selector):
         proposer: Such as ``automl_plugins.recipes.gbqr()`` or ``tst(memory, task=...)``.
         min_trials: Configurations that must have finished a budget before its costs are the
             losses; None takes one more than the largest number of active hyperparameters.
-        random_design: Decides when a random configuration is taken instead; None never does.
+        random_design: Decides when a random configuration is taken instead. None: never,
+            but in a scenario with budgets every fifth time, as SMAC's ``MultiFidelityFacade``: a
+            bracket of configurations that are alike has little to choose from.
         seed: Non-negative integer; None takes the scenario's.
 
     Raises:
@@ -106,6 +109,7 @@ class ProposerConfigSelector(Selector):
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer
         self.random_design = random_design
+        self._has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
         self._streams = Streams(scenario.seed if seed is None else seed)
         self._rows = Rows(scenario.configspace, enough)
         self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
@@ -185,6 +189,8 @@ class ProposerConfigSelector(Selector):
             design.next_iteration()
             if design.check(k):
                 return self._random(history, k)
+        elif self._has_budgets and self._streams.generator("interleave", k).random() < _RANDOM:
+            return self._random(history, k)
         try:
             proposal = ask(self.proposer, self.space, history, self._streams, k)
         except SurrogateFailure as failure:

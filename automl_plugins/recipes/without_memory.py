@@ -171,8 +171,8 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
       logarithm, which is negative below one second; bounds below the median gain 0 instead of
       less.
     * Numbers are on the scale of the search space and categories one-hot; no configuration is
-      evaluated twice; with several workers running evaluations repel; a pruned evaluation
-      counts as one of the worse half.
+      evaluated twice; with several workers running evaluations repel; the final loss of a
+      pruned evaluation is predicted, see ``proposers.targets.effective_losses``.
     """
     options = preset_options(
         options, n_startup=3, n_candidates=10_000, max_rows=None, failed_trials="ignore"

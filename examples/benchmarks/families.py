@@ -168,8 +168,9 @@ def _grids(folder: str, file: str, sign: float) -> list[Task]:
 # --- surrogates of YAHPO Gym -----------------------------------------------------------------
 
 _TASK = {"lcbench": "OpenML_task_id", "rbv2_xgboost": "task_id"}
+EPOCHS = 52
 _FIXED: dict[str, dict[str, float]] = {
-    "lcbench": {"epoch": 52},
+    "lcbench": {"epoch": EPOCHS},
     "rbv2_xgboost": {"trainsize": 1.0, "repl": 10},
 }
 _NUMBERS = {  # in the order of the network's inputs
@@ -235,6 +236,11 @@ class Surrogate:
         """Losses (n,) of configurations: accuracy with its sign turned."""
         return -self._answer(task, configs)[:, _SCORE[self.scenario]]
 
+    def curve(self, task: str, config: Config) -> FloatArray:
+        """Losses (52,) after each epoch of a training; lcbench only."""
+        epochs = range(1, EPOCHS + 1)
+        return self.losses(task, [{**config, "epoch": epoch} for epoch in epochs])
+
     def seconds(self, task: str, configs: Sequence[Config]) -> FloatArray:
         """Seconds (n,) of their trainings."""
         return self._answer(task, configs)[:, _SECONDS[self.scenario]]
@@ -242,7 +248,7 @@ class Surrogate:
     def _answer(self, task: str, configs: Sequence[Config]) -> FloatArray:
         """All outputs of the network, one row for each configuration."""
         fixed = _FIXED[self.scenario] | {_TASK[self.scenario]: task}
-        full = [{**config, **fixed} for config in configs]
+        full = [{**fixed, **config} for config in configs]
         names, categories = _NUMBERS[self.scenario].split(), _CATEGORIES[self.scenario]
         numbers = [[config.get(name, 0.0) for name in names] for config in full]
         codes = [

@@ -156,7 +156,10 @@ def test_asked_trials_are_running_rows_and_told_ones_are_known(tmp_path: Path) -
 def test_given_away_but_unrecorded_ones_are_running_rows(tmp_path: Path, kind: Any) -> None:
     proposer, none = Watched(), partial(RandomInitialDesign, n_configs=0)
     given: dict[str, Any] = {"kind": kind, "function": budget_target, "initial_design": none}
-    facade(tmp_path, proposer, **given, **BUDGETS).ask()  # asks for its first bracket at once
+    given["config_selector"] = partial(
+        ProposerConfigSelector, proposer=proposer, random_design=ProbabilityRandomDesign(0.0)
+    )
+    facade(tmp_path, **given, **BUDGETS).ask()  # asks for its first bracket at once
     assert proposer.numbers == list(range(9))
     for k, (history, _) in enumerate(proposer.shown):
         assert history.status.tolist() == [RUNNING] * k
@@ -391,6 +394,26 @@ def test_a_random_design_is_obeyed(tmp_path: Path, by_facade: bool) -> None:
     assert origins(smac)[0] == origins(smac)[3] == "Proposer: random"
 
 
+@pytest.mark.parametrize("given", [None, ProbabilityRandomDesign(0.0)])
+def test_with_budgets_every_fifth_configuration_is_random(tmp_path: Path, given: Any) -> None:
+    selectors = {}
+    for name in ("plain", "budgets"):
+        ends = (1.0, 9.0) if name == "budgets" else (None, None)
+        scenario = Scenario(
+            search_space(),
+            seed=1,
+            min_budget=ends[0],
+            max_budget=ends[1],
+            output_directory=tmp_path / name,
+        )
+        selector = ProposerConfigSelector(scenario, Watched(), random_design=given)
+        facade = GBQRFacade(scenario, config_selector=selector, logging_level=False)
+        asked = [facade.ask().config for _ in range(60)]
+        selectors[name] = [selector.explain(config).origin for config in asked].count("random")
+    assert selectors["plain"] == 0
+    assert 5 <= selectors["budgets"] <= 20 if given is None else selectors["budgets"] == 0
+
+
 def test_equal_configurations_are_one(tmp_path: Path) -> None:
     """A proposer that repeats itself gets a new configuration, and there is one id for each."""
     vector = search_space().sample_configuration().get_array()
@@ -486,7 +509,8 @@ def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> 
 
 def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:
     proposer = Watched()
-    selector = ProposerConfigSelector(scenario(tmp_path, **BUDGETS), proposer)
+    never = ProbabilityRandomDesign(0.0)
+    selector = ProposerConfigSelector(scenario(tmp_path, **BUDGETS), proposer, random_design=never)
     for _ in range(2):
         proposer.shown.clear()
         facade(tmp_path, config_selector=selector, **HYPERBAND).ask()
