@@ -296,11 +296,3 @@ def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None
             f" parameters {names}."
         )
     return Choices.from_distribution(arm, search_space[arm])
-
-
-def single_value(distribution: BaseDistribution) -> Any:
-    """The value of a distribution that has only one."""
-    if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices[0]
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    return distribution.low

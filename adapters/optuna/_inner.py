@@ -26,9 +26,9 @@ from automl_plugins.streams import Streams
 
 from . import _private
 from ._arm_memory import Grid
-from ._arms import Arms, Choices, single_value
+from ._arms import Arms, Choices
 from .proposer_sampler import ProposerSampler
-from .space import UnionSpace
+from .space import UnionSpace, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None

@@ -145,13 +145,11 @@ def hyperparameter_of(
     name: str, distribution: BaseDistribution, *, listed: bool = True
 ) -> Hyperparameter[Any, Any]:
     """The hyperparameter of a distribution; with ``listed`` a few steps become an ordinal."""
+    if distribution.single():
+        return Constant(name, single_value(distribution))
     if isinstance(distribution, CategoricalDistribution):
-        if distribution.single():
-            return Constant(name, distribution.choices[0])
         return categorical(name, distribution.choices)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
-    if distribution.single():
-        return Constant(name, distribution.low)
     steps = _listed_steps(distribution) if listed else steps_of(distribution)
     if steps is None:
         low, high, log = distribution.low, distribution.high, distribution.log
@@ -162,6 +160,14 @@ def hyperparameter_of(
         return stepped_range(name, steps.steps)
     values = [_listed_value(steps, i) for i in range(steps.n)]
     return Constant(name, values[0]) if steps.n == 1 else OrdinalHyperparameter(name, values)
+
+
+def single_value(distribution: BaseDistribution) -> Any:
+    """The value of a distribution that has only one."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[0]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    return distribution.low
 
 
 def _listed_steps(distribution: BaseDistribution) -> SteppedValues | None:

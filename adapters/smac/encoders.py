@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from smac import Scenario
-from smac.runhistory import StatusType, TrialKey, TrialValue
+from smac.runhistory import TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
 from automl_plugins._arguments import one_of
@@ -30,10 +30,6 @@ class CostEncoder(AbstractRunHistoryEncoder):
     Args:
         scenario: The scenario, with one objective.
         target: ``"log_regret"``, ``"normal_scores"``, ``"standardize"`` or ``"raw"``.
-        considered_states: States of the trials that are used, besides those that ran out of time;
-            None takes all finished ones.
-        lower_budget_states: States of the trials at lower budgets that are used too.
-        seed: As in SMAC's own encoders, which only store it.
 
     Raises:
         ValueError: For several objectives or an unknown target.
@@ -45,27 +41,14 @@ class CostEncoder(AbstractRunHistoryEncoder):
         )
     """
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        *,
-        target: Target = "log_regret",
-        considered_states: list[StatusType] | None = None,
-        lower_budget_states: list[StatusType] | None = None,
-        seed: int | None = None,
-    ) -> None:
+    def __init__(self, scenario: Scenario, *, target: Target = "log_regret") -> None:
         if scenario.count_objectives() > 1:
             raise ValueError(
                 f"{type(self).__name__} encodes one objective, the scenario has"
                 f" {scenario.count_objectives()}: {scenario.objectives}."
             )
         one_of("target", target, TARGETS)
-        super().__init__(
-            scenario,
-            considered_states=considered_states,  # type: ignore[arg-type]  # None is its default
-            lower_budget_states=lower_budget_states,  # type: ignore[arg-type]
-            seed=seed,
-        )
+        super().__init__(scenario)
         self.target = target
 
     @property

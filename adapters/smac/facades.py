@@ -11,9 +11,6 @@ from smac.acquisition.function.abstract_acquisition_function import AbstractAcqu
 from smac.initial_design import RandomInitialDesign
 from smac.main.config_selector import ConfigSelector
 from smac.model.multi_objective_model import MultiObjectiveModel
-from smac.multi_objective.abstract_multi_objective_algorithm import (
-    AbstractMultiObjectiveAlgorithm,
-)
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import RunHistoryEIPSEncoder
 
@@ -146,17 +143,6 @@ class GBQRFacade(Facade):
     ) -> ProbabilityRandomDesign:
         """No random configurations, unless asked for."""
         return ProbabilityRandomDesign(probability, seed=scenario.seed)
-
-    @staticmethod
-    def get_multi_objective_algorithm(  # type: ignore[override]
-        scenario: Scenario,
-    ) -> AbstractMultiObjectiveAlgorithm:
-        """Not supported.
-
-        Raises:
-            ValueError: Always.
-        """
-        raise ValueError("This facade minimises one objective.")
 
 
 class AutoFacade(GBQRFacade):

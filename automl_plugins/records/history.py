@@ -127,11 +127,9 @@ class History:
             seconds=column(seconds, np.nan),
             status=column(status, Status.COMPLETE).astype(np.int64),
             budget=column(budget, np.nan),
-            constraints=np.asarray(
-                np.empty((n, 0)) if constraints is None else constraints, float
-            ),
+            constraints=np.asarray(constraints, dtype=np.float64),
             curves=_as_objects([_NO_CURVE] * n if curves is None else curves),
-            missing=np.asarray(np.zeros(vectors.shape) if missing is None else missing, bool),
+            missing=np.asarray(missing, dtype=bool),
         )
 
     @classmethod

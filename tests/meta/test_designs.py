@@ -1,6 +1,7 @@
 """Meta-learned initial designs."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -135,6 +136,18 @@ def test_the_trust_in_the_prediction_fades_from_pick_to_pick() -> None:
     picks = [c["x"] for c in diverse(SPACE, memory(20), {"where": 0.1}, 6).configurations]
     assert picks[0] < 0.3  # what is predicted; the later ones serve any task
     assert max(picks) > 0.8
+
+
+def test_of_many_equal_tasks_the_far_ones_count_least() -> None:
+    """The median distance is 0: more than half of the known tasks are described as the new one."""
+    near, far = {0.1: 0.0, 0.5: 5.0, 0.9: 10.0}, {0.1: 10.0, 0.5: 5.0, 0.9: 0.0}
+    data = memory_of(near, near, near, far, far)
+    tasks = [replace(t, meta_features={"n": float(i > 2)}) for i, t in enumerate(data.tasks)]
+    data = replace(data, tasks=tuple(tasks))
+    for design in (diverse, knn):
+        made = design(SPACE, data, {"n": 0.0}, 1)
+        assert made.configurations[0]["x"] == pytest.approx(0.1)
+    assert made.scores[0] == 0.0  # nothing of the far ones
 
 
 @pytest.mark.parametrize("design", [top_k, delta, diverse, knn, bad_start])

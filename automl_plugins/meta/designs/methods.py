@@ -21,7 +21,7 @@ from automl_plugins.meta.designs.performance import (
     performance,
     predict,
 )
-from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, distances
+from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance, distances
 from automl_plugins.surrogates.base import expected_improvement
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _SHIFT = 0.7  # of what meta-features predict
 _FADE = 0.75  # of the trust in meta-features, with each pick
 _DOUBT = 0.1  # deviation of a regret on a new task after one known task
-_SIMILARITY = 0.5  # width of the weights of tasks, in median distances
 
 _UNDESCRIBED = (
     "No meta-feature that the task has differs between the known tasks: all of them count alike."
@@ -79,7 +78,8 @@ def diverse(
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
     trust = _FADE ** np.arange(k)[:, None]
-    likely = trust * similarity(described) + (1.0 - trust) / len(plain)
+    gaps = distances(described.known, described.new[None, :])[:, 0]
+    likely = trust * by_distance(gaps) + (1.0 - trust) / len(plain)
     weights = np.hstack([trust * likely, (1.0 - trust) * likely])
     scenarios = np.vstack([moved, plain])
     return _choose("diverse", memory, known, scenarios, k, weights, doubt)
@@ -93,14 +93,6 @@ def _doubt(memory: MetaDataset, known: Performance) -> FloatArray:
     places = coordinates(memory.vector_space, known.candidates)
     alike = np.exp(-0.5 * cdist(places, places, metric="sqeuclidean") / WIDTH**2)
     return np.asarray(_DOUBT / len(memory.tasks) * np.sqrt(1.0 - alike))
-
-
-def similarity(described: TaskFeatures) -> FloatArray:
-    """Probability of each known task (T,): a Gaussian of its distance to the new one."""
-    gaps = distances(described.known, described.new[None, :])[:, 0]
-    typical = float(np.median(gaps))
-    weights = np.exp(-0.5 * (gaps / (_SIMILARITY * typical)) ** 2) if typical > 0 else gaps + 1.0
-    return np.asarray(weights / weights.sum())
 
 
 def _choose(
@@ -200,7 +192,7 @@ def knn(
     notes: tuple[str, ...] = ()
     if n := len(memory.tasks) - len(order):
         notes = (f"{n} of {len(memory.tasks)} known tasks have no meta-features: left aside.",)
-    expected = similarity(described) @ known.filled
+    expected = by_distance(gaps) @ known.filled
     return _nearest(
         "knn", memory, known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes
     )

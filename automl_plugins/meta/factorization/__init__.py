@@ -6,10 +6,10 @@ from automl_plugins.meta.factorization.recommendation import (
     Pick,
     Recommendation,
     Recommender,
-    by_distance,
     complementary,
     of_nearest,
 )
+from automl_plugins.meta.tasks import by_distance
 
 __all__ = [
     "Conditioned",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.designs.methods import greedy
@@ -187,7 +186,6 @@ def _deviations(Y: FloatArray) -> FloatArray:
     return np.asarray(z / np.where(norms > 0, norms, 1.0))
 
 
-_WIDTH = 0.5  # width of the weights of data sets, in median distances
 _MOST = 2000  # pipelines among which a portfolio is chosen
 
 
@@ -222,20 +220,6 @@ def of_nearest(z: npt.NDArray[np.floating], order: IntArray, n: int) -> list[Pic
             row = int(np.nanargmin(z[:, column]))
             picks.setdefault(row, Pick(row, np.eye(z.shape[1])[column]))
     return list(picks.values())
-
-
-def by_distance(gaps: FloatArray) -> FloatArray:
-    """Weights (D,) of data sets by the distance of their meta-features; they sum to 1.
-
-    A Gaussian of half the median distance; inf = none. On 60 held-out training data sets of the
-    paper's table the first pipeline was better than without weights (regret 31 against 40 %), the
-    first five were about as good.
-    """
-    width = _WIDTH * float(np.median(gaps[np.isfinite(gaps)]))
-    nearest = gaps - gaps.min()
-    if width <= 0.0:
-        return np.asarray((nearest == 0.0) / (nearest == 0.0).sum())
-    return np.asarray(softmax(-0.5 * (gaps / width) ** 2))
 
 
 def complementary(

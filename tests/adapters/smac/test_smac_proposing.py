@@ -859,8 +859,3 @@ def test_combinations_that_make_no_sense(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         facade(tmp_path, **parts)
-
-
-def test_there_is_no_multi_objective_algorithm(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="minimises one objective"):
-        GBQRFacade.get_multi_objective_algorithm(scenario(tmp_path))
