@@ -202,6 +202,7 @@ def main(
     setups: Sequence[str] = SETUPS,
     curves: Sequence[str] = ("lcbench",),
     seeds: int = 3,
+    path: str = "build/fidelity.csv",
     smoke: bool = False,
 ) -> None:
     """Run the missing searches and print mean and median regrets."""
@@ -216,8 +217,7 @@ def main(
             is_slow = name == "lcbench" and FACADES.get(method) is MultiFidelityFacade
             if not is_slow or (seed == 0 and task in tasks[::3]):
                 wanted.append((setup, method, task, seed))
-    path = Path("build/fidelity.csv")
-    found = keep_rows(path, ["setup", "method", "task", "seed"], wanted, search)
+    found = keep_rows(Path(path), ["setup", "method", "task", "seed"], wanted, search)
     columns = [str(at) for at in AT]
     for task in found["task"].unique():
         rows, random = found["task"] == task, at_random(task)
