@@ -325,17 +325,14 @@ class SuccessiveFiltering:
         arms: Sequence[int],
         streams: Streams,
         k: int,
-        expected: npt.ArrayLike | None = None,
     ) -> int | None:
         """The arm of the next pull in this round; None when the round is over.
 
         An arm that has failed three times and never succeeded waits for the end of the round,
-        unless all have: what fails at once would never use up a share of seconds.
-
-        ``expected`` is the expected cost of the next pull of each arm (K,); NaN where unknown, and
-        None, take the mean of the arm's own. For the others see ``next``.
+        unless all have: what fails at once would never use up a share of seconds. The arguments
+        are those of ``next``.
         """
-        ledger = self._ledger(records, current.arms, expected)
+        ledger = self._ledger(records, current.arms)
         left = self.budget - ledger.spent.sum()
         ready = np.intersect1d(np.asarray(arms, dtype=np.int64), current.arms)
         if not len(ready) or left <= 0:
@@ -369,20 +366,12 @@ class SuccessiveFiltering:
 
     # --- parts ----------------------------------------------------------------------------
 
-    def _ledger(
-        self,
-        records: ArmRecords,
-        arms: Sequence[int] | IntArray,
-        expected: npt.ArrayLike | None = None,
-    ) -> _Ledger:
+    def _ledger(self, records: ArmRecords, arms: Sequence[int] | IntArray) -> _Ledger:
         statistics = ArmStatistics.from_records(records, int(max(arms)) + 1)
         if self.unit == "trials":
             pulls = statistics.pulls.astype(np.float64)
             return _Ledger(statistics, pulls, np.ones(len(pulls)))
         cost = statistics.seconds / np.maximum(statistics.scored, 1)
-        if expected is not None:
-            given = np.asarray(expected, dtype=np.float64)
-            cost[: len(given)] = np.where(np.isnan(given), cost[: len(given)], given)
         running = statistics.pulls - statistics.scored
         return _Ledger(statistics, statistics.seconds + running * cost, cost)
 

@@ -281,7 +281,6 @@ def test_running_pulls_are_counted_with_their_expected_cost() -> None:
     records = ArmRecords.of([0, 1, 0, 1], rewards, seconds=seconds, status=status)
     # arm 0 has spent 12 + 12 of its 20 s, arm 1 2 + 2
     assert method.choose(first, records, range(2), Streams(0), 4) == 1
-    assert method.choose(first, records, range(2), Streams(0), 4, expected=[1.0, 15.0]) == 0
 
 
 def test_every_arm_is_seen_once_even_if_it_costs_more_than_a_share() -> None:
