@@ -241,11 +241,9 @@ class _Rows:
         Trials that are not complete have proposed values of parameters that they have not asked
         for. They count as values of trials that have stopped, and as missing in running ones.
         """
-        space, vectors = (
-            union.vectors,
-            union.encode_all(
-                [row.constants | row.values | positions_in(row, union.moving) for row in trials]
-            ),
+        space = union.vectors
+        vectors = union.encode_all(
+            [row.constants | row.values | positions_in(row, union.moving) for row in trials]
         )
         partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
         proposed = np.zeros(vectors.shape, dtype=bool)

@@ -24,7 +24,7 @@ from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
-from .proposer_sampler import Cache, SeededSampler
+from .seeded_sampler import Cache, SeededSampler
 from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")

@@ -110,14 +110,12 @@ def _labels(
 
 
 def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[Trial]:
-    """Trials with all reported values, and parameters snapped to the space of the trials."""
+    """Trials with parameters snapped to the space of the trials."""
     maximize = is_maximized(study)
-    sign = -1.0 if maximize else 1.0
     return [
         replace(
             read_trial(trial, maximize=maximize),
             config={n: snap(trial.distributions[n], v) for n, v in trial.params.items()},
-            curve={float(s): sign * v for s, v in sorted(trial.intermediate_values.items())},
         )
         for trial in trials
     ]

@@ -1,12 +1,11 @@
-"""The base class of all samplers, and any proposer of the core behind Optuna's interface."""
+"""Any proposer of the core behind Optuna's interface."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from threading import RLock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -16,7 +15,6 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import ShowsArguments
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.proposal import (
     MOST_ASKING,
@@ -26,89 +24,19 @@ from automl_plugins.proposers.proposal import (
     ask,
 )
 from automl_plugins.spaces.values import ABSENT
-from automl_plugins.streams import Streams
 
 from . import _private
 from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import Foresight, StudyReader, View
+from .seeded_sampler import Cache, SeededSampler
 from .space import UnionSpace, distinct_choices, value_in
 from .trials import Cost, check_cost
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 _logger = get_logger("optuna.automl_plugins")
 
-_MAX_STUDIES = 16  # studies remembered by one sampler
 _PACE = 0.02  # least seconds to wait for a proposal of another worker
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
-
-
-class Cache(dict[K, V]):
-    """A dictionary that is empty when it is copied or unpickled.
-
-    Keys contain ``id``s of objects, which are invalid in another process. There is no lock: each
-    step is one operation of a dictionary, and threads that make the same entry make equal ones.
-    """
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()
-
-    def of(self, key: K, make: Callable[[], V]) -> V:
-        """The entry of a study, made if it is new; the oldest entries are dropped."""
-        found = self.get(key)
-        if found is None:
-            found = self.setdefault(key, make())
-            for old in list(self)[:-_MAX_STUDIES]:
-                self.pop(old, None)
-        return found
-
-
-class SeededSampler(ShowsArguments, BaseSampler):
-    """A sampler of one objective with a seed and streams, which measures its own time.
-
-    Args:
-        seed: Non-negative integer; None draws one and logs it.
-
-    Raises:
-        TypeError, ValueError: For a seed that is neither an integer >= 0 nor None.
-    """
-
-    def __init__(self, seed: int | None) -> None:
-        self._streams = Streams(seed)
-        if seed is None:
-            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
-        self._overheads: Cache[_private.TrialKey, float] = Cache()
-
-    @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._streams.seed
-
-    @contextmanager
-    def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
-        """Add the time spent to the trial's overhead, which is not a cost of the objective."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            key = _private.trial_key(study, trial)
-            spent = time.perf_counter() - start
-            self._overheads[key] = self._overheads.get(key, 0.0) + spent
-
-    def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
-        overhead = self._overheads.pop(_private.trial_key(study, trial), None)
-        if overhead is not None:
-            _private.write_overhead(study, trial, overhead)
-
-    def _refuse_multi_objective(self, study: Study) -> None:
-        if len(study.directions) > 1:
-            raise ValueError(
-                f"{type(self).__name__} optimises one objective, the study has"
-                f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
-                " NSGAIISampler or TPESampler for several."
-            )
 
 
 class _Asked(NamedTuple):
@@ -347,7 +275,7 @@ class ProposerSampler(SeededSampler):
                 break
             proposal = found
             moving = values.keys() & union.moving
-            if moving:
+            if moving:  # before the proposal, which says that all is there
                 _private.write_positions(study, trial, {name: values[name] for name in moving})
             known = {name: value for name, value in values.items() if name not in moving}
             _private.write_proposal(study, trial, known)

@@ -33,8 +33,9 @@ from automl_plugins.spaces.values import to_values
 from . import _private
 from ._study import Foresight
 from .memory import Studies, key_of, named_studies, read_study, task_name
-from .proposer_sampler import Cache, ProposerSampler
+from .proposer_sampler import ProposerSampler
 from .samplers import CostOptions, SamplerOptions, split, takes
+from .seeded_sampler import Cache
 from .space import UnionSpace, distributions_of, space_of_trials
 from .trials import finished_trials, owns
 

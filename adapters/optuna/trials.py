@@ -97,6 +97,8 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
         loss = as_number(trial.value)
     elif trial.state == TrialState.PRUNED and trial.last_step is not None:
         loss = as_number(trial.intermediate_values[trial.last_step])
+    # A running trial is read again for each proposal, and nobody asks for its curve.
+    reports = trial.intermediate_values if trial.state.is_finished() else {}
     asked = trial.distributions
     internal = {n: float(d.to_internal_repr(trial.params[n])) for n, d in asked.items()}
     varied = {n: d for n, d in asked.items() if not d.single()}
@@ -105,7 +107,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
         _STATUS[trial.state],
         sign * loss,
         _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost),
-        curve={float(step): sign * v for step, v in sorted(trial.intermediate_values.items())},
+        curve={float(step): sign * v for step, v in sorted(reports.items())},
         number=trial.number,
         started=unix_time(trial.datetime_start, local=True),
         ended=unix_time(trial.datetime_complete, local=True),

@@ -138,6 +138,11 @@ class TaskFeatures:
         """Whether the new task can be compared with at least two known ones."""
         return self._has_task and bool(self.names) and int(self.described.sum()) >= 2
 
+    @property
+    def gaps(self) -> FloatArray:
+        """Distance of each known task (T,) to the new one."""
+        return distances(self.known, self.new[None, :])[:, 0]
+
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """Mean absolute difference (n, m) of scaled meta-features: L1, as in auto-sklearn."""

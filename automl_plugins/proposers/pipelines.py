@@ -19,12 +19,11 @@ from automl_plugins.meta.factorization import (
     MatrixFactorization,
     Pick,
     Recommender,
-    by_distance,
     complementary,
     of_nearest,
 )
 from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
-from automl_plugins.meta.tasks import TaskFeatures, distances
+from automl_plugins.meta.tasks import TaskFeatures, by_distance
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.records.history import History
@@ -211,8 +210,7 @@ class PipelineProposer:
         weights = None
         features = TaskFeatures(dataset.tasks, self.meta_features)
         if features.useful:
-            gaps = distances(features.known, features.new[None, :])[:, 0]
-            weights = by_distance(np.where(features.described, gaps, np.inf))
+            weights = by_distance(np.where(features.described, features.gaps, np.inf))
         n = self.n_start + _SPARE
         return complementary(model.scaled(Y), model.mean_, n, weights)
 

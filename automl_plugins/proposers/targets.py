@@ -112,8 +112,8 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
     """Final losses (n,) that pruned rows would have had; NaN where that cannot be predicted.
 
     From the step at which a row was pruned, by the least-squares line through the complete rows,
-    if at least ``_PAIRS`` of them reported there; it does not fall. Better than the best complete
-    row, or far behind the worst, nothing is predicted.
+    if at least ``_PAIRS`` of them reported there; it does not fall. Predictions lie between the
+    best complete loss and ``_BEHIND`` ranges behind the worst.
 
     Args:
         history: The history.

@@ -30,9 +30,9 @@ from automl_plugins.meta.factorization import (
     MatrixFactorization,
     Pick,
     Recommender,
-    by_distance,
     complementary,
 )
+from automl_plugins.meta.tasks import by_distance
 from automl_plugins.statistics import compare
 
 BUDGETS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 100, 200)

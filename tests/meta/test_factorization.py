@@ -20,7 +20,6 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization import (
     FactorizationFileError,
     MatrixFactorization,
-    by_distance,
     complementary,
     processes,
 )
@@ -34,6 +33,7 @@ from automl_plugins.meta.factorization.processes import (
 )
 from automl_plugins.meta.factorization.recommendation import most_improving
 from automl_plugins.meta.factorization.training import _Adam
+from automl_plugins.meta.tasks import by_distance
 from automl_plugins.surrogates.base import log_expected_improvement
 
 KERNELS: list[Kernel] = ["se", "linear"]

@@ -21,7 +21,7 @@ from automl_plugins.meta.designs.performance import (
     performance,
     predict,
 )
-from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance, distances
+from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance
 from automl_plugins.surrogates.base import expected_improvement
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def diverse(
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
     trust = _FADE ** np.arange(k)[:, None]
-    gaps = distances(described.known, described.new[None, :])[:, 0]
-    likely = trust * by_distance(gaps) + (1.0 - trust) / len(plain)
+    likely = trust * by_distance(described.gaps) + (1.0 - trust) / len(plain)
     weights = np.hstack([trust * likely, (1.0 - trust) * likely])
     scenarios = np.vstack([moved, plain])
     return _choose("diverse", memory, known, scenarios, k, weights, doubt)
@@ -187,7 +186,7 @@ def knn(
     described = TaskFeatures(memory.tasks, task)
     if not described.useful:
         return _choose("knn", memory, known, known.filled, k, notes=(_UNDESCRIBED,))
-    gaps = distances(described.known, described.new[None, :])[:, 0]
+    gaps = described.gaps
     order = [int(t) for t in np.argsort(gaps, kind="stable") if described.described[t]]
     notes: tuple[str, ...] = ()
     if n := len(memory.tasks) - len(order):

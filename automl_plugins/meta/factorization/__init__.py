@@ -9,7 +9,6 @@ from automl_plugins.meta.factorization.recommendation import (
     complementary,
     of_nearest,
 )
-from automl_plugins.meta.tasks import by_distance
 
 __all__ = [
     "Conditioned",
@@ -19,7 +18,6 @@ __all__ = [
     "Recommendation",
     "Recommender",
     "Scaling",
-    "by_distance",
     "complementary",
     "of_nearest",
 ]

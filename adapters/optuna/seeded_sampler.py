@@ -1,0 +1,91 @@
+"""What all samplers share: a seed, streams, the measured time and caches of studies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from optuna.logging import get_logger
+from optuna.samplers import BaseSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from automl_plugins._arguments import ShowsArguments
+from automl_plugins.streams import Streams
+
+from . import _private
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_logger = get_logger("optuna.automl_plugins")
+
+_MAX_STUDIES = 16  # studies remembered by one sampler
+
+
+class Cache(dict[K, V]):
+    """A dictionary that is empty when it is copied or unpickled.
+
+    Keys contain ``id``s of objects, which are invalid in another process. There is no lock: each
+    step is one operation of a dictionary, and threads that make the same entry make equal ones.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+    def of(self, key: K, make: Callable[[], V]) -> V:
+        """The entry of a study, made if it is new; the oldest entries are dropped."""
+        found = self.get(key)
+        if found is None:
+            found = self.setdefault(key, make())
+            for old in list(self)[:-_MAX_STUDIES]:
+                self.pop(old, None)
+        return found
+
+
+class SeededSampler(ShowsArguments, BaseSampler):
+    """A sampler of one objective with a seed and streams, which measures its own time.
+
+    Args:
+        seed: Non-negative integer; None draws one and logs it.
+
+    Raises:
+        TypeError, ValueError: For a seed that is neither an integer >= 0 nor None.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._streams = Streams(seed)
+        if seed is None:
+            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
+        self._overheads: Cache[_private.TrialKey, float] = Cache()
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._streams.seed
+
+    @contextmanager
+    def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
+        """Add the time spent to the trial's overhead, which is not a cost of the objective."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            key = _private.trial_key(study, trial)
+            spent = time.perf_counter() - start
+            self._overheads[key] = self._overheads.get(key, 0.0) + spent
+
+    def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
+        overhead = self._overheads.pop(_private.trial_key(study, trial), None)
+        if overhead is not None:
+            _private.write_overhead(study, trial, overhead)
+
+    def _refuse_multi_objective(self, study: Study) -> None:
+        if len(study.directions) > 1:
+            raise ValueError(
+                f"{type(self).__name__} optimises one objective, the study has"
+                f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
+                " NSGAIISampler or TPESampler for several."
+            )
