@@ -15,7 +15,6 @@ from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    check_mode,
     n_suggestions,
 )
 from automl_plugins.streams import Streams
@@ -87,7 +86,6 @@ def initial_trials(
         trials = initial_trials(space, memory=bundled("svm"), X=X, y=y)
         fmin(objective, space, algo=tpe.suggest, max_evals=50, trials=trials)
     """
-    check_mode(mode)
     check_integer("n_startup_jobs", n_startup_jobs, 0)
     k = n_suggestions(mode, n_startup_jobs, n_configs)
     if trials is not None and not isinstance(trials, Trials):

@@ -42,8 +42,6 @@ def arm_report(
         ValueError: If the study has several objectives, if ``arm`` is None and the sampler has no
             arms, or if no trial has asked for the parameter.
     """
-    if len(study.directions) > 1:
-        raise ValueError(f"A report needs one objective, the study has {len(study.directions)}.")
     sampler = _private.base_sampler(study.sampler)
     cells = None if split is None else Split(split, max_arms)
     declared = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_finite, check_integer
 
 from . import _private
+from .trials import is_maximized
 
 
 class NoImprovement:
@@ -37,11 +38,7 @@ class NoImprovement:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Stop ``study`` if the last ``patience`` complete trials brought no improvement."""
-        if len(study.directions) > 1:
-            raise ValueError(
-                f"NoImprovement needs a study with one objective, got {len(study.directions)}."
-            )
-        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        sign = -1.0 if is_maximized(study) else 1.0
         best, since = float("inf"), 0
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         for other in sorted(trials, key=lambda t: t.number):

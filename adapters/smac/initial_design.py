@@ -20,7 +20,6 @@ from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
     advise,
-    check_mode,
     n_remaining,
     n_suggestions,
     name_of,
@@ -91,7 +90,6 @@ class MetaInitialDesign(AbstractInitialDesign):
         seed: int | None = None,
         exclude: Collection[str] = (),
     ) -> None:
-        check_mode(mode)
         space, trials = scenario.configspace, scenario.n_trials
         additional = _distinct(additional_configs or [])
         usual = _usual(scenario, default, seed)

@@ -14,7 +14,7 @@ from typing import Self
 import lightgbm
 import numpy as np
 from scipy.stats import kendalltau
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_integer
@@ -174,13 +174,13 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         """
         tau = np.full(len(dataset.tasks), np.nan)
         for train, left_out in leave_out(dataset, folds=folds, group=group):
-            model = self.clone().fit(train)
+            model = clone(self).fit(train)
             for t in left_out:
                 rows = dataset.rows[t]
                 known = ~np.isnan(dataset.complete_losses[rows])
                 predicted = model.predict(dataset.vectors[rows], dataset.tasks[t].meta_features)
                 tau[t] = rank_correlation(predicted[known], dataset.losses[rows][known])
-        importance = self.clone().fit(dataset).feature_importances()
+        importance = clone(self).fit(dataset).feature_importances()
         return RankReport(tuple(task.name for task in dataset.tasks), tau, importance)
 
     def feature_importances(self) -> dict[str, float]:
@@ -192,10 +192,6 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         share = gain / gain.sum() if gain.sum() > 0 else gain
         order = np.argsort(-share, kind="stable")
         return {self.feature_names_[i]: float(share[i]) for i in order}
-
-    def clone(self) -> MetaLearner:
-        """An unfitted learner of the same settings."""
-        return MetaLearner(**self.get_params())
 
     def _predict(self, X: FloatArray, row: FloatArray) -> FloatArray:
         if self.booster_ is None:

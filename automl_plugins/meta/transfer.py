@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
@@ -73,12 +74,9 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
 
     _learnt = "sources"
 
-    def __init__(
-        self, memory: AlignedMemory, *, paper: bool = False, max_rows: int = 300, **options: Any
-    ) -> None:
+    def __init__(self, memory: AlignedMemory, *, paper: bool = False, **options: Any) -> None:
         made = surrogates.TwoStageTransfer
-        make = made.paper if paper else made
-        super().__init__(memory, make(max_rows=max_rows, **options))
+        super().__init__(memory, (made.paper if paper else made)(**options))
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
         """The best complete run of each earlier task (n, d), n <= S, distinct.
@@ -201,5 +199,5 @@ class BlendedTemplate(_Template["Blended"]):
             # Trees that see configurations only predict the mean over the tasks, in one pass.
             tasks = tuple(replace(task, meta_features={}) for task in dataset.tasks)
             dataset = replace(dataset, tasks=tasks)
-        learner = MetaLearner() if self.learner is None else self.learner.clone()
+        learner = MetaLearner() if self.learner is None else clone(self.learner)
         return LearnedLosses(learner.fit(dataset), described or None)

@@ -74,7 +74,6 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
 
 def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
     """Number of points of the start-up after the suggestions."""
-    check_mode(mode)
     if mode == "add":
         return n_default
     return max(0, n_default - n_suggested) if mode == "part" else 0

@@ -83,17 +83,6 @@ class Partition(Sequence[Cell]):
     def __len__(self) -> int:
         return len(self.cells)
 
-    def index_of(self, configuration: Mapping[str, Any]) -> int:
-        """Number of the cell that a configuration lies in.
-
-        Raises:
-            ValueError: If it lies in no cell, so it is not of this space.
-        """
-        for i, cell in enumerate(self.cells):
-            if cell.contains(configuration):
-                return i
-        raise ValueError(f"{dict(configuration)} lies in no cell: it is not of this space.")
-
 
 def partition(
     space: ConfigurationSpace,

@@ -234,7 +234,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         if sources is None:
             flagged = np.flatnonzero(np.isnan(X).any(axis=0))
             n, none = X.shape[1], np.zeros((0, 0))
-            return Sources((), (), n, self.kernel, np.zeros(0), flagged, (), (), none)
+            return Sources((), n, self.kernel, np.zeros(0), flagged, (), (), none)
         if not isinstance(sources, Sources):
             fitted: tuple[object, Sources] | None = getattr(self, "_fitted", None)
             if fitted is None or fitted[0] is not sources:

@@ -27,7 +27,7 @@ from automl_plugins.surrogates.gaussian_process import (
     fit_shared,
 )
 
-_NAMES = ("names", "left_out", "meta_feature_names")  # fields of ``Sources`` that are texts
+_NAMES = ("names", "meta_feature_names")  # fields of ``Sources`` that are texts
 _PLAIN = ("n_features", "kernel", "theta", "flagged", "meta_features")
 
 _LEARNING_GROUPS = 16  # groups of tasks that the hyperparameters are learnt from
@@ -87,7 +87,6 @@ class Sources:
 
     Attributes:
         names: Names of the tasks (S).
-        left_out: Tasks that rank nothing: fewer than two losses, or all alike.
         n_features: Number of feature columns f of the search space.
         kernel: Kernel of all processes.
         theta: Logarithms of its constant, d length scales and noise variance (d + 2,).
@@ -103,7 +102,6 @@ class Sources:
     """
 
     names: tuple[str, ...]
-    left_out: tuple[str, ...]
     n_features: int
     kernel: Kernel
     theta: FloatArray
@@ -139,7 +137,6 @@ class Sources:
         names = memory.meta_feature_names()
         return cls(
             names=tuple(memory.tasks[i].name for i in useful),
-            left_out=tuple(t.name for i, t in enumerate(memory.tasks) if i not in useful),
             n_features=features.shape[1],
             kernel=kernel,
             theta=theta,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 from scipy.stats import kendalltau
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
@@ -52,7 +53,7 @@ def test_the_report_is_that_of_fits_without_the_task() -> None:
     data = optimum_moves(4, 15)
     learner = MetaLearner(n_trees=20)
     report = learner.report(data)
-    model = learner.clone().fit(data.without("t2"))
+    model = clone(learner).fit(data.without("t2"))
     rows = data.rows[2]
     predicted = model.predict(data.vectors[rows], data.tasks[2].meta_features)
     assert report.tau[2] == pytest.approx(kendalltau(predicted, data.losses[rows]).statistic)

@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace
+from sklearn.base import clone
 
 from automl_plugins.meta import MetaDataset, MetaLearner, MetaStore, TaskRecord, transfer
 from automl_plugins.meta.memories import TaskMemory
@@ -70,8 +71,8 @@ def test_the_first_stage_is_fitted_once_for_each_space(fits: Mock) -> None:
 
 
 def test_the_papers_settings(fits: Mock) -> None:
-    made = TransferTemplate(TaskMemory(MEMORY), paper=True, max_rows=50).for_space(SPACE)
-    paper = TwoStageTransfer.paper(max_rows=50).get_params(deep=False)
+    made = TransferTemplate(TaskMemory(MEMORY), paper=True).for_space(SPACE)
+    paper = TwoStageTransfer.paper().get_params(deep=False)
     assert made.get_params(deep=False) | {"sources": None} == paper
     assert fits.call_args.kwargs["kernel"] == "se"
 
@@ -160,7 +161,7 @@ def test_meta_features_decide_what_is_expected() -> None:
 def test_without_known_meta_features_it_is_the_mean_over_the_tasks(told: dict[str, float]) -> None:
     made = template(meta_features=told).for_space(SPACE)
     bare = [replace(record, meta_features={}) for record in MANY.records()]
-    learner = SMALL.clone().fit(MetaDataset.from_records(bare, UNIT))
+    learner = clone(SMALL).fit(MetaDataset.from_records(bare, UNIT))
     np.testing.assert_array_equal(expected(made), learner.predict(GRID, None))
 
 

@@ -241,7 +241,7 @@ def test_report_needs_an_arm_a_single_objective_and_trials() -> None:
         arm_report(study, "model")
     assert len(arm_report(study, "algorithm").records) == 5
     several = optuna.create_study(directions=["minimize", "minimize"])
-    with pytest.raises(ValueError, match="one objective"):
+    with pytest.raises(ValueError, match="has 2 objectives"):
         arm_report(several, "algorithm")
 
 

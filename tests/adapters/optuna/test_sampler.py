@@ -332,7 +332,7 @@ def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
         study.optimize(lambda t: (t.suggest_float("x", 0, 1), 1.0), n_trials=1)
     assert study.trials[0].values == [1.0, 2.0]
     assert len(study.trials) == 2
-    with pytest.raises(ValueError, match="needs a study with one objective, got 2"):
+    with pytest.raises(ValueError, match="has 2 objectives"):
         NoImprovement(1)(study, study.trials[0])
 
 
