@@ -138,12 +138,19 @@ class FittedModels:
     def beside(self, pending: FloatArray) -> FittedModels:
         """The models as if configurations with features ``pending`` (p, f) had been observed.
 
+        Those that are likely to succeed count as observed for the target to improve on too: else
+        all workers would gather around a configuration that is predicted to be better than any.
+
         Raises:
             SurrogateFailure: If the surrogate raises.
         """
         assert isinstance(self.surrogate, PendingAware)
         with as_failure("beside of {!r}", self.surrogate):
-            return replace(self, surrogate=self.surrogate.beside(pending))
+            seen = replace(self, surrogate=self.surrogate.beside(pending))
+        likely = pending[self.success(pending) >= 0.5]
+        if not len(likely) or not np.isfinite(self.best):
+            return seen
+        return replace(seen, best=min(self.best, float(seen.predict(likely)[0].min())))
 
     def promise(self, features: FloatArray) -> FloatArray:
         """What the earlier tasks promise (m,); SurrogateFailure if the surrogate raises."""

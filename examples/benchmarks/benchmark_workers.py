@@ -1,239 +1,142 @@
-"""Eight workers against one at the same number of trials.
+"""Eight workers against one at the same number of trials, on the families of problems.
 
-The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 seconds, and the other
-workers see a proposal ``--latency`` seconds after its worker has read the history. Durations
-follow from the seed, so every figure is reproducible. Searches are appended to a file and not run
-again.
+The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 seconds, and a worker
+asks for the next one when its own has ended. Durations follow from the seed, so every figure is
+reproducible. Searches are appended to a file and not run again. The families are those of
+``families.py``, of which the judged halves are searched; smooth functions need no recorded runs.
 
-    benchmark_workers.py  # five spaces, 10 seeds, 100 trials
+    benchmark_workers.py  # nine families, up to six tasks and 3 seeds each: half an hour
     benchmark_workers.py --smoke  # seconds
 
-Two of the spaces are recorded tables, left out if they are not installed. Regret is that of the
-best loss so far, as a share of the range of the losses; for the geometric mean it is at least
-0.1 %.
+Regret is the best loss so far, less the least possible or known one, as a share of the distance
+from that to the worst one of a table or to the median of random configurations; that of smooth
+functions has no scale. Its geometric mean counts at least 0.0001.
 """
 
 from __future__ import annotations
 
+import copy
 import heapq
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import keep_rows, run_command
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
-from recorded_tables import data_folder, oboe, svm_grid
+from common import Quiet, keep_rows, run_command
+from families import FAMILIES, Task, half
+from family_searches import METHODS as SEARCHED
+from family_searches import MakeMethod, of_framework
 
-from automl_plugins import recipes
-from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.proposal import Proposer, ask
-from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
-from automl_plugins.replay import Table
-from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.replay import Outcome, Problem, TrialStatus
+from automl_plugins.replay.runs import search_seed
 from automl_plugins.streams import Streams
 
-Row = dict[str, Any]
-Loss = Callable[[Mapping[str, Any]], float]
-
-METHODS: dict[str, Callable[[], Proposer]] = {
-    "gbqr": recipes.gbqr,
-    "ei_per_second": recipes.ei_per_second,
+LIAR = {"constant_liar": True, "multivariate": True}
+METHODS: dict[str, MakeMethod] = {
+    "AutoSampler": SEARCHED["AutoSampler"],
+    "GBQR": SEARCHED["GBQR"],
+    "TPE": SEARCHED["Optuna TPE"],
+    "TPE, constant liar": of_framework("optuna", "TPESampler", **LIAR),
+    "random": SEARCHED["random"],
 }
-FLOOR = 1e-3
 N_WORKERS = 8
+AT = (32, 64)
+FLOOR = 1e-4
+_DRAWS = 2000  # random configurations that stand for an unknown best loss
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A space, its loss, and the least and the largest loss."""
-
-    space: ConfigurationSpace
-    loss: Loss
-    best: float
-    worst: float
-
-
-def floats() -> Problem:
-    """Six real numbers: a bowl with ripples, its bottom away from the middle."""
-    names = [f"x{i}" for i in range(6)]
-    space = ConfigurationSpace({name: (0.0, 1.0) for name in names})
-
-    def loss(values: Mapping[str, Any]) -> float:
-        z = np.array([values[name] for name in names]) - np.linspace(0.2, 0.8, 6)
-        return float((z**2 + 0.02 * (1.0 - np.cos(12.0 * math.pi * z))).sum())
-
-    return Problem(space, loss, 0.0, 2.5)
-
-
-def algorithms() -> Problem:
-    """Three algorithms with numbers of their own, the best one not the easiest."""
-    space = ConfigurationSpace()
-    kind = Categorical("algorithm", ["linear", "forest", "kernel"])
-    own = {
-        "linear": [Float("penalty", (1e-4, 1e2), log=True)],
-        "forest": [Float("features", (0.05, 1.0)), Float("samples", (0.2, 1.0))],
-        "kernel": [Float("C", (1e-3, 1e3), log=True), Float("gamma", (1e-4, 1e1), log=True)],
-    }
-    space.add(kind, *[child for children in own.values() for child in children])
-    for option, children in own.items():
-        space.add(*[EqualsCondition(child, kind, option) for child in children])
-
-    def loss(values: Mapping[str, Any]) -> float:
-        if values["algorithm"] == "linear":
-            return 0.30 + 0.02 * (math.log10(values["penalty"]) - 1.0) ** 2
-        if values["algorithm"] == "forest":
-            return float(0.15 + (values["features"] - 0.3) ** 2 + 0.1 * (1.0 - values["samples"]))
-        c, gamma = math.log10(values["C"]), math.log10(values["gamma"])
-        return 0.05 + 0.05 * (c - 1.5) ** 2 + 0.15 * (gamma + 2.0 - 0.5 * (c - 1.5)) ** 2
-
-    return Problem(space, loss, 0.05, 3.0)
+def search(method: str, task: Task, workers: int, seed: int) -> dict[str, float]:
+    """The best losses after the numbers of trials in ``AT``, in the order in which they ended."""
+    number = search_seed(seed, task.name)
+    space, streams = copy.deepcopy(task.space), Streams(number)
+    space.seed(number)
+    optimizer = Quiet(METHODS[method]()).start(Problem(space, number, max(AT)))
+    running: list[tuple[float, int, Any]] = []
+    losses: list[float] = []
+    now, asked = 0.0, 0
+    while len(losses) < max(AT):
+        while len(running) < workers and asked < max(AT):
+            proposal = optimizer.ask()
+            if proposal is None:  # the search has nothing left to try
+                break
+            seconds = float(streams.generator("duration", asked).uniform(0.5, 1.5))
+            heapq.heappush(running, (now + seconds, asked, (proposal, now)))
+            asked += 1
+        if not running:
+            break
+        now, _, (proposal, start) = heapq.heappop(running)
+        loss = task.loss(proposal.config)
+        status = TrialStatus.COMPLETE if math.isfinite(loss) else TrialStatus.FAILED
+        optimizer.tell(proposal, Outcome(status, loss, start, now))
+        losses.append(loss)
+    return {str(at): float(np.nanmin(losses[:at])) for at in AT}
 
 
-def counts() -> Problem:
-    """Integers and categories, 21 600 configurations."""
-    space = ConfigurationSpace(
-        {
-            "depth": (1, 20),
-            "leaf": (1, 30),
-            "criterion": ["gini", "entropy", "log_loss"],
-            "features": ["sqrt", "log2", "all"],
-            "bins": [8, 16, 64, 256],
-        }
-    )
-    worth = {"gini": 0.05, "entropy": 0.0, "log_loss": 0.12, "sqrt": 0.1, "log2": 0.15, "all": 0.0}
-
-    def loss(values: Mapping[str, Any]) -> float:
-        smooth = ((values["depth"] - 13) / 20) ** 2 + ((values["leaf"] - 4) / 30) ** 2
-        bins = 0.05 * abs(math.log2(values["bins"]) - 6.0)
-        return float(smooth + worth[values["criterion"]] + worth[values["features"]] + bins)
-
-    return Problem(space, loss, 0.0, 1.5)
+@cache
+def tasks_of(family: str, limit: int) -> dict[str, Task]:
+    """At most ``limit`` evenly spaced judged tasks of a family, by name."""
+    judged = half(family, "judged")
+    chosen = range(min(limit, len(judged)))
+    tasks = [judged[i * len(judged) // len(chosen)] for i in chosen]
+    return {task.name: task for task in tasks}
 
 
-def recorded(table: Table) -> Problem:
-    """A recorded table."""
-
-    def loss(values: Mapping[str, Any]) -> float:
-        return float(table.losses[table.find(dict(values)).row])
-
-    return Problem(
-        table.space, loss, float(np.nanmin(table.losses)), float(np.nanmax(table.losses))
-    )
-
-
-PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "floats": floats,
-    "algorithms": algorithms,
-    "counts": counts,
-    "svm_grid": lambda: recorded(svm_grid()[4]),
-    "oboe": lambda: recorded(oboe(18)[2]),
-}
+def to_regrets(found: pd.DataFrame, limit: int) -> pd.DataFrame:
+    """The searches with regrets in place of losses."""
+    columns = [str(at) for at in AT]
+    parts = []
+    for (family, name), rows in found.groupby(["family", "task"], sort=False):
+        best, worst = tasks_of(str(family), limit)[str(name)].scale(_DRAWS)
+        best = min(best, rows[columns].min().min())
+        width = 1.0 if worst is None else worst - best
+        parts.append(rows.assign(**{at: (rows[at] - best) / width for at in columns}))
+    return pd.concat(parts)
 
 
-@dataclass
-class Run:
-    """An evaluation: its configuration, its loss, and the times at which they become known."""
-
-    vector: FloatArray
-    loss: float
-    published: float
-    finished: float
-
-
-@dataclass
-class Workers:
-    """Simulated workers on one search.
-
-    Args:
-        problem: The problem of the search.
-        proposer: The proposer of all workers.
-        seed: Seed of the search and of the durations.
-        latency: Seconds from reading the history until a proposal can be read.
-    """
-
-    problem: Problem
-    proposer: Proposer
-    seed: int
-    latency: float
-    runs: list[Run] = field(default_factory=list)
-
-    def search(self, n_workers: int, n_trials: int) -> FloatArray:
-        """Losses (n_trials,) by number."""
-        space, streams = VectorSpace(self.problem.space), Streams(self.seed)
-        free = [0.0] * n_workers
-        for k in range(n_trials):
-            now = heapq.heappop(free)
-            vector = ask(self.proposer, space, self.history(space, now), streams, k).vector
-            values = dict(Configuration(self.problem.space, vector=vector))
-            seconds = float(streams.generator("duration", k).uniform(0.5, 1.5))
-            end = now + self.latency + seconds
-            self.runs.append(Run(vector, self.problem.loss(values), now + self.latency, end))
-            heapq.heappush(free, end)
-        return np.array([run.loss for run in self.runs])
-
-    def history(self, space: VectorSpace, now: float) -> History:
-        """The history that a worker can read at a moment."""
-        done = [k for k, run in enumerate(self.runs) if run.finished <= now]
-        done.sort(key=lambda k: (self.runs[k].finished, k))
-        order = done + [k for k, run in enumerate(self.runs) if run.finished > now]
-        rows = [self.runs[k] for k in order]
-        n = len(done)
-        vectors = [np.full(space.d, np.nan) if r.published > now else r.vector for r in rows]
-        return History.of(
-            np.array(vectors).reshape(len(rows), space.d),
-            [r.loss if i < n else math.nan for i, r in enumerate(rows)],
-            seconds=[1.0 if i < n else math.nan for i in range(len(rows))],
-            number=order,
-            status=[Status.COMPLETE if i < n else Status.RUNNING for i in range(len(rows))],
-        )
-
-
-def run(method: str, space: str, workers: int, trials: int, latency: float, seed: int) -> Row:
-    """Regret and repeated configurations of a search."""
-    problem = PROBLEMS[space]()
-    simulated = Workers(problem, METHODS[method](), seed, latency)
-    losses = simulated.search(workers, trials)
-    different = {run.vector.tobytes() for run in simulated.runs}
-    regret = (losses.min() - problem.best) / (problem.worst - problem.best)
-    return {"regret": regret, "repeats": len(losses) - len(different)}
-
-
-def show(found: pd.DataFrame) -> None:
-    """Print mean regrets and the ratio of the geometric means."""
-    means = found.pivot_table(index=["method", "space"], columns="workers", values="regret")
-    repeats = found[found.workers == N_WORKERS].groupby(["method", "space"]).repeats.sum()
-    table = (100.0 * means).round(3).assign(repeats=repeats)
-    print("Mean regret in percent by workers, and repeated configurations of all seeds")
-    print(table.to_string())
-    logs = found.assign(log=np.log(found.regret.clip(lower=FLOOR)))
-    by_workers = logs.pivot_table(index="method", columns="workers", values="log")
-    for method, row in by_workers.iterrows():
-        ratio = math.exp(row[N_WORKERS] - row[1])
-        print(f"{method}: geometric mean regret of {N_WORKERS} workers is {ratio:.2f} of one's")
+def show(regrets: pd.DataFrame) -> None:
+    """Print geometric mean regrets by family, and the ratio of eight workers' to one's."""
+    columns = [str(at) for at in AT]
+    logs = regrets.assign(**{at: np.log(regrets[at].clip(lower=FLOOR)) for at in columns})
+    print("Geometric mean regret in percent (of smooth functions as it is, times 100)")
+    means = logs.groupby(["family", "method", "workers"], sort=False)[columns].mean()
+    shown = np.exp(means).mul(100.0).unstack("workers")
+    print(shown.to_string(float_format=lambda x: f"{x:.3g}"))
+    over_all = means.groupby(["method", "workers"], sort=False).mean()
+    for method in over_all.index.unique("method"):
+        difference = over_all.loc[method, N_WORKERS] - over_all.loc[method, 1]
+        ratios = " / ".join(f"{math.exp(difference[at]):.2f}" for at in columns)
+        print(f"{method}: regret of {N_WORKERS} workers is {ratios} of one's after {AT} trials")
 
 
 def main(
-    methods: Sequence[str] = ("gbqr",),
-    spaces: Sequence[str] = (),
-    trials: int = 100,
-    seeds: int = 10,
-    latency: float = 0.1,
+    methods: Sequence[str] = tuple(METHODS),
+    families: Sequence[str] = tuple(FAMILIES),
+    limit: int = 6,
+    seeds: int = 3,
+    path: str = "build/workers.csv",
     smoke: bool = False,
 ) -> None:
     """Run the missing searches and print the means."""
     if smoke:
-        spaces, seeds, trials = ["algorithms", "counts"], 1, 16
-    spaces = spaces or list(PROBLEMS)[: None if data_folder() else -2]  # two are recorded
-    key = ["method", "space", "workers", "trials", "latency", "seed"]
-    wanted = product(methods, spaces, [1, N_WORKERS], [trials], [latency], range(seeds))
-    show(keep_rows(Path("build/workers.csv"), key, wanted, run))
+        methods, families, limit, seeds = ["GBQR", "random"], ["smooth"], 1, 1
+    names = [(family, task) for family in families for task in tasks_of(family, limit)]
+
+    def run(method: str, family: str, task: str, workers: int, seed: int) -> dict[str, float]:
+        return search(method, tasks_of(family, limit)[task], workers, seed)
+
+    wanted = [
+        (method, family, task, workers, seed)
+        for method, (family, task), workers, seed in product(
+            methods, names, [1, N_WORKERS], range(seeds)
+        )
+    ]
+    key = ["method", "family", "task", "workers", "seed"]
+    show(to_regrets(keep_rows(Path(path), key, wanted, run), limit))
 
 
 if __name__ == "__main__":
-    run_command(__doc__, main, methods=METHODS, spaces=PROBLEMS)
+    run_command(__doc__, main, methods=METHODS, families=FAMILIES)

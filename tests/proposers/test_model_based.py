@@ -256,6 +256,20 @@ def test_running_evaluations_repel() -> None:
     assert gaps[np.triu_indices(8, 1)].min() > 1e-3  # with one and the same k
 
 
+def test_workers_do_not_gather_around_what_is_predicted_to_be_best() -> None:
+    vectors = SQUARE.sample(16, np.random.default_rng(0))
+    losses = np.sin(6.0 * vectors[:, 0]) + np.sin(5.0 * vectors[:, 1])
+    proposer, pending = forest(AveragedProcess(), incumbent="predicted"), vectors[:0]
+    for worker in range(8):
+        status = [Status.COMPLETE] * 16 + [Status.RUNNING] * worker
+        asked = History.of(
+            np.vstack([vectors, pending]), [*losses, *[np.nan] * worker], status=status
+        )
+        pending = np.vstack([pending, propose(proposer, asked).vector])
+    gaps = np.abs(pending[:, None] - pending[None]).max(axis=2) + np.eye(8)
+    assert np.median(gaps.min(axis=1)) > 0.02
+
+
 def test_running_evaluations_of_which_nothing_is_known_change_nothing() -> None:
     history = observed(SQUARE, 30)
     foreign = History.of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,27 @@ def test_the_best_prediction_is_taken_of_feasible_rows(told_by: str) -> None:
     if told_by == "constraints":
         rows = History.of(POINTS, mean, constraints=np.ones((40, 1)))
         assert fit_models(settings, LINE, rows, Streams(0)).best == 0.0
+
+
+def test_what_runs_and_is_likely_to_succeed_is_to_be_improved_on_too() -> None:
+    mean = (POINTS[:, 0] - 0.5) ** 2
+    rows = History.of(POINTS[25:], mean[25:])
+    settings = ModelSettings(AveragedProcess(), target="raw", incumbent="predicted")
+    models = fit_models(settings, LINE, rows, Streams(0))
+    better, worse = LINE.features(np.array([[0.6]])), LINE.features(np.array([[0.9]]))
+    believed = models.beside(better)
+    assert believed.best == pytest.approx(models.predict(better)[0][0], abs=1e-3)
+    assert believed.best < models.best - 0.005
+    assert models.beside(worse).best == models.best
+
+    class Doomed:
+        def predict(self, X: FloatArray) -> FloatArray:
+            return np.full(len(X), 0.4)
+
+    doomed = replace(models, feasibility=Doomed())  # type: ignore[arg-type]
+    assert doomed.beside(better).best == models.best
+    # Without an observation there is nothing to improve on, whatever runs
+    assert replace(models, best=np.inf).beside(better).best == np.inf
 
 
 def test_without_a_row_there_is_nothing_to_improve_on() -> None:
