@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import optuna
+from automl_plugins.adapters.optuna import SuccessiveFilteringPruner
 from automl_plugins.adapters.optuna.space import distributions_of
 from automl_plugins.adapters.smac import AutoFacade, GBQRFacade
 from benchmark_choices import METHODS
@@ -34,6 +35,7 @@ from ConfigSpace import ConfigurationSpace, Float, Integer
 from families import EPOCHS, Surrogate, surrogate
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.pruners import SuccessiveHalvingPruner as HalvingPruner
+from optuna.trial import TrialState
 from smac import MultiFidelityFacade, RandomFacade, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.intensifier.hyperband import Hyperband
@@ -48,6 +50,7 @@ PRUNERS: dict[str, Callable[[], BasePruner]] = {
     "MedianPruner": MedianPruner,
     "SuccessiveHalvingPruner": lambda: HalvingPruner(min_resource=LEAST, reduction_factor=3),
     "HyperbandPruner": lambda: HyperbandPruner(LEAST, EPOCHS, reduction_factor=3),
+    "SuccessiveFilteringPruner": lambda: SuccessiveFilteringPruner(LEAST, seed=0),
 }
 FACADES: dict[str, type[AbstractFacade]] = {
     "AutoFacade": AutoFacade,
@@ -130,22 +133,21 @@ def prune(method: str, pruner: str, task: str, seed: int) -> Budget:
     source, budget = network(curves), Budget()
     space = distributions_of(source.space)
 
-    def objective(trial: optuna.Trial) -> float:
-        config = {name: trial._suggest(name, d) for name, d in space.items()}
-        curve = source.curve(name, config)
-        for epoch, loss in enumerate(curve.tolist(), 1):
-            trial.report(loss, epoch)
-            if epoch < EPOCHS and trial.should_prune():
-                budget.spend(epoch)
-                raise optuna.TrialPruned
-        budget.spend(EPOCHS, float(curve[-1]))
-        return float(curve[-1])
-
     study = optuna.create_study(
         sampler=METHODS[method](seed), pruner=PRUNERS[pruner](), study_name="fidelity"
     )
     while budget.is_left:
-        study.optimize(objective, n_trials=1)
+        trial = study.ask(space)
+        curve = source.curve(name, trial.params)
+        for epoch, loss in enumerate(curve.tolist(), 1):
+            trial.report(loss, epoch)
+            if epoch < EPOCHS and trial.should_prune():
+                study.tell(trial, state=TrialState.PRUNED)
+                budget.spend(epoch)
+                break
+        else:
+            study.tell(trial, curve[-1])
+            budget.spend(EPOCHS, float(curve[-1]))
     return budget
 
 
