@@ -101,7 +101,7 @@ def show(regrets: pd.DataFrame) -> None:
     logs = regrets.assign(**{at: np.log(regrets[at].clip(lower=FLOOR)) for at in columns})
     print("Geometric mean regret in percent (of smooth functions as it is, times 100)")
     means = logs.groupby(["family", "method", "workers"], sort=False)[columns].mean()
-    shown = np.exp(means).mul(100.0).unstack("workers")
+    shown = means.apply(np.exp).mul(100.0).unstack("workers")
     print(shown.to_string(float_format=lambda x: f"{x:.3g}"))
     over_all = means.groupby(["method", "workers"], sort=False).mean()
     for method in over_all.index.unique("method"):
