@@ -241,6 +241,13 @@ def test_what_misleads_is_made_up_for_by_a_start_design() -> None:
     assert {one.n_startup(SPACE) for one in members_of(recipes.auto(MEMORY, n_startup=9))} == {9}
 
 
+def test_the_fallback_balances_as_the_search_does() -> None:
+    for balance in (None, 3):
+        proposer = recipes.blended(MEMORY, balance=balance)
+        parts = members_of(proposer) + members_of(proposer.fallback)
+        assert [part.settings.balance for part in parts] == [balance, balance]
+
+
 def test_options_reach_the_settings() -> None:
     options = {"n_startup": 9, "n_candidates": 77, "max_rows": 33, "failed_trials": "ignore"}
     for make in (PLAIN | TRANSFER).values():

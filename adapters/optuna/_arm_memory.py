@@ -119,7 +119,7 @@ class ArmMemory(StudyReader):
             self.owner[trial.number] = index
         if trial.state in _FULL:
             self._note_parameters(trial, row, index)
-        if index is not None:
+        if index is not None:  # a running trial, or one of a cell, has no such value of its own
             row.values.setdefault(self._key, float(index))
         for data in _private.read_rounds(trial, self._key):
             opened, budget = Round.from_dict(data), data.get("budget")

@@ -190,6 +190,7 @@ class Cells(Arms):
     def _part(self, name: str, internal: FloatArray) -> IntArray:
         """Number of the part in which internal values (n,) lie."""
         steps = steps_of(self.distributions[name])
+        # The cuts of steps are indices, see ``_axis``.
         place = internal if steps is None else np.rint(steps.steps.index(internal))
         return np.searchsorted(self.cuts[name], place, side="right")
 

@@ -40,6 +40,7 @@ def value_at(
     steps = steps_of(distribution)
     if not taken or (steps is None and not isinstance(distribution, IntDistribution)):
         return value
+    # Nearest first; one of 1 + len(taken) gaps is free, unless the range ends before.
     place = 0 if steps is None else round(steps.steps.index(np.array([value]))[0])
     for gap in range(1 + len(taken)):
         for there in (gap, -gap):

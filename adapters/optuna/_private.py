@@ -33,7 +33,7 @@ _SHOWN = {  # dashboards sort and plot plain values only
     "bound": f"{_PREFIX}:predicted_bound",
     "seconds": f"{_PREFIX}:predicted_seconds",
 }
-_CHUNK = 2045  # relational storages keep 2048 characters of a value
+_CHUNK = 2045  # characters of an attribute, as many as Optuna's CmaEsSampler writes at once
 
 
 TrialKey = tuple[int, int, int]
@@ -161,6 +161,7 @@ def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) 
     sources that are left out have the share 0.
     """
     found = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    # Smaller shares than 5e-7 would be rounded to 0.
     named = {n: round(float(s), 6) for n, s in found[:_MAX_NAMED] if s >= 5e-7}
     own = max(0.0, 1.0 - float(sum(shares.values())))
     content = {"own": round(own, 6), "sources": named}
@@ -319,6 +320,7 @@ class ArmStorage:
         self._narrowed: dict[int, FrozenTrial] = {}  # finished trials do not change
 
     def __getattr__(self, name: str) -> Any:
+        # Not ``self._storage``: a copy that has no attributes yet would ask for it without end.
         return getattr(self.__dict__["_storage"], name)
 
     def get_all_trials(

@@ -43,8 +43,6 @@ class SteppedValues:
 
     def value(self, i: int) -> Any:
         """Value number ``i``."""
-        if self.listed is not None:
-            return self.listed[i]
         value = self._plain(i)
         if i < _SAFE or isinstance(self.distribution, IntDistribution):
             return value

@@ -143,7 +143,10 @@ class StudyReader:
             still_open.append(position)
             if other.state == TrialState.RUNNING and other.number != trial.number:
                 running.append(other)
-        has_cost = reading.has_cost or any(self._cost in t.user_attrs for t in finished)
+        named = isinstance(self._cost, str)  # a callable need not have a hash
+        has_cost = reading.has_cost or (
+            named and any(self._cost in t.user_attrs for t in finished)
+        )
         if finished:
             columns = columns.extended([self._read(t) for t in finished])
             self._check_cost(columns, has_cost)
@@ -151,6 +154,7 @@ class StudyReader:
         last = trials[-1].number if trials else -1
         self._reading = Reading(columns, len(trials), last, tuple(still_open), has_cost)
         begun = unix_time(trial.datetime_start, local=True)
+        # "Not before", for a start that is not known is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
         return View(
             columns,
@@ -253,6 +257,7 @@ class _Rows:
             # Drop values that were proposed before their condition was known.
             active = ~np.isnan(space.activate(vectors[partial]))
             vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
+        # A parent without a value counts as its first one; ``fill_gaps`` completes what it draws.
         active = ~np.isnan(space.activate(np.nan_to_num(vectors)))
         is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
         return cls(vectors, np.where(np.isnan(vectors), active, proposed & is_running[:, None]))

@@ -113,7 +113,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
             for other in study.get_trials(deepcopy=False)
             if other.number != trial.number
             and (outcome := _private.read_rung(other, rung)) is not None
-            and outcome["value"] is not None
+            and outcome["value"] is not None  # NaN or infinite
         ]
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         probability = advance_probability(

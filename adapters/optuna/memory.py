@@ -287,6 +287,7 @@ def _make_trials(
             user_attrs=None if np.isnan(seconds) else {SECONDS: float(seconds)},
             intermediate_values=reported,
         )
+        # ``create_trial`` has set the present time.
         trial.datetime_start, trial.datetime_complete = began, ended
         yield trial
 

@@ -268,6 +268,7 @@ class ProposerSampler(SeededSampler):
                 self._warn_once(f"{failure} Parameters are sampled independently instead.")
                 self._unproposed[_private.trial_key(study, trial)] = True
                 break
+            # ``ask`` has made the proposals of these workers, too.
             foreseen = len(self._asking(study, trial, view))
             self._pace = max(_PACE, (time.perf_counter() - begin) / (1 + foreseen))
             published, values = values, union.internals(found.vector)

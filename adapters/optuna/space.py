@@ -102,13 +102,14 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
         name: np.array([_internal(d, p[name]) if name in p else math.nan for p in complete])
         for name, d in distributions.items()
     }
-    space.add(
-        [
-            as_condition(space, rule, legal)
-            for rule in infer_rules(values, distributions)
-            if (legal := _parent_values(rule, distributions[rule.parent]))
-        ]
-    )
+    found = []
+    for rule in infer_rules(values, distributions):
+        parent, known = space[rule.parent], _parent_values(rule, distributions[rule.parent])
+        legal = [value for value in known if parent.legal_value(value)]
+        # The range of the parent may have moved, and one that has a single value has no order.
+        if legal and (rule.relation == "in" or not isinstance(parent, Constant)):
+            found.append(as_condition(space, rule, legal))
+    space.add(found)
     return space
 
 
@@ -255,11 +256,13 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
         index = find(distribution.choices, value)
         return ABSENT if index is None else distribution.choices[index]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
-    number = value if type(value) is int else to_number(value)
+    number = to_number(value)
     if math.isnan(number):
         return ABSENT
+    if type(value) is int and math.isfinite(number):  # keeps the digits that a float loses
+        number = value
     is_whole = isinstance(distribution, IntDistribution)
-    if (not is_whole or number == int(number)) and _has(distribution, number):
+    if (not is_whole or number % 1 == 0) and _has(distribution, number):
         return int(number) if is_whole else float(number)
     steps = steps_of(distribution)
     low, high = distribution.low, distribution.high
@@ -383,6 +386,7 @@ class UnionSpace:
         if isinstance(distribution, CategoricalDistribution):
             index = 0 if isinstance(hyperparameter, Constant) else int(entry)
             if name in self._ranks:
+                # Of equal choices the first, as Optuna stores them.
                 index = int(np.flatnonzero(self._ranks[name] == index)[0])
             return distribution.choices[index]
         if (steps := steps_of(distribution)) is not None:
@@ -445,4 +449,5 @@ def _ranks(name: str, distribution: BaseDistribution, ordered: Sequence[Any]) ->
             f"ordinal[{name!r}] must list each choice once, got {list(ordered)!r} for the choices"
             f" {list(distribution.choices)!r}."
         )
+    # The inverse of a permutation is what sorts it.
     return np.argsort(np.array(order)).astype(np.float64)

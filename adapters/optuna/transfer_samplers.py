@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -174,12 +175,22 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
         return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
     wide = [d for d in distinct if not d.single()] or distinct
     low, high = min(d.low for d in distinct), max(d.high for d in distinct)
-    log = all(d.log for d in wide)
+    # A range that had one value may lie below a logarithmic scale, or between the steps.
+    log = low > 0 and all(d.log for d in wide)
     step = wide[0].step
-    if log or any(d.step != step or (d.low - low) % (step or 1) for d in wide):
+    is_even = all(d.step == step for d in wide)
+    if log or not is_even or any(_is_between(d.low, low, step) for d in distinct):
         step = 1 if kind is IntDistribution else None
     made: BaseDistribution = kind(low, high, log=log, step=step)
     return made
+
+
+def _is_between(value: float, low: float, step: float | None) -> bool:
+    """Whether a value lies between the steps from ``low``."""
+    if step is None or isinstance(step, int):
+        return bool(step and (value - low) % step)
+    # Not %, by which 0.3 is nearly a whole step of 0.1 too far.
+    return abs(math.remainder(value - low, step)) > 1e-9 * step
 
 
 def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
@@ -314,7 +325,7 @@ class TSTSampler(TransferSampler):
             memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
             tasks, the name of a bundled one, or ``"auto"``: the bundled one of the learner that
             is recognised by the names of the parameters, see ``AutoSampler``.
-        n_startup_trials: Random trials before the sources are used; None is 0.
+        n_startup_trials: Trials that fill the space before the sources are used; None is 0.
 
     Raises:
         TypeError: For sources of the wrong type, or an unknown option.

@@ -167,7 +167,7 @@ class MaxUCB(ScoredPolicy):
             raise ValueError(f"unit must be 'pulls' or 'seconds', got {self.unit!r}.")
         if self.alpha is None:
             self.alpha = _ALPHA[self.scale]
-        check_finite("alpha", self.alpha, optional=True)
+        check_finite("alpha", self.alpha)
 
     def _scores(self, standing: Standing) -> FloatArray:
         of = standing.of
@@ -343,9 +343,8 @@ class IncreasingEffort(Policy):
     """
 
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
-        arms, records, done = standing.arms, standing.records, standing.records.finished
-        reward = np.nan_to_num(records.reward[done], nan=0.0)
-        efforts = _efforts(records.arm[done][:, None] == arms, reward)
+        arms, (arm, reward) = standing.arms, standing.records.results()
+        efforts = _efforts(arm[:, None] == arms, reward)
         smallest = efforts.min(axis=1)
         ran_out = smallest[np.isfinite(smallest)].max(initial=0.0)
         candidate = efforts[-1] <= ran_out
@@ -364,7 +363,7 @@ def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     """
     value = reward[:, None]
     count, total, squares = np.stack([mine, mine * value, mine * value**2]).cumsum(axis=1)
-    best = np.maximum.accumulate(np.append(0.0, reward))
+    best = np.maximum.accumulate(np.append(0.0, reward))  # from the least reward there is
     # An effort stands until the arm's rewards or the best of all change.
     changed = mine | (np.diff(best) > 0.0)[:, None]
     at, who = np.nonzero(changed)

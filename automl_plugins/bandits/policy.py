@@ -57,7 +57,7 @@ class ArmChoice:
 class Policy(ShowsArguments, ABC):
     """Chooses the arm of the next pull; a pure function of the records, the seed and k.
 
-    An arm whose first three finished pulls all failed is given up unless all arms are. Every
+    An arm that has failed three times and never succeeded is given up unless all arms are. Every
     other arm gets ``max(min_pulls, min_share * t / K)`` of the first t pulls, K the number of
     arms that are left. The rule of the policy decides on the other pulls.
 
@@ -300,11 +300,10 @@ class AlwaysBest(Policy):
             raise ValueError(f"arm must be the number of an arm, >= 0, or None, got {self.arm!r}.")
 
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
-        arms, records = standing.arms, standing.records
+        arms = standing.arms
         if self.arm is not None and self.arm in arms:
             return self.arm
-        done = records.finished
-        arm, reward = records.arm[done], np.nan_to_num(records.reward[done], nan=0.0)
+        arm, reward = standing.records.results()
         first = np.full(max(arm.max(initial=-1), arms.max()) + 1, -np.inf)
         first[arm[::-1]] = reward[::-1]  # NumPy keeps the last of several values for one place
         return standing.play_best(first[arms], rng)

@@ -72,6 +72,13 @@ class ArmRecords:
         """Mask (n,) of the pulls that are not running."""
         return np.asarray(self.status != Status.RUNNING)
 
+    def results(self) -> tuple[IntArray, FloatArray]:
+        """Arms and rewards (m,) of the finished pulls; the reward of a failed one is 0."""
+        done = self.finished
+        failed = self.status[done] == Status.FAILED
+        reward = np.where(failed, 0.0, np.nan_to_num(self.reward[done], nan=0.0))
+        return self.arm[done], reward
+
     def incumbents(self) -> set[int]:
         """Arms of the best complete pull: several if they tie, none without a complete pull."""
         complete = self.status == Status.COMPLETE
@@ -125,8 +132,7 @@ class ArmStatistics:
         """Statistics of ``n_arms`` arms, or of more if more have records."""
         n_arms = max(n_arms, int(records.arm.max(initial=-1)) + 1)
         done = records.finished
-        arm, failed = records.arm[done], records.status[done] == Status.FAILED
-        reward = np.where(failed, 0.0, np.nan_to_num(records.reward[done], nan=0.0))
+        (arm, reward), failed = records.results(), records.status[done] == Status.FAILED
         best = np.full(n_arms, -np.inf)
         np.maximum.at(best, arm[~failed], reward[~failed])
 
@@ -211,6 +217,7 @@ class RewardScale:
         near = tame(values)
         best, worst = float(near.min()), float(near.max())
         reach = best + _FAR * (float(np.median(near)) - best)
+        # Where the median is as good as the best, the worst one is all there is to scale by.
         if best < reach < values.max():
             worst = reach
         reason = f"losses lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"

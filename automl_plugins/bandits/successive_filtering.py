@@ -36,6 +36,7 @@ from .records import ArmRecords, ArmStatistics
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
+# c and temperature: those of the paper for means, a sharp softmax for the best rewards.
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
 
 
@@ -388,6 +389,7 @@ class SuccessiveFiltering:
         if not np.isin(before, ready).any():  # all others have nothing left to try
             before = ready
         statistics = ledger.statistics
+        # One failure is enough: an arm without a success is dropped, as in the paper.
         works = statistics.working(np.intersect1d(before, ready), failures=1)
         sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
         level = statistics.mean[before] if self.score == "mean" else statistics.best[before]

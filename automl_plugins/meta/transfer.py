@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
@@ -190,6 +189,8 @@ class BlendedTemplate(_Template["Blended"]):
         self.learner = learner
 
     def _learn(self, space: VectorSpace) -> LearnedLosses:
+        from sklearn.base import clone
+
         from automl_plugins.meta.meta_learner import MetaLearner
 
         dataset = self.memory.on(space)

@@ -76,7 +76,8 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
         if len(ranges) == len(found):
             lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
             wide = [hp for hp in found if not isinstance(hp, Constant)] or found
-            log = all(getattr(hp, "log", False) for hp in wide)
+            # A number that was fixed may lie below the logarithmic scale of the others.
+            log = lower > 0 and all(getattr(hp, "log", False) for hp in wide)
             if all(isinstance(end, int) for known in ranges for end in known):
                 return integer_range(name, int(lower), int(upper), log=log)
             return float_range(name, float(lower), float(upper), log=log)

@@ -126,6 +126,7 @@ def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> Flo
         # In units of a difference of losses, so that adding a constant changes nothing.
         typical = 0.5 * least[len(least) // 2] - 0.5 * least[0] if len(least) else 0.0
         alike = np.maximum(_TIED * typical, _ROUNDED * np.spacing(np.abs(losses)))
+        # Equal losses are neighbours in order: where there are none, no pair has to be compared.
         if not (np.diff(least) <= alike.max(initial=0.0)).any():
             return radii
         tied = np.abs(losses[:, None] - losses[None, :]) <= np.maximum.outer(alike, alike)
@@ -222,6 +223,7 @@ def maximize(
     finite = scores[np.isfinite(scores)]
     least = search.tolerance * float(finite.std()) if len(finite) else 0.0
     points, levels = _starts(space, score, first, scores, incumbents, search)
+    # The incumbents may have other values than those fixed.
     points = space.complete(points, rng, fixed)
     for _ in range(_MAX_STEPS):
         if sum(len(vectors) for vectors, _, _ in batches) >= _MOST_SCORED:
@@ -244,6 +246,7 @@ def maximize(
                 batches.append((joined, *score(joined)))
                 owner = np.concatenate([owner, joiner[fresh]])
                 moved, scores, losses = _stack(batches[-2:])
+        # Sorted by start, then by score, so that the first of each start is its best.
         order = np.lexsort((losses, -scores, owner))  # ties go to the lower loss
         best = order[np.unique(owner[order], return_index=True)[1]]  # of each start
         best = best[scores[best] > levels[owner[best]] + least]
@@ -281,6 +284,7 @@ def climb(
         rows = np.repeat(start[None], len(steps), axis=0)
         rows[:, columns] = places = np.clip(x + steps, 0.0, 1.0)
         scores = np.maximum(score(rows)[0], _LOWEST)
+        # Clipped at a border, a difference spans one step instead of two.
         widths = np.diagonal(places[1 : m + 1] - places[m + 1 :])
         return -float(scores[0]), -(scores[1 : m + 1] - scores[m + 1 :]) / widths
 
@@ -320,6 +324,7 @@ def _starts(
         # An observed one cannot be proposed again, so any neighbour is a gain.
         levels = np.full(len(observed), -np.inf)
     top = np.argsort(-scores, kind="stable")[: search.n_candidates]
+    # Observed values of an old range may lie outside the present one.
     starts = np.concatenate([space.canonical(observed), candidates[top]])
     return starts, np.concatenate([levels, scores[top]])
 
@@ -344,5 +349,6 @@ def _join(
     column = changed[single].argmax(axis=1)
     joined = points.copy()
     joined[owner[single], column] = moved[single, column]
+    # NaN differs from itself: inactive values, which no single change touches, are taken off.
     several = np.flatnonzero((joined != points).sum(axis=1) - np.isnan(points).sum(axis=1) > 1)
     return joined[several], several

@@ -118,7 +118,7 @@ class Committee:
         key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2], None
-        merits = [np.zeros(1)] * len(self.members)
+        merits = [np.zeros(1)] * len(self.members)  # with nothing to judge by: trust is the prior
         spent: list[float] = []
         if is_informative(judged):
             shared = SharedFits()
@@ -149,7 +149,7 @@ def trust_in(
     A member has one merit, or several (s,). Trust adds up to 1.
     """
     logs = np.log(prior) + [_log_evidence(merit, n, tempering) for merit in merits]
-    shares = np.exp(logs - logs.max())
+    shares = np.exp(logs - logs.max())  # the likelihoods of many rows themselves would overflow
     shares /= shares.sum()
     shares[shares < min(_LEAST, shares.max())] = 0.0  # many equal members may all have less
     return np.asarray(shares / shares.sum())

@@ -277,6 +277,7 @@ class ModelBasedProposer:
         if not is_informative(training):  # the first informative row is newer
             training = history.first(n)
         key = digest(training, streams.seed)
+        # By identity: the adapters keep a space as long as nothing in it changes.
         cache = self._cache  # read once: threads share the sampler
         if cache is not None and cache[0] is space and cache[1] == key:
             return cache[2], None
@@ -292,6 +293,7 @@ class ModelBasedProposer:
         configuration. The incumbent is the best one that may still be proposed.
         """
         history, rows = given.history, models.best_rows
+        # The best row alone first: it is nearly always in reach. Without any row all() is True.
         if given.space.within_reach(history.vectors[rows[:1]], given.fixed).all():
             return models
         rows = rows[given.space.within_reach(history.vectors[rows], given.fixed)]
@@ -374,6 +376,7 @@ class ModelBasedProposer:
                 # Without an observation there is nothing to improve on: the mean alone decides.
                 beta = settings.beta if np.isfinite(models.best) else 0.0
                 utility = lower_confidence_bound(mean, std, beta)
+                # Only a positive score can be scaled; a bound that nothing scales stays as it is.
                 plain = exponent == 0.0 and models.feasibility is None
                 if plain and not len(unknown) and not len(flat):
                     return utility, mean
@@ -385,6 +388,7 @@ class ModelBasedProposer:
                 distance = distance_factor(design.distances(features, unknown), radius)
             if len(flat):
                 distance = distance * distance_factor(largest_differences(features, flat), radii)
+            # The logarithm of a distance of 0 would warn.
             return weighted(
                 log_gain,
                 log_success=models.log_success(features),
@@ -432,12 +436,14 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
     if median:
         return float(np.median(utility))
     low, high = float(utility.min()), float(utility.max())
+    # At the reference itself a gain is 0, and no success or seconds could tell candidates apart.
     return low - 1e-3 * max(high - low, 1e-12)
 
 
 def digest(history: History, seed: int) -> bytes:
     """Digest of the rows and the seed that a model is fitted with."""
     hasher = hashlib.blake2b(str(seed).encode(), digest_size=16)
+    # Not the curves: those of a finished row, known by its number, do not change.
     for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
         hasher.update(np.ascontiguousarray(getattr(history, column)).tobytes())
     return hasher.digest()

@@ -60,7 +60,8 @@ class ModelSettings:
     Attributes:
         surrogate: Template of the loss model; copied, never fitted itself.
         target: Transform of the losses, see ``transform``.
-        max_rows: Most rows to fit on: the best ones as one half, others at random; None for all.
+        max_rows: Most rows to fit on: the best ones as one half, others at random; of those with
+            seconds, and of those that succeeded or failed, the newest. None for all.
         failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not. With
             ``"avoid"`` evaluations whose loss has diverged count as failures, see
             ``records.scores.divergence_limit``.
@@ -228,6 +229,7 @@ class SharedFits:
 
     def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
+        # Members set nothing but the seed of these models, so seed and data identify one.
         shapes = [array.shape for array in data]
         digest = hashlib.blake2b(f"{model.random_state} {shapes}".encode(), digest_size=16)
         for array in data:
@@ -280,7 +282,9 @@ def fit_models(
     counted = with_substitute_losses(history)
     losses = effective_losses(counted, penalised)
     known = np.flatnonzero(~np.isnan(losses))
+    # Without a row there is no least loss, no median and no mean: "raw" needs none.
     targets = transform(losses[known], settings.target if len(known) else "raw")
+    # Failed and infeasible rows come last, however good their losses: f* is that of the first.
     order = np.lexsort((known, targets.values, ~success[known]))
     rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
     running_time = None

@@ -138,6 +138,7 @@ class PipelineProposer:
             # Put the decided values into the recommended one, else into others, best mean first.
             first = self._recommend(known, history, k, rows, allowed)
             order = np.argsort(known.recommender.model.mean_, kind="stable")
+            # Several: with the fixed values put in, one may be forbidden or tried already.
             others = known.vectors[order[allowed[order]][:_TRIED]]
             rng = streams.generator("candidates", k)
             changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)
@@ -157,7 +158,7 @@ class PipelineProposer:
     ) -> Proposal:
         evaluated, losses = _losses(history, rows)
         running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]
-        pending = [int(r) for r in dict.fromkeys(running.tolist()) if r not in set(evaluated)]
+        pending = [row for row in dict.fromkeys(running.tolist()) if row not in evaluated]
         with as_failure("{!r}", known.recommender.model):
             chosen = known.recommender.next(evaluated, losses, pending, allowed)
         shares = zip(known.names, chosen.shares.tolist(), strict=True)

@@ -164,6 +164,7 @@ def ask(
     uses one thread meanwhile, see ``blas``.
     """
     running = history.status == Status.RUNNING
+    # A dead worker's configuration may be tried again.
     dead = running & (history.number < oldest_running(history.number[~running]))
     if dead.any():
         history = history.rows(~dead)
@@ -185,6 +186,7 @@ def _ask(
     for number in np.sort(history.number[asking]).tolist():
         place = history.number == number
         try:
+            # Without its own empty row, as that worker itself reads the history.
             vector = proposer.propose(space, history.rows(~place), streams, number).vector
         except SurrogateFailure:  # that worker has no better answer either
             continue
@@ -207,10 +209,12 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
     stopped = np.flatnonzero(gaps.any(axis=1))
     if not len(stopped):
         return history
+    # Drawn for rows without a gap, too: which other rows have one must not change a row's values.
     drawn = streams.generator("gaps").random((int(stopped[-1]) + 1, space.d))
     vectors, missing = history.vectors.copy(), history.missing.copy()
     for row in stopped:
-        for column in np.flatnonzero(gaps[row]).tolist():
+        # All values, for a drawn choice may activate what is no gap by itself.
+        for column in np.flatnonzero(np.isnan(vectors[row])).tolist():
             vectors[row, column] = space.quantile(column, drawn[row, column])
     vectors[stopped] = space.activate(vectors[stopped])
     missing[stopped] = False

@@ -65,6 +65,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     """
     if kind == "log_regret":
         regret = losses - losses.min()
+        # The median is 0 where more than half of the rows are as good as the best one.
         typical = float(np.median(regret)) or float(regret.max()) or 1.0
         return Targets(losses, np.log(_FLOOR + regret / typical))
     if kind == "normal_scores":

@@ -108,6 +108,7 @@ def tst(
         ValueError: For an argument outside its range.
     """
     settings: dict[str, Any] = {"n_recorded": _RECORDED}
+    # Before the options of the paper, which are not those of the fallback.
     plain = gbqr(**options)
     if paper:
         own = Options(n_candidates=1000, max_rows=None, failed_trials="ignore")
@@ -167,7 +168,7 @@ def blended(
         template, target="normal_scores", informed=True, balance=balance, **options
     )
     start = SuggestedStart(known, voted, n_suggested=n_suggested, meta_features=described)
-    return WithFallback(start, gbqr(**options), memory=known)
+    return WithFallback(start, gbqr(balance=balance, **options), memory=known)
 
 
 def pmf(

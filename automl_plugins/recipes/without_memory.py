@@ -217,7 +217,7 @@ def surrogate(
         balance: See ``ProposerSettings``.
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
-        target: Transform of the losses, see ``automl_plugins.proposers.models``.
+        target: Transform of the losses, see ``automl_plugins.proposers.targets``.
         cost_exponent: See ``ProposerSettings``; used per second only.
         cost_budget: See ``ProposerSettings``.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.

@@ -57,16 +57,9 @@ class History:
 
     def __post_init__(self) -> None:
         n = len(self.number)
-        expected = {
-            "vectors": "d",
-            "losses": "",
-            "seconds": "",
-            "status": "",
-            "budget": "",
-            "curves": "",
-        }
-        for name, width in (expected | {"constraints": "c"}).items():
-            shape = getattr(self, name).shape
+        widths = {"vectors": "d", "constraints": "c"}
+        for name in ("vectors", "losses", "seconds", "status", "budget", "curves", "constraints"):
+            shape, width = getattr(self, name).shape, widths.get(name, "")
             if shape[:1] != (n,) or len(shape) != 1 + len(width):
                 text = f"({n}, {width})" if width else f"({n},)"
                 raise ValueError(f"{name} must have shape {text}, got {shape}.")
@@ -161,6 +154,7 @@ class History:
             number=column("number"),
             budget=budget,
             constraints=np.array(constraints).reshape(len(names), len(vectors)).T,
+            # They serve to predict the final losses of pruned rows only.
             curves=[trial.curve for part in parts for trial in part] if pruned.any() else None,
             missing=missing,
         )

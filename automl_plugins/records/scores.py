@@ -77,7 +77,7 @@ def tame(losses: FloatArray) -> FloatArray:
     regression tree. Without a spread, losses are clipped to +-1e150.
     """
     known = losses[~np.isnan(losses)]
-    distinct = np.unique(known)
+    distinct = np.unique(known)  # of equal losses one counts: ties must not make the spread 0
     sizes = np.clip(distinct, -HUGE, HUGE)
     if len(sizes) < 3:
         return np.clip(losses, -HUGE, HUGE)

@@ -117,6 +117,8 @@ def partition(
     if any(number < 2 for number in numbers.values()):
         raise ValueError(f"k must be at least 2, got {k!r}: one part is the whole space.")
     left = _names(space, parameters)
+    if unknown := [name for name in left if name not in numbers]:
+        raise ValueError(f"k has no number for {', '.join(unknown)}, which parameters names.")
     grid: list[dict[str, Domain]] = [{}]
     notes: list[str] = []
     while left:

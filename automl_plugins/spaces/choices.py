@@ -110,6 +110,7 @@ class _Exact(ABC):
     ) -> None:
         if default_value is not NotSet:
             default_value = index_of(choices, default_value)
+        # Indices stand in for the choices, which ConfigSpace would compare and put into an array.
         indices: Any = range(len(choices))
         super().__init__(name, indices, default_value=default_value, **options)  # type: ignore[call-arg]
         known = tuple(plain(choice) for choice in choices)

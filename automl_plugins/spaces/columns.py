@@ -80,6 +80,7 @@ class Column:
     def draw(self, n: int, state: np.random.RandomState) -> FloatArray:
         """``n`` entries from the hyperparameter's own distribution."""
         drawn = np.asarray(self._hyperparameter.sample_vector(n, seed=state))
+        # ConfigSpace knows nothing of the rounding, and equal values must have equal entries.
         return self.snap(drawn) if self._is_rounded else drawn
 
     def quantile(self, u: float) -> float:
@@ -93,7 +94,8 @@ class Column:
         if self._is_even:
             place = int(u * self.n_values)
             if isinstance(hp, IntegerHyperparameter) and u * self.n_values == place > 0:
-                place -= (int(hp.lower) + place) % 2  # between two the even one, as below
+                # Between two integers the even one, as ``rint`` below takes for ConfigSpace's own.
+                place -= (int(hp.lower) + place) % 2
             return place / (self.n_values - 1.0)
         if not self.is_grid:
             return float(self.snap(np.array([u]))[0]) if self._is_rounded else u

@@ -359,6 +359,7 @@ def _narrow_number(
     if low == high:
         return Constant(hp.name, low, meta=hp.meta)
     if default is NotSet:
+        # Roots and halves first: products and sums of the largest floats overflow.
         middle = math.sqrt(low) * math.sqrt(high) if log else low / 2 + high / 2
         default = round(middle) if integer else middle
     options = {"lower": low, "upper": high, "log": log, "default_value": default, "meta": hp.meta}

@@ -208,9 +208,9 @@ class Steps(Scale):
             return np.interp(values, self.listed, np.arange(self.n))
         with np.errstate(over="ignore", invalid="ignore"):
             place = (values - self.low) / self.step
-        whole = np.rint(place)
-        # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
-        return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
+            whole = np.rint(place)
+            # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
+            return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
 
     def _vector(self, values: FloatArray) -> FloatArray:
         assert self.n is not None
@@ -227,6 +227,7 @@ class Steps(Scale):
 def _place(value: Any) -> Any:
     """Place of floats among all 64-bit floats, an integer that grows with them; 0 for 0."""
     bits = np.asarray(value, dtype=np.float64).view(np.int64)
+    # Bits of negative floats grow with their size: turned round, they end at 0 for -0.0.
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
@@ -252,7 +253,7 @@ def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
         least, most = float(low), float(high if high <= MOST_EXACT else high // step * step)
         least = math.nextafter(least, math.inf) if least < low else least
         return LogScale(least, most, step=1.0) if least < most else None
-    while (high - low) // step >= MOST_EXACT:
+    while (high - low) // step >= MOST_EXACT:  # places of steps are floats, too
         step *= 2
     first, last = -(-low // step), high // step
     return Steps(first * step, step, last - first + 1) if first < last else None

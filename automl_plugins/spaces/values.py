@@ -145,6 +145,7 @@ def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
         value = plain(value)
         if not isinstance(value, _ATOMS):  # (1,) and (True,) are equal keys
             return find(listed, value)
+        # With its type, for 1 and True are equal keys; one NaN as a key is not found by another.
         key = type(value), ("nan" if value != value else value)
         if key not in known:
             known[key] = find(listed, value)
@@ -187,6 +188,7 @@ def read(text: str) -> Any:
     """The value that a text writes, such as "none", "1e-3" or "(1, 2)"; else the text itself."""
     if (word := text.strip().lower()) in _WORDS:
         return _WORDS[word]
+    # Python reads 1_000 as 1000, and warns of escapes that it does not know.
     if len(text) > _LONGEST or "_" in text or "\\" in text:
         return text
     try:

@@ -29,7 +29,8 @@ from automl_plugins.spaces.columns import Column, random_steps, reflected
 from automl_plugins.spaces.conditions import satisfied, sound
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
-_MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a hash
+# Of a hash; 2^64 over the golden ratio spreads neighbouring integers.
+_MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 # Configurations drawn at once, and in all, before a forbidden region counts as the whole space.
 _MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
 
@@ -100,6 +101,7 @@ class VectorSpace:
         missing = np.isnan(out)
         for rule in self._rules:
             inactive = rule.inactive(out)
+            # A slice gives a view of ``out``; what is written to a list of columns would be lost.
             out[:, rule.children][inactive] = np.nan
             missing[:, rule.children][inactive] = False
         return out, bool(missing.any())
@@ -266,7 +268,8 @@ class VectorSpace:
         Numbers may lie outside their present ranges, and values may differ from those ``fixed``
         (d,), NaN where free.
         """
-        off = ~self.categorical & (np.abs(vectors - 0.5) > 0.5 + 1e-9)
+        middle = 0.5 * self.scales  # entries of ordinals are indices
+        off = ~self.categorical & (np.abs(vectors - middle) > middle + 1e-9)
         if fixed is not None:
             off |= np.abs(vectors - fixed) > 1e-9
         return np.asarray(~off.any(axis=1))
@@ -382,7 +385,7 @@ class VectorSpace:
         columns = np.where(np.isnan(vectors.T), -1.0, vectors.T)
         # No legal entry is anywhere near the limits; they keep the others in the range of int64.
         np.clip(columns, -(2.0**20), 2.0**20, out=columns)
-        columns *= 2.0**40
+        columns *= 2.0**40  # to be rounded to about 1e-12, below which entries differ by rounding
         rounded = np.rint(columns, out=columns).astype(np.int64, order="C").view(np.uint64)
         mixed = np.zeros(len(vectors), dtype=np.uint64)
         for column in rounded:
@@ -417,7 +420,7 @@ class VectorSpace:
     @cached_property
     def depth(self) -> int:
         """Largest number of varying hyperparameters found active together."""
-        sample = self.sample(64, np.random.default_rng(0))
+        sample = self.sample(64, np.random.default_rng(0))  # the same in every search
         return int((~np.isnan(sample) & (self.n_values > 1)).sum(axis=1).max())
 
     def volume_bits(self, vectors: FloatArray) -> FloatArray:

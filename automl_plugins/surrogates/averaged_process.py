@@ -91,7 +91,7 @@ def fit_relevances(
     first = np.concatenate([[0.0], np.log(start.scales), [log(start.noise)]])
     bounds = np.log([_CONSTANT_BOUNDS, *[SHARED_SCALE_BOUNDS] * len(start.scales), NOISE_BOUNDS])
     precision = np.full(len(first), _LOG_SCALE_STD**-2.0)
-    precision[0], precision[-1] = _LOG_CONSTANT_STD**-2.0, 0.0
+    precision[0], precision[-1] = _LOG_CONSTANT_STD**-2.0, 0.0  # noise has bounds, but no prior
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         value, slope = log_likelihood(theta, inputs, z[:, None], kernel)
@@ -144,6 +144,7 @@ class EvidenceAverage:
             fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
         self.factors_.append(L)
         self._log_weights.append(fit + candidate.log_prior)
+        # Relative to the largest: the evidence of many rows itself would underflow.
         weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
         self.evidence_ = weights / weights.sum()
         self._asked: list[_Solved] | None = None
@@ -281,8 +282,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
-        if not hasattr(self, "process_"):  # scikit-learn's own check takes longer
-            check_is_fitted(self, "process_")
+        check_is_fitted(self, "process_")
         return self.process_.predict(self._inputs(X))
 
     def held_out(self) -> FloatArray:
@@ -297,6 +297,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
         The kriging believer of Ginsbourger et al. 2010.
         """
+        check_is_fitted(self, "process_")
         seen, known = copy.copy(self), self.process_
         inputs = self._inputs(pending)
         believed = np.concatenate([known.losses_, known.predict(inputs)[0]])

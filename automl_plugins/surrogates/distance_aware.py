@@ -12,6 +12,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.arrays import FloatArray
@@ -40,7 +41,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         strength: Added standard deviation far from the data, in those of the targets; >= 0.
         floor: Smallest standard deviation, in those of the targets. A gain that is to be weighed
             against seconds needs one: without it what is nearly certain counts as infinitely bad.
-        max_rows: Observations distances are taken to at most; the best ones.
+        max_rows: Largest number of observations, the best ones, whose distances count.
         random_state: Passed on to the surrogate.
 
     Example::
@@ -67,16 +68,17 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         check_integer("max_rows", self.max_rows, 1)
         X, y = self.observed_ = as_training(X, y)
         self.surrogate_ = self._fit_copy(X, y)
-        nearest_best = np.argsort(y, kind="stable")[: self.max_rows]
+        best = np.argsort(y, kind="stable")[: self.max_rows]
         # Without conditions there are no flags, and distances cost half.
         self.flagged_ = np.arange(X.shape[1] if np.isnan(X).any() else 0)
-        self.points_ = complete_inputs(X[nearest_best], self.flagged_)
+        self.points_ = complete_inputs(X[best], self.flagged_)
         self.spread_ = float(y.std())
         self.scale_ = typical_gap(self.points_)
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) at ``X`` (m, f)."""
+        check_is_fitted(self, "surrogate_")
         X = as_features(X)
         mean, std = self.surrogate_.predict(X)
         gaps = gaps_to(self.points_, complete_inputs(X, self.flagged_))
@@ -85,6 +87,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
 
     def held_out(self) -> FloatArray:
         """As ``OutOfSample.held_out`` of the surrogate; all NaN if it has none."""
+        check_is_fitted(self, "surrogate_")
         surrogate = self.surrogate_
         if isinstance(surrogate, OutOfSample):
             return surrogate.held_out()
@@ -98,6 +101,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         promising in one direction is not tried by everyone. From 256 observations on the mean is
         left as it is, and only the doubt ends.
         """
+        check_is_fitted(self, "surrogate_")
         seen = copy.copy(self)
         seen.points_ = np.vstack([self.points_, complete_inputs(pending, self.flagged_)])
         X, y = self.observed_

@@ -224,6 +224,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         rows = informative_rows(y, self.max_rows)
         self.flagged_ = np.flatnonzero(np.isnan(X[rows]).any(axis=0))
         inputs, z = complete_inputs(X[rows], self.flagged_), z[rows]
+        # Its hyperparameters are in the order of ``theta``: ``log_likelihood`` is of this kernel.
         kernel = ConstantKernel(1.0, _CONSTANT_BOUNDS) * Matern(
             np.ones(inputs.shape[1]), _SCALE_BOUNDS, nu=2.5
         ) + WhiteKernel(_FIRST_NOISE, NOISE_BOUNDS)
@@ -232,7 +233,8 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
             theta = _most_likely([(inputs, z[:, None])], "matern52", starts, kernel.bounds)
             kernel = kernel.clone_with_theta(theta)
         # The search above replaces that of scikit-learn, which warns at each bound that it meets.
-        # It draws nothing; the seed keeps it from holding on to numpy's global generator.
+        # It draws nothing; the seed keeps it from holding on to numpy's global generator. Its own
+        # noise, alpha, is 0: the kernel has one.
         self.regressor_ = GaussianProcessRegressor(
             kernel, alpha=0.0, optimizer=None, random_state=0
         )

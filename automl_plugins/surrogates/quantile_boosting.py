@@ -93,12 +93,12 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         # LightGBM keeps targets in single precision; quantiles are equivariant, so nothing else
         # changes.
         z, self.centre_, self.scale_ = standardise(y)
-        if y.min() == y.max():  # degenerate leaves: LightGBM would fit NaN-free noise at best
+        if y.min() == y.max():  # there is nothing to split
             self.constant_ = float(y[0])
             return self
         self._learnt = X
         binned = SMALL_DATA | {"max_bin": self.max_bin}
-        data = lightgbm.Dataset(X, z, weight=np.ones(len(y)), params=binned).construct()
+        data = lightgbm.Dataset(X, z, params=binned).construct()
         if self.form == "ensemble":
             for _ in range(self.n_models):
                 # A bootstrap sample is a weight: how often each row was drawn. One data set,
@@ -138,7 +138,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         n_models, n = self.left_out_.shape
-        if not n_models:
+        if not n_models:  # constant losses, or NaN for a form without bootstrap samples
             return np.full(n, self.constant_)
         predicted = [np.asarray(m.predict(self._learnt, num_threads=1)) for m in self.models_]
         votes = self.left_out_.sum(axis=0)

@@ -39,7 +39,8 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
 
     Args:
         n_trees: Number of trees.
-        prior: Weight of the prior, > 0, in observations; the prior mean is the share of successes.
+        prior: Weight of the prior, > 0, in observations; the prior mean is the share of successes
+            with one more success and one more failure.
         random_state: Seed of the trees.
 
     Example::
@@ -119,6 +120,7 @@ def _grow(
     seed = seeds.randint(np.iinfo(np.int32).max)
     model = ExtraTreeClassifier(max_features=None, random_state=seed)
     tree = model.fit(X, y, check_input=has_nan).tree_
+    # ``value`` has the share of each class that is there; in a half it may be failures alone.
     share = tree.value[:, 0] @ model.classes_
     above = np.zeros(tree.node_count, dtype=np.int64)
     inner = np.flatnonzero(tree.children_left >= 0)

@@ -150,6 +150,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             uninformed_kernels(inputs.shape[1]) if self.uninformed or not len(sources) else []
         )
         if len(sources):
+            # Relative to a constant of up to 1000 the noise may be too small for a factorisation.
             candidates.append(Candidate(sources.scales, max(sources.noise, 1e-6), _LOG_PRIOR))
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
         self._seen = seen = sources.predict(X)  # (S, n)
@@ -204,6 +205,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
         Each had losses in [0, 1]: below 0 their processes extrapolate. NaN without votes.
         """
+        check_is_fitted(self, "own_")
         votes = float(self.weights_.sum())
         if votes == 0.0:
             return np.full(len(X), np.nan)
@@ -265,7 +267,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             return np.zeros(len(seen)), 1.0
         stretch = 1.0
         if y.min() < y.max():
-            # Losses that differ by rounding only would stretch nothing.
+            # Predictions that hardly differ give no scale: losses would stretch them without end.
             deviation = float(self.weights_ @ seen.std(axis=1)) / votes
             stretch = float(y.std()) / max(deviation, _FLAT)
         return y.mean() - stretch * seen.mean(axis=1), stretch

@@ -125,6 +125,7 @@ class Sources:
         one_of("kernel", kernel, KERNELS)
         check_integer("max_rows", max_rows, 2)
         features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
+        # Equal losses rank nothing.
         useful = [i for i, rows in enumerate(memory.rows) if len(set(losses[rows])) > 1]
         missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]
         flagged = np.flatnonzero(np.any(missing, axis=0)) if missing else np.empty(0, np.intp)
@@ -256,6 +257,7 @@ def _fit_shared(
     orders = [np.lexsort(np.nan_to_num(features[rows], nan=-1.0).T) for rows in blocks]
     pairs = zip(blocks, orders, strict=True)
     Y = np.stack([losses[rows][order] for rows, order in pairs], axis=1)
+    # By the mean over the tasks: they share the rows, and with them the factorisation.
     chosen = informative_rows(Y.mean(axis=1), max_rows)
     return features[blocks[0]][orders[0][chosen]], Y[chosen]
 

@@ -6,6 +6,7 @@ import math
 import random
 import statistics as st
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,15 @@ def test_always_best_keeps_to_the_first_rewards(
     pulls = [(1, 0.6), (0, 0.5), (2, -1.0), (0, 1.0), (2, 1.0), (1, 0.0)]
     records = records_of(pulls, running=[3])
     assert set(choices(AlwaysBest(arm=arm, **FREE), records, arms)) == {expected}
+
+
+@pytest.mark.parametrize("policy", [AlwaysBest, IncreasingEffort])
+def test_a_failed_pull_is_worth_nothing_whatever_it_has_reported(policy: Any) -> None:
+    pulls = [(0, 0.7), (0, 0.6), (0, 0.9), (0, 0.9), (1, -1.0), (0, -1.0), (0, 0.5), (0, 0.9)]
+    pulls.append((1, 0.1))
+    silent = records_of(pulls)
+    loud = replace(silent, reward=np.nan_to_num(silent.reward, nan=1.0))
+    assert choices(policy(**FREE), loud, [0, 1]) == choices(policy(**FREE), silent, [0, 1])
 
 
 # --- Thompson sampling ------------------------------------------------------------------------

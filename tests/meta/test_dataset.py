@@ -207,6 +207,11 @@ def test_the_union_has_the_widest_ranges() -> None:
     steps.add(OrdinalHyperparameter("x", [1, 3, 5, 7]))
     fixed.add(Constant("x", 12))
     assert union(steps, fixed, ConfigurationSpace({"x": (2, 9)}))["x"] == Integer("x", (1, 12))
+    logarithmic, zero = ConfigurationSpace(), ConfigurationSpace()
+    logarithmic.add(Float("x", (1e-3, 1.0), log=True), Integer("n", (1, 9), log=True))
+    zero.add(Constant("x", 0.0), Constant("n", 0))
+    found = union(logarithmic, zero)
+    assert (found["x"], found["n"]) == (Float("x", (0.0, 1.0)), Integer("n", (0, 9)))
     with pytest.raises(ValueError, match="x is a number in one recorded space and a category"):
         union(a, ConfigurationSpace({"x": ["p", "q"]}))
 

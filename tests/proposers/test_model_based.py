@@ -14,6 +14,7 @@ from ConfigSpace import (
     Float,
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
+    OrdinalHyperparameter,
 )
 from proposing import LINE, SQUARE, Told, branches, observed, search
 
@@ -94,6 +95,34 @@ def test_inactive_values_are_within_reach() -> None:
     vectors = np.array([[np.nan, 0.5], [0.2, 0.5], [0.2, -0.1]])
     assert SQUARE.within_reach(vectors, np.array([0.7, np.nan])).tolist() == [True, False, False]
     assert SQUARE.within_reach(vectors, None).tolist() == [True, True, False]
+
+
+def test_all_values_of_an_ordinal_are_within_reach() -> None:
+    space = ConfigurationSpace()
+    space.add(OrdinalHyperparameter("size", [1, 2, 4, 8]), OrdinalHyperparameter("only", [1]))
+    ordered = VectorSpace(space)
+    column = ordered.names.index("size")
+    vectors = np.zeros((6, 2))
+    vectors[:, column] = [0, 1, 2, 3, 4, -1]
+    assert ordered.within_reach(vectors, None).tolist() == [True] * 4 + [False] * 2
+
+
+def test_the_best_value_of_an_ordinal_is_improved_on() -> None:
+    """It was taken for out of reach, and a worse one was to be improved on in its place."""
+    space = ConfigurationSpace()
+    space.add(OrdinalHyperparameter("size", [1, 2, 4, 8]), Float("x", (0.0, 1.0)))
+    ordered = VectorSpace(space)
+    asked: list[int] = []
+
+    def predict(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        asked.append(len(X))
+        return X[:, 0] + X[:, 1], np.full(len(X), 0.1)
+
+    proposer = forest(Told(predict), target="raw", n_startup=2)
+    vectors = ordered.sample(9, np.random.default_rng(0))
+    vectors[0, ordered.names.index("size")] = 3
+    proposer.propose(ordered, History.of(vectors, np.arange(9.0)), Streams(0), 9)
+    assert asked[0] > 9  # candidates, not the observed rows in place of the incumbent
 
 
 def test_a_plateau_is_left_as_far_as_it_may_reach() -> None:

@@ -193,6 +193,18 @@ def taken(history: History, k: int = 9) -> FloatArray:
     return Repeats(UNKNOWN, history, k).taken
 
 
+def test_a_branch_that_is_drawn_for_a_gap_is_complete() -> None:
+    """A row that failed before it asked for the choice has no value on any branch."""
+    space, nan = branches(), np.full(20, np.nan)  # kind, n, x
+    missing = np.tile([True, False, True], (20, 1))
+    history = History.of(
+        np.full((20, 3), np.nan), nan, status=[Status.FAILED] * 20, missing=missing
+    )
+    filled = fill_gaps(space, history, STREAMS).vectors
+    assert set(filled[:, 0]) == {0.0, 1.0}
+    np.testing.assert_array_equal((~np.isnan(filled)).sum(axis=1), 2)
+
+
 def test_rows_that_stopped_half_way_are_completed_always_with_the_same_values() -> None:
     space, nan = branches(), np.nan  # kind, n, x
     vectors = np.array([[0.0, nan, nan], [0.0, nan, nan], [1.0, 0.5, nan], [0.0, nan, nan]])

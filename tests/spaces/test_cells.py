@@ -361,6 +361,7 @@ def test_what_must_not_be_active() -> None:
         ({"max_arms": 1}, "booster would make 2 cells and max_arms is 1"),
         ({"parameters": ["alpha"]}, "'alpha' is not a parameter of the space: it has booster"),
         ({"parameters": ["seed"]}, "'seed' has one value"),
+        ({"k": {"rate": 2}, "parameters": ["booster"]}, "k has no number for booster"),
         ({"parameters": []}, r"Nothing can be split\. No parameter has two values"),
     ],
 )

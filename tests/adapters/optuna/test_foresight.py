@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,10 @@ def test_condensed_examples_have_the_conditions_of_all(
         (IntDistribution(0, 9), 3.0, 3),
         (IntDistribution(0, 9), 3.5, ABSENT),
         (IntDistribution(0, 8, step=2), 3, ABSENT),
+        (IntDistribution(0, 9), math.inf, ABSENT),
+        (IntDistribution(1, 9, log=True), 10**400, ABSENT),
+        (IntDistribution(0, 2**60), 2**60 - 1, 2**60 - 1),
+        (FloatDistribution(0, 1, step=0.5), -math.inf, ABSENT),
     ],
 )
 def test_a_foretold_value_is_used_if_the_distribution_has_it(
@@ -123,3 +128,19 @@ def test_a_foretold_value_is_used_if_the_distribution_has_it(
 ) -> None:
     found = value_in(distribution, value)
     assert found == expected and type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        IntDistribution(0, 9),
+        IntDistribution(1, 9, log=True),
+        IntDistribution(0, 8, step=2),
+        FloatDistribution(0, 1),
+        FloatDistribution(0, 1, step=0.5),
+    ],
+)
+def test_what_no_float_holds_is_nearest_to_an_end(distribution: Any) -> None:
+    for value in (math.inf, 10**400, "1e999"):
+        assert value_in(distribution, value, nearest=True) == distribution.high
+    assert value_in(distribution, -math.inf, nearest=True) == distribution.low

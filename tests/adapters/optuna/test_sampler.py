@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,22 @@ def test_unusable_costs_name_the_trial(bad: object) -> None:
     with pytest.raises(ValueError, match=r"cost='seconds' gave .* for trial 0"):
         study.optimize(objective, n_trials=3)
     assert study.trials[0].state == TrialState.COMPLETE
+
+
+def test_a_cost_need_not_have_a_hash() -> None:
+    @dataclass
+    class Slower:
+        factor: float
+
+        def __call__(self, trial: optuna.trial.FrozenTrial) -> float:
+            return self.factor * float(trial.user_attrs["seconds"])
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("seconds", 1.0)
+        return bowl(trial)
+
+    study = search(GBQRSampler(cost=Slower(3.0), seed=0), objective, 8)
+    assert explain(study.trials[-1]).seconds == pytest.approx(3.0)
 
 
 def test_an_unknown_cost_attribute_is_named() -> None:

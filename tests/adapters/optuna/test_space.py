@@ -149,6 +149,22 @@ def test_conditions_of_a_space_are_inferred() -> None:
     assert list(conditions["degree"].values) == ["poly"]
 
 
+@pytest.mark.parametrize(
+    ("last", "n"),
+    [(IntDistribution(1, 5), 3), (IntDistribution(1, 9, step=2), 3), (IntDistribution(2, 2), 2)],
+)
+def test_a_condition_whose_threshold_is_gone_is_dropped(last: IntDistribution, n: int) -> None:
+    first: dict[str, BaseDistribution] = {"n": IntDistribution(1, 9), "x": FloatDistribution(0, 1)}
+    rows: list[dict[str, Any]] = [{"n": 2}, {"n": 6}, {"n": 8, "x": 0.5}]
+    trials = [
+        create_trial(value=1.0, params=row, distributions={name: first[name] for name in row})
+        for row in rows
+    ]
+    trials.append(create_trial(value=1.0, params={"n": n}, distributions={"n": last}))
+    space = space_of_trials(trials)
+    assert space is not None and not space.conditions and set(space) == {"n", "x"}
+
+
 def test_values_on_a_grid_of_tenths_are_found_in_their_table() -> None:
     def objective(trial: optuna.Trial) -> float:
         return trial.suggest_float("x", 0, 1, step=0.1) + trial.suggest_float("y", -1, 2, step=0.3)

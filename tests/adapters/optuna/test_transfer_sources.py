@@ -17,7 +17,7 @@ from automl_plugins.adapters.optuna import (
     explain,
     meta_dataset_from_studies,
 )
-from automl_plugins.adapters.optuna.transfer_samplers import Sources, read_sources
+from automl_plugins.adapters.optuna.transfer_samplers import Sources, _widest, read_sources
 from ConfigSpace import ConfigurationSpace
 from objectives import earlier, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -123,6 +123,45 @@ def test_the_widest_distributions_are_expected() -> None:
         "log": FloatDistribution(1e-3, 3, log=True),
         "kind": CategoricalDistribution(["a", None, True]),
     }
+
+
+@pytest.mark.parametrize(
+    ("wide", "single", "expected"),
+    [
+        (IntDistribution(1, 9, log=True), IntDistribution(0, 0), IntDistribution(0, 9)),
+        (FloatDistribution(1, 9, log=True), FloatDistribution(0, 0), FloatDistribution(0, 9)),
+        (
+            FloatDistribution(1, 9, log=True),
+            FloatDistribution(0.5, 0.5),
+            FloatDistribution(0.5, 9, log=True),
+        ),
+        (IntDistribution(0, 9, step=3), IntDistribution(4, 4), IntDistribution(0, 9)),
+        (IntDistribution(0, 9, step=3), IntDistribution(11, 11), IntDistribution(0, 11)),
+        (IntDistribution(0, 9, step=3), IntDistribution(12, 12), IntDistribution(0, 12, step=3)),
+        (
+            FloatDistribution(0, 1, step=0.1),
+            FloatDistribution(0.3, 0.3),
+            FloatDistribution(0, 1, step=0.1),
+        ),
+        (
+            FloatDistribution(0, 1, step=0.5),
+            FloatDistribution(0.3, 0.3),
+            FloatDistribution(0, 1),
+        ),
+    ],
+)
+def test_a_single_value_is_expected_too(wide: Any, single: Any, expected: Any) -> None:
+    for given in ([wide, single], [single, wide]):
+        assert _widest(given) == expected
+
+
+def test_a_study_with_a_single_value_below_a_logarithmic_range_is_a_source() -> None:
+    studies = [
+        studied("a", lambda t: t.suggest_int("n", 1, 9, log=True) + t.number, n=3),
+        studied("b", lambda t: t.suggest_int("n", 0, 0) + t.suggest_float("x", 0, 1), n=3),
+    ]
+    expected = read_sources(studies).foresight.distributions["n"]
+    assert expected == IntDistribution(0, 9)
 
 
 # --- bad input --------------------------------------------------------------------------------
