@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.blas import one_blas_thread
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.records.history import History
@@ -202,7 +202,8 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
     """The history with random values where a finished row ended before it asked for one.
 
     Its outcome did not depend on such a value, so any will do. A gap itself would mislead a model:
-    only rows that ended early have one, candidates never. A row always gets the same values.
+    only rows that ended early have one, candidates never. A row always gets the same values. Those
+    of complete rows stay marked as missing: see ``Repeats``.
     """
     gaps = history.missing & np.isnan(history.vectors)
     gaps &= (history.status != Status.RUNNING)[:, None]
@@ -217,15 +218,19 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
         for column in np.flatnonzero(np.isnan(vectors[row])).tolist():
             vectors[row, column] = space.quantile(column, drawn[row, column])
     vectors[stopped] = space.activate(vectors[stopped])
-    missing[stopped] = False
+    filled = np.isnan(history.vectors) & ~np.isnan(vectors)
+    complete = (history.status == Status.COMPLETE)[:, None]
+    missing[stopped] = (filled & complete)[stopped]
     return replace(history, vectors=vectors, missing=missing)
 
 
 class Repeats:
     """Configurations that the proposal for number ``k`` should not repeat.
 
-    They are those in the history, and copies of running ones that have not asked for all of their
-    values yet.
+    They are those in the history, copies of running ones that have not asked for all of their
+    values yet, and those that a complete row did not tell apart: with the same values of all that
+    it asked for, its objective asks for nothing else. Else a condition that is not known would
+    let the same evaluation be proposed again and again, with other values of what nobody reads.
 
     Attributes:
         taken: These running rows (p, d), NaN for values that are not compared. A parameter that no
@@ -239,9 +244,10 @@ class Repeats:
         self.space = space
         self._keys = np.sort(space.keys(history.vectors))
         proposed = history.missing & ~np.isnan(history.vectors)
-        recent = (history.number >= k - MOST_ASKING) & proposed.any(axis=1)
         asked = ~np.isnan(history.vectors) & ~proposed
         complete = history.status == Status.COMPLETE
+        recent = (history.number >= k - MOST_ASKING) & proposed.any(axis=1) & ~complete
+        self._paths = _paths(space, history, asked, proposed & complete[:, None])
         found = []
         for row in np.flatnonzero(recent):
             vector, own = history.vectors[row], asked[row]
@@ -263,4 +269,27 @@ class Repeats:
         mask = self.seen(vectors)
         for values in self.taken:
             mask |= self.space.agrees(vectors, values)
+        for asked, keys in self._paths:
+            mask |= self.space.seen(np.where(asked, vectors, np.nan), keys)
         return mask
+
+
+def _paths(
+    space: VectorSpace, history: History, asked: BoolArray, unasked: BoolArray
+) -> list[tuple[BoolArray, npt.NDArray[np.uint64]]]:
+    """What complete rows asked for (d,), and the sorted keys of its values in these rows.
+
+    Only rows without values that they could have had count, ``unasked`` (n, d). A parameter that
+    no earlier row had asked for may be new in the objective: the row says nothing about it.
+    """
+    rows = np.flatnonzero(unasked.any(axis=1) & asked.any(axis=1))
+    if not len(rows):
+        return []
+    since = np.where(asked, history.number[:, None], np.inf).min(axis=0)
+    rows = rows[(~unasked[rows] | (since < history.number[rows, None])).all(axis=1)]
+    found = []
+    for own in np.unique(asked[rows], axis=0):
+        alike = rows[(asked[rows] == own).all(axis=1)]
+        values = np.where(own, history.vectors[alike], np.nan)
+        found.append((own, np.sort(space.keys(values))))
+    return found

@@ -265,6 +265,39 @@ def test_taken_configurations_by_hand() -> None:
     assert len(taken(replace(history, missing=np.full((7, 4), False)))) == 0
 
 
+def told_apart(numbers: list[int], shown_first: bool) -> History:
+    """Complete rows that asked for kind and n alone, and one that asked for all but n."""
+    m = len(numbers)
+    vectors = np.full((m + 1, 4), np.nan)
+    vectors[:, KIND] = 0.0
+    vectors[0, [X, Y]] = 0.5
+    vectors[1:, N] = np.array(numbers) / 3.0
+    number = np.arange(m + 1) if shown_first else np.append(m, np.arange(m))
+    missing = np.isnan(vectors)
+    missing[0] = False
+    losses = np.linspace(1.0, 0.0, m + 1)
+    return History.of(vectors, losses, number=number, missing=missing)
+
+
+def test_complete_rows_are_compared_by_what_they_asked_for() -> None:
+    asked = told_apart([0, 2], shown_first=True)
+    history = fill_gaps(UNKNOWN, asked, STREAMS)
+    assert not np.isnan(history.vectors[1:]).any()
+    np.testing.assert_array_equal(history.missing, asked.missing)
+    candidates = UNKNOWN.sample(400, np.random.default_rng(1))
+    tried = (candidates[:, KIND] == 0.0) & np.isin(np.rint(3.0 * candidates[:, N]), [0, 2])
+    assert tried.any() and len(taken(history)) == 0
+    np.testing.assert_array_equal(Repeats(UNKNOWN, history, 9).among(candidates), tried)
+    # x and y are newer than these rows, which say nothing about them
+    older = fill_gaps(UNKNOWN, told_apart([0, 2], shown_first=False), STREAMS)
+    assert not Repeats(UNKNOWN, older, 9).among(candidates).any()
+    # Failures may come before the other values are asked for
+    status = np.array([Status.COMPLETE, Status.FAILED, Status.FAILED])
+    failed = fill_gaps(UNKNOWN, replace(asked, status=status), STREAMS)
+    assert not failed.missing.any()
+    assert not Repeats(UNKNOWN, failed, 9).among(candidates).any()
+
+
 @pytest.mark.parametrize(
     "settings", [{}, {"n_startup": 20}, {"n_startup": 3, "uniform_start": True}]
 )

@@ -183,6 +183,23 @@ def test_a_cost_need_not_have_a_hash() -> None:
     assert explain(study.trials[-1]).seconds == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize("make", [GBQRSampler, AutoSampler])
+def test_a_branch_that_always_fails_lets_nothing_be_repeated(make: Any) -> None:
+    """No complete trial has its parameters, so that nobody knows that they are conditional."""
+
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["trees", "network"]) == "network":
+            trial.suggest_float("rate", 1e-5, 1.0, log=True)
+            raise MemoryError
+        depth, leaf = trial.suggest_int("depth", 1, 15), trial.suggest_int("leaf", 1, 15)
+        return 0.03 * abs(depth - 11) + 0.02 * abs(leaf - 4)
+
+    study = optuna.create_study(sampler=make(seed=0))
+    study.optimize(objective, n_trials=40, catch=(MemoryError,))
+    done = study.get_trials(states=(TrialState.COMPLETE,))
+    assert len(done) == len({tuple(trial.params.items()) for trial in done}) > 25
+
+
 def test_an_unknown_cost_attribute_is_named() -> None:
     with pytest.raises(ValueError, match="cost='secnods': no complete trial has"):
         search(GBQRSampler(cost="secnods", seed=0), bowl, 3)
