@@ -47,7 +47,10 @@ _NEGLIGIBLE = 1e-4  # evidence below which a kernel does not take part in predic
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
 _LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
-_RELEVANCE_ROWS = 64  # the cost of an ascent grows with their cube
+# Rows that relevances are fitted to; the cost of an ascent grows with their cube. The ascent finds
+# relevances in chance where there are many inputs for its rows: rows beyond these then judge it.
+_RELEVANCE_ROWS, _MORE_RELEVANCE_ROWS = 64, 128
+_FEW_SCALES = 20  # inputs up to which it gets more rows
 _RELEVANCE_STEPS = 25
 _CHUNK = 256  # rows predicted at a time, whose correlations fit into the processor's cache
 
@@ -274,7 +277,8 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
         self.process_ = EvidenceAverage(candidates, self.kernel).fit(inputs, y)
         if y.min() < y.max():
-            few = informative_rows(y, _RELEVANCE_ROWS)
+            is_small = inputs.shape[1] <= _FEW_SCALES
+            few = informative_rows(y, _MORE_RELEVANCE_ROWS if is_small else _RELEVANCE_ROWS)
             start = candidates[int(self.process_.evidence_.argmax())]
             z = standardise(y[few])[0]
             self.process_.add(fit_relevances(inputs[few], z, start, self.kernel))

@@ -337,6 +337,22 @@ def test_the_averaged_process_predicts_rows_without_them() -> None:
     assert model.predict(X)[0][3] > model.held_out()[3] + 1.0
 
 
+@pytest.mark.parametrize(("d", "n", "expected"), [(3, 50, 50), (20, 200, 128), (21, 200, 64)])
+def test_relevances_of_many_inputs_are_judged_by_rows_that_they_were_not_fitted_to(
+    d: int, n: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def fit(inputs: Any, *others: Any) -> Any:
+        seen.append(len(inputs))
+        return fit_relevances(inputs, *others)
+
+    monkeypatch.setattr(averaged_process, "fit_relevances", fit)
+    X = np.random.default_rng(0).random((n, d))
+    model = AveragedProcess().fit(X, X[:, 0])
+    assert seen == [expected] and len(model.rows_) == min(n, 150)
+
+
 def test_evaluations_under_way_come_out_as_predicted() -> None:
     (X, y), pending = sample(), np.array([[0.3, 0.6, 0.2], [0.9, 0.1, 0.7]])
     model = AveragedProcess().fit(X, y)
