@@ -202,8 +202,15 @@ class ArmSampler(SeededSampler):
         facts = ArmFacts(parameter, sampler=self._samplers.name)
         if arms is not None:
             chosen = self._decide(study, trial, known, view, arms)
-            arm, of_choice = chosen.arm, (chosen.reason, chosen.score, chosen.round)
-            facts = ArmFacts(parameter, arms.names[arm], *of_choice, self._samplers.name)
+            arm = chosen.arm
+            facts = ArmFacts(
+                parameter,
+                arms.names[arm],
+                chosen.reason,
+                chosen.score,
+                chosen.round,
+                self._samplers.name,
+            )
             _private.write_arm(study, trial, self.arm, arm)
         _private.write_arm_facts(study, trial, facts.to_dict())
         pull = self._pull(study, trial, arms, arm, view)

@@ -15,7 +15,6 @@ functions has no scale. Its geometric mean counts at least 0.0001.
 
 from __future__ import annotations
 
-import copy
 import heapq
 import math
 from collections.abc import Sequence
@@ -26,12 +25,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import Quiet, keep_rows, run_command
+from common import keep_rows, run_command
 from families import FAMILIES, Task, half
 from family_searches import METHODS as SEARCHED
-from family_searches import MakeMethod
+from family_searches import MakeMethod, start
 
-from automl_plugins.replay import Outcome, Problem, TrialStatus
+from automl_plugins.replay import Outcome, TrialStatus
 from automl_plugins.replay.runs import search_seed
 from automl_plugins.streams import Streams
 
@@ -49,10 +48,8 @@ _DRAWS = 2000  # random configurations that stand for an unknown best loss
 
 def search(method: str, task: Task, workers: int, seed: int) -> dict[str, float]:
     """The best losses after the numbers of trials in ``AT``, in the order in which they ended."""
-    number = search_seed(seed, task.name)
-    space, streams = copy.deepcopy(task.space), Streams(number)
-    space.seed(number)
-    optimizer = Quiet(METHODS[method]()).start(Problem(space, number, max(AT)))
+    optimizer = start(METHODS[method](), task, seed, max(AT))
+    streams = Streams(search_seed(seed, task.name))  # of the durations
     running: list[tuple[float, int, Any]] = []
     losses: list[float] = []
     now, asked = 0.0, 0
@@ -66,10 +63,10 @@ def search(method: str, task: Task, workers: int, seed: int) -> dict[str, float]
             asked += 1
         if not running:
             break
-        now, _, (proposal, start) = heapq.heappop(running)
+        now, _, (proposal, began) = heapq.heappop(running)
         loss = task.loss(proposal.config)
         status = TrialStatus.COMPLETE if math.isfinite(loss) else TrialStatus.FAILED
-        optimizer.tell(proposal, Outcome(status, loss, start, now))
+        optimizer.tell(proposal, Outcome(status, loss, began, now))
         losses.append(loss)
     return {str(at): float(np.nanmin(losses[:at])) for at in AT}
 

@@ -134,6 +134,15 @@ class Found(NamedTuple):
     n_failed: int
 
 
+def start(method: Method, task: Task, seed: int, n_trials: int) -> Optimizer:
+    """A search of ``method`` on a task, whose seed follows from ``seed`` and the task's name."""
+    number = search_seed(seed, task.name)
+    space = copy.deepcopy(task.space)
+    space.seed(number)
+    optimizer: Optimizer = Quiet(method).start(Problem(space, number, n_trials))
+    return optimizer
+
+
 def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: int = 1) -> Found:
     """One search on a task.
 
@@ -144,17 +153,14 @@ def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: in
         n_trials: Trials.
         evaluations: Evaluations that count as one trial.
     """
-    number = search_seed(seed, task.name)
-    space = copy.deepcopy(task.space)
-    space.seed(number)
-    optimizer = Quiet(method).start(Problem(space, number, n_trials * evaluations))
+    optimizer = start(method, task, seed, n_trials * evaluations)
     improvements: list[tuple[int, float]] = []
     ends: list[float] = []
     best, clock, proposing, n_finished, n_failed = math.inf, 0.0, 0.0, 0, 0
     for k in range(n_trials * evaluations):
-        start = time.perf_counter()
+        began = time.perf_counter()
         proposal = optimizer.ask()
-        proposing += time.perf_counter() - start
+        proposing += time.perf_counter() - began
         if proposal is None:
             break
         loss = task.loss(proposal.config)
@@ -162,9 +168,9 @@ def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: in
         if end > task.until:
             break
         status = TrialStatus.COMPLETE if math.isfinite(loss) else TrialStatus.FAILED
-        start = time.perf_counter()
+        began = time.perf_counter()
         optimizer.tell(proposal, Outcome(status, loss, clock, end))
-        proposing += time.perf_counter() - start
+        proposing += time.perf_counter() - began
         clock = end
         n_finished += 1
         n_failed += status == TrialStatus.FAILED
