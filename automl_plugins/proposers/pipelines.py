@@ -26,6 +26,7 @@ from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import TaskFeatures, by_distance
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.proposers.targets import effective_losses
+from automl_plugins.proposers.with_memory import as_remembered
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE, by_task, tame
 from automl_plugins.records.trial import Status
@@ -125,7 +126,8 @@ class PipelineProposer:
     ) -> Proposal:
         """See ``Proposer.propose``."""
         known = self._known(space)
-        rows = known.rows(space.keys(history.vectors))
+        seen = as_remembered(history, self.memory.on(space), known.vectors)
+        rows = known.rows(space.keys(seen.vectors))
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
         repeats = Repeats(space, history, k)

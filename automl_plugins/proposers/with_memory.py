@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
@@ -106,6 +106,37 @@ def may_branch(space: VectorSpace, history: History) -> bool:
     )
 
 
+def as_remembered(
+    history: History,
+    dataset: MetaDataset,
+    vectors: FloatArray,
+    fixed: FloatArray | None = None,
+) -> History:
+    """The history as a memory sees it, without differences in what no run of the memory has.
+
+    A configuration of the memory that was evaluated with another value of such a parameter is not
+    a new one. So these values become those that the ``vectors`` (n, d) made of the memory have in
+    common, or the ``fixed`` ones (d,).
+    """
+    unknown = _unknown(dataset)
+    if not unknown.any() or not len(vectors):
+        return history
+    # The choice among the algorithms of several memories has other values in other vectors.
+    shared = np.where((vectors == vectors[0]).all(axis=0), vectors[0], np.nan)
+    if fixed is not None:
+        shared = np.where(np.isnan(fixed), shared, fixed)
+    known = history.vectors
+    replaced = unknown & ~np.isnan(shared) & ~np.isnan(known)
+    return replace(history, vectors=np.where(replaced, shared, known))
+
+
+def _unknown(dataset: MetaDataset) -> BoolArray:
+    """Mask (d,) of the parameters that no run of a memory has."""
+    if dataset.imputed is None:
+        return np.zeros(len(dataset.space), dtype=bool)
+    return np.asarray(dataset.imputed.all(axis=0))
+
+
 class SuggestedStart:
     """Proposes the suggestions of the design ``diverse``, each once, then asks another proposer.
 
@@ -148,9 +179,10 @@ class SuggestedStart:
     ) -> Proposal:
         """See ``Proposer.propose``."""
         if len(history.before(k)) < self.n_suggested:
-            vectors, seen = self._suggestions(space), history
+            vectors = self._suggestions(space)
             if fixed is not None:
-                vectors, seen = self._with_fixed(space, vectors, history, fixed)
+                vectors = self._with_fixed(space, vectors, fixed)
+            seen = as_remembered(history, self.memory.on(space), vectors, fixed)
             fresh = ~Repeats(space, seen, k).among(vectors) & space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
@@ -170,22 +202,13 @@ class SuggestedStart:
         return last[1]
 
     def _with_fixed(
-        self, space: VectorSpace, vectors: FloatArray, history: History, fixed: FloatArray
-    ) -> tuple[FloatArray, History]:
-        """The suggestions and the history, with the fixed values (d,) of what no run has.
-
-        In the history, too, because a suggestion with another fixed value is no new one.
-        """
-        imputed = self.memory.on(space).imputed
-        if imputed is None:
-            return vectors, history
-        unknown = imputed.all(axis=0) & ~np.isnan(fixed)
-        changed = np.where(unknown, fixed, vectors)
+        self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
+    ) -> FloatArray:
+        """The suggestions with the fixed values (d,) of what no run has."""
+        changed = np.where(_unknown(self.memory.on(space)) & ~np.isnan(fixed), fixed, vectors)
         # On another branch the suggestion would lose values, or lack some.
         same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
-        known = history.vectors
-        seen = replace(history, vectors=np.where(unknown & ~np.isnan(known), fixed, known))
-        return np.where(same[:, None], changed, vectors), seen
+        return np.where(same[:, None], changed, vectors)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}

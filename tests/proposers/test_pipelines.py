@@ -154,6 +154,20 @@ def test_running_and_failed_configurations_are_not_proposed_again(status: Status
     assert len(np.unique(SPACE.keys(vectors))) == N
 
 
+def test_what_the_memory_does_not_know_tells_no_configurations_apart() -> None:
+    """The first trial of a define-by-run objective decides a parameter that no task has."""
+    wider = ConfigurationSpace()
+    wider.add(*SPACE.space.values(), Categorical("unknown", ["a", "b"]))
+    wider.add(*SPACE.space.conditions)
+    space = VectorSpace(wider)
+    proposer = pipelines(MEMORY.aligned(wider))
+    first = proposer.propose(space, History.of(np.empty((0, space.d)), []), STREAMS, 0).vector
+    other = first.copy()
+    other[wider.index_of["unknown"]] = 1.0
+    found = proposer.propose(space, History.of(other[None], [0.1]), STREAMS, 1)
+    assert not space.agrees(found.vector[None], first).any() and found.n_rows == 1
+
+
 def test_failed_configurations_count_as_the_worst_and_others_not_at_all() -> None:
     proposer = pipelines()
     _, history = search(proposer, 7)

@@ -116,6 +116,9 @@ def test_what_the_memory_does_not_know_may_have_been_decided() -> None:
     # Evaluated with the other option, it is not suggested again.
     used = History.of(free[None], [1.0])
     assert proposer.propose(VECTORS, used, Streams(0), 1, fixed).vector[x] != free[x]
+    # Nor is it where nothing is decided, as after the first trial of an objective that asks for c.
+    other = History.of(found.vector[None], [1.0])
+    assert proposer.propose(VECTORS, other, Streams(0), 1).vector[x] != free[x]
     # Where x belongs to one of the options, the other has nothing to suggest.
     branches = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"]})
     branches.add(EqualsCondition(branches["x"], branches["c"], "b"))
