@@ -18,6 +18,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, bundled, recognise, together
 from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of
@@ -74,7 +75,7 @@ def read_memory(memory: Memory | None) -> Known:
     Raises:
         StoreError: For a store that cannot be read.
         TypeError: For what is not a memory.
-        ValueError: For a name or path of none.
+        ValueError: For a name or path of none, or a meta-feature that is not a number.
     """
     if isinstance(memory, MetaDataset):
         return memory
@@ -97,6 +98,8 @@ def read_memory(memory: Memory | None) -> Known:
     if isinstance(memory, Iterable):
         records = list(memory)
         if all(isinstance(record, TaskRecord) for record in records):
+            for record in records:  # those of a store were checked when they were written
+                read_meta_features(record.meta_features, f"Task {record.name!r}: ")
             return records
     raise TypeError(
         "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks, or the"

@@ -6,6 +6,8 @@ rank among the known tasks: 0 is the least, 1 the largest, 1/2 where it is not k
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,6 +61,21 @@ def meta_feature_values(tasks: Sequence[MetaTask], names: Sequence[str]) -> Floa
     ).reshape(len(tasks), len(names))
 
 
+def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """Meta-features by name; None is one that is not known, and becomes NaN.
+
+    Raises:
+        ValueError: For one that is not a number; the message begins with ``where``.
+    """
+    read = {name: math.nan if value is None else value for name, value in meta_features.items()}
+    for name, value in read.items():
+        if not isinstance(value, numbers.Real | np.bool_):
+            raise ValueError(
+                f"{where}Meta-features must be numbers by name, got {name}={value!r}."
+            )
+    return read
+
+
 def describe_task(
     meta_features: TaskDescription = None,
     X: Any = None,
@@ -76,7 +93,8 @@ def describe_task(
 
     Raises:
         TypeError: For meta-features that are not a mapping.
-        ValueError: For X without y, or the reverse, or meta-features beside them.
+        ValueError: For X without y, or the reverse, or meta-features beside them; or for one that
+            is neither a number nor None.
     """
     if (X is None) != (y is None):
         given, absent = ("X", "y") if y is None else ("y", "X")
@@ -85,6 +103,8 @@ def describe_task(
         raise ValueError("Pass X and y or their meta-features, not both.")
     if meta_features is not None and not isinstance(meta_features, Mapping):
         raise TypeError(f"Meta-features must be numbers by name, got {meta_features!r}.")
+    if meta_features is not None:
+        meta_features = read_meta_features(meta_features)
     if X is not None and wanted:
         meta_features = meta.meta_features(X, y)  # loads the learners of landmarkers
     return meta_features or None

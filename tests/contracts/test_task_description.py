@@ -73,12 +73,28 @@ def test_the_data_is_as_good_as_its_meta_features(
 
 
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("method", ["tst", "blended", "pmf"])
+def test_none_is_a_meta_feature_that_is_not_known(
+    door: Callable[..., list[float]], method: str
+) -> None:
+    options = {"distance": "meta_features"} if method == "tst" else {}
+    known: dict[str, Any] = {"NumberOfInstances": 20.0, "other": np.nan}
+    found = door(method, meta_features=known, **options)
+    assert door(method, meta_features=known | {"other": None}, **options) == found
+    known["NumberOfInstances"] = np.nan
+    found = door(method, meta_features=known, **options)
+    known["NumberOfInstances"] = None
+    assert door(method, meta_features=known, **options) == found
+
+
+@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [
         ({"X": X}, ValueError, "X without y: meta-features need both"),
         ({"X": X, "y": Y, "meta_features": {}}, ValueError, "X and y or their meta-features"),
         ({"meta_features": [1.0]}, TypeError, "Meta-features must be numbers by name"),
+        ({"meta_features": {"n": "many"}}, ValueError, "numbers by name, got n='many'"),
     ],
 )
 def test_one_text_for_each_error(

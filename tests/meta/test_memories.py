@@ -111,6 +111,7 @@ def test_what_aligns_itself_is_taken_as_it_is(task: str | None) -> None:
         ([], {}, ValueError, "no sources to learn from"),
         (3, {}, TypeError, "memory must be"),
         ("no such memory", {}, ValueError, "no memory"),
+        ([records("a")[0].described(meta_features={"n": "10"})], {}, ValueError, "'a': .* n='10'"),  # type: ignore[dict-item]
     ],
 )
 def test_what_is_refused_and_why(
