@@ -19,7 +19,7 @@ from optuna.study import Study
 
 from automl_plugins import recipes
 from automl_plugins._arguments import preset
-from automl_plugins.addresses import check_exists
+from automl_plugins.addresses import check_exists, file_of
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import AUTO, Memory, RecognisedMemory, TaskMemory
 from automl_plugins.meta.tasks import describe_options
@@ -127,6 +127,10 @@ def _is_store(address: str) -> bool:
     engine = sa.create_engine(check_exists(address))
     try:
         return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
+    except sa.exc.DatabaseError:
+        if file_of(address) is None:  # a server says itself what is wrong
+            raise
+        return True  # it is damaged, or no database: a store says so in plain words
     finally:
         engine.dispose()
 

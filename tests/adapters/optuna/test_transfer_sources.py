@@ -24,6 +24,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from storages import storage_in
 
 from automl_plugins.meta import MetaDataset, MetaStore
+from automl_plugins.meta.store import StoreError
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -196,6 +197,14 @@ def test_no_database_is_made_by_looking_for_it(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no database"):
         TSTSampler(f"sqlite:///{tmp_path / 'new.db'}")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_file_is_named_by_its_address_too(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.db"
+    path.write_bytes(b"no database" * 1000)
+    for sources in (str(path), f"sqlite:///{path}"):
+        with pytest.raises(StoreError, match="is not an SQLite file, or it is damaged"):
+            TSTSampler(sources)
 
 
 def test_studies_mixed_with_others_and_of_several_objectives() -> None:
