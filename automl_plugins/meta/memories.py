@@ -75,12 +75,17 @@ def read_memory(memory: Memory | None) -> Known:
     Raises:
         StoreError: For a store that cannot be read.
         TypeError: For what is not a memory.
-        ValueError: For a name or path of none, or a meta-feature that is not a number.
+        ValueError: For a name or path of none, ``"auto"``, or a meta-feature that is not a number.
     """
     if isinstance(memory, MetaDataset):
         return memory
     if isinstance(memory, str) and memory in LEARNERS:
         return bundled(memory)
+    if isinstance(memory, str) and memory == AUTO:
+        raise ValueError(
+            f"memory={AUTO!r} is for a search, such as AutoSampler. Here the learner must be"
+            f" named: {', '.join(LEARNERS)}."
+        )
     if isinstance(memory, str | os.PathLike):
         try:
             check_exists(os.fspath(memory), "memory")

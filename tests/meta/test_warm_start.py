@@ -90,6 +90,7 @@ def test_bundled_memory_by_name() -> None:
         (MEMORY, {"space": OTHER}, ValueError, r"share no hyperparameter.*C, depth, model.*alpha"),
         (records(), {"space": OTHER}, ValueError, "share no hyperparameter"),
         ([], {}, ValueError, "no runs"),
+        ("auto", {}, ValueError, "is for a search, .* Here the learner must be named: lightgbm"),
         (
             MEMORY,
             {"space": ConfigurationSpace({"model": ["knn", "mlp"]})},
