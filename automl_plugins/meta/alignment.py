@@ -179,7 +179,8 @@ def align(
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
             border, ``"drop"`` leaves the run out. A category that the space does not have always
             drops the run. Where no value of a hyperparameter is in the language of the space
-            (numbers for categories; counts for fractions without the sizes), none is known.
+            (numbers for categories; counts for fractions without the sizes), none is known. The
+            values of a switch, truth values or 0 and 1, are those of either language.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
         defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
@@ -291,7 +292,7 @@ def _nones_of(records: Iterable[TaskRecord]) -> set[str]:
 def _fill(
     column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
 ) -> None:
-    choices = _categories(hyperparameter)
+    choices, values = _categories(hyperparameter), _read_switch(hyperparameter, values)
     if isinstance(hyperparameter, Constant):
         known = ~column.absent
         column.entries[known] = 1.0
@@ -312,6 +313,24 @@ def _fill(
         numbers = _to_numbers(column, hyperparameter, values, size)
         known = ~np.isnan(numbers)
         column.entries[known], column.moved[known] = _place(hyperparameter, numbers[known])
+
+
+def _read_switch(hyperparameter: Hyperparameter[Any, Any], values: list[Any]) -> list[Any]:
+    """The values of a switch as the space writes them: ``False`` and ``True``, or 0 and 1.
+
+    Numbers are truth values only if there are no others than 0 and 1, recorded or in the space.
+    """
+    choices = choices_of(hyperparameter) or []
+    if isinstance(hyperparameter, IntegerHyperparameter) and hyperparameter.size == 2:
+        choices = [hyperparameter.lower, hyperparameter.upper]
+    numbers = [choice for choice in choices if kind_of(choice) == "number"]
+    n_truths = sum(kind_of(choice) == "bool" for choice in choices)
+    if n_truths == 0 and sorted(numbers) == [0, 1]:
+        return [int(value) if kind_of(value) == "bool" else value for value in values]
+    recorded = [value for value in values if kind_of(value) == "number"]
+    if n_truths == 2 and not numbers and all(value in (0, 1) for value in recorded):
+        return [bool(value) if kind_of(value) == "number" else value for value in values]
+    return values
 
 
 def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:

@@ -171,6 +171,34 @@ def test_numbers_that_no_category_names_are_not_told() -> None:
     assert keep.all() and coverage.imputed == {"gamma": 2}
 
 
+@pytest.mark.parametrize(
+    ("switch", "off", "on"),
+    [
+        (Categorical("s", [True, False]), False, True),
+        (categorical("s", [None, False, True]), False, True),
+        (Categorical("s", [1, 0]), 0, 1),
+        (OrdinalHyperparameter("s", [0, 1]), 0, 1),
+        (Integer("s", (0, 1)), 0, 1),
+    ],
+)
+def test_a_switch_is_on_or_off_in_either_language(switch: Any, off: Any, on: Any) -> None:
+    space = space_of(switch, Float("x", (0.0, 1.0)))
+    for recorded in ([False, True], [0, 1], [0.0, 1.0], [np.bool_(False), np.int64(1)]):
+        vectors, keep, coverage, _ = aligned(space, *({"s": v, "x": 0.5} for v in recorded))
+        found = [v["s"] for v in values(space, vectors)]
+        assert keep.all() and not coverage.imputed
+        assert found == [off, on] and [type(v) for v in found] == [type(off), type(on)]
+
+
+def test_numbers_beside_0_and_1_are_no_switch() -> None:
+    depths = space_of(Categorical("s", [0, 1, 2]), Float("x", (0.0, 1.0)))
+    _, keep, _, _ = aligned(depths, {"s": True, "x": 0.5}, {"s": 1, "x": 0.5})
+    assert keep.tolist() == [False, True]
+    truths = space_of(Categorical("s", [True, False]), Float("x", (0.0, 1.0)))
+    _, _, coverage, _ = aligned(truths, {"s": 1, "x": 0.5}, {"s": 2, "x": 0.5})
+    assert coverage.imputed == {"s": 2}  # not known
+
+
 def test_constants() -> None:
     space = space_of(Constant("n", 100), Float("x", (0.0, 1.0)))
     rows: list[dict[str, Any]] = [{"n": 100, "x": 0.1}, {"n": 50, "x": 0.2}, {"x": 0.3}]
