@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 import time
 import zlib
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import run_command
+from common import keep_rows, run_command
 from ConfigSpace import Categorical, ConfigurationSpace
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -39,8 +40,8 @@ RESOURCES = ("1/9", "1/3", "1")  # parts of the training rows
 
 # --- record -------------------------------------------------------------------------------
 
-_HEADER = "model,number,resource,validation,test,seconds"
-Pool = dict[str, FloatArray]  # (size, 3 resources, 3: validation, test, seconds) by model
+COLUMNS = ("validation", "test", "seconds")
+Pool = dict[str, FloatArray]  # (size, 3 resources, 3 columns) by model
 
 
 def split(data: Data, rng: np.random.Generator) -> tuple[list[Data], Data, Data]:
@@ -66,83 +67,68 @@ def split(data: Data, rng: np.random.Generator) -> tuple[list[Data], Data, Data]
     return training, (halves[0], halves[2]), (halves[1], halves[3])
 
 
-def losses(model: str, configuration: dict[str, Any], training: Data, *held: Data) -> list[float]:
-    """Logistic loss on each of the ``held`` data; NaN if the model cannot be fitted."""
-    try:
-        fitted = estimator(model, configuration).fit(*training)
-        return [float(log_loss(y, fitted.predict_proba(X), labels=[0, 1])) for X, y in held]
-    except (ValueError, np.linalg.LinAlgError):
-        return [np.nan] * len(held)
+def losses(
+    configurations: dict[str, list[dict[str, Any]]],
+    training: list[Data],
+    validation: Data,
+    test: Data,
+    *place: Any,
+) -> dict[str, float]:
+    """Logistic losses and seconds of the configuration at a place: model, number, resource.
 
-
-class Pools:
-    """Losses and seconds of all configurations on all tasks, a file for each task.
-
-    Args:
-        folder: Where the files are.
-        quick: Two tasks and four configurations of each model only.
+    The losses are NaN if the model cannot be fitted.
     """
+    model, number, resource = place
+    before, found = time.process_time(), [np.nan, np.nan]
+    try:
+        fitted = estimator(model, configurations[model][number])
+        fitted.fit(*training[RESOURCES.index(resource)])
+        held = (validation, test)
+        found = [float(log_loss(y, fitted.predict_proba(X), labels=[0, 1])) for X, y in held]
+    except (ValueError, np.linalg.LinAlgError):
+        pass
+    return dict(zip(COLUMNS, (*found, time.process_time() - before), strict=True))
 
-    def __init__(self, folder: Path, quick: bool) -> None:
-        self.folder = folder
-        self.tasks = dict(list(tasks().items())[: 2 if quick else None])
-        self.configurations = {model: pool(model)[: 4 if quick else None] for model in MODELS}
 
-    def path(self, task: str) -> Path:
-        """The file of a task."""
-        return self.folder / ("".join(c if c.isalnum() else "_" for c in task) + ".csv")
+def chosen(quick: bool) -> tuple[dict[str, Data], dict[str, list[dict[str, Any]]]]:
+    """Tasks by name, configurations by model; ``quick``: two tasks, four of each model."""
+    some = dict(list(tasks().items())[: 2 if quick else None])
+    return some, {model: pool(model)[: 4 if quick else None] for model in MODELS}
 
-    def lines(self, task: str) -> list[str]:
-        """The header and what was written in full: three lines for each configuration."""
-        path = self.path(task)
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-        return lines[: 1 + 3 * ((len(lines) - 1) // 3)]
 
-    def record(self) -> None:
-        """Train all configurations on all tasks with each resource; continue where it stopped."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for task, data in self.tasks.items():
-            start = time.perf_counter()
-            training, *held = split(data, stream("split", task))
-            lines = self.lines(task) or [_HEADER]
-            done = {tuple(line.split(",")[:2]) for line in lines}
-            with self.path(task).open("w", encoding="utf-8", newline="") as file:
-                file.write("".join(line + "\n" for line in lines))
-                for model, configurations in self.configurations.items():
-                    for number, configuration in enumerate(configurations):
-                        if (model, str(number)) not in done:
-                            rows = _rows(model, configuration, training, held)
-                            file.write("".join(f"{model},{number},{row}\n" for row in rows))
-                            file.flush()
-            print(f"{task}: {time.perf_counter() - start:.0f} s", flush=True)
-
-    def load(self) -> dict[str, Pool]:
-        """What was recorded, of the tasks that are complete."""
-        out = {}
-        for task in self.tasks:
-            rows = [line.split(",") for line in self.lines(task)[1:]]
-            if len(rows) == 3 * sum(map(len, self.configurations.values())):
-                out[task] = {m: np.empty((len(c), 3, 3)) for m, c in self.configurations.items()}
-                for model, number, resource, *values in rows:
-                    row = [float(x) for x in values]
-                    out[task][model][int(number), RESOURCES.index(resource)] = row
-        return out
+def file_of(folder: Path, task: str) -> Path:
+    """The rows of a task, in the order in which they were recorded: model, number, resource."""
+    return folder / ("".join(c if c.isalnum() else "_" for c in task) + ".csv")
 
 
 def record(out: Path = FOLDER, quick: bool = False) -> None:
     """Train what is missing; ``quick``: two tasks, four configurations of each model."""
-    Pools(out, quick).record()
+    some, configurations = chosen(quick)
+    wanted = [
+        (model, number, resource)
+        for model, of_model in configurations.items()
+        for number, resource in product(range(len(of_model)), RESOURCES)
+    ]
+    for task, data in some.items():
+        start = time.perf_counter()
+        train = partial(losses, configurations, *split(data, stream("split", task)))
+        keep_rows(file_of(out, task), ("model", "number", "resource"), wanted, train)
+        print(f"{task}: {time.perf_counter() - start:.0f} s", flush=True)
 
 
-def _rows(
-    model: str, configuration: dict[str, Any], training: list[Data], held: list[Data]
-) -> list[str]:
-    rows = []
-    for resource, data in zip(RESOURCES, training, strict=True):
-        before = time.process_time()
-        validation, test = losses(model, configuration, data, *held)
-        rows.append(f"{resource},{validation!r},{test!r},{time.process_time() - before:.5f}")
-    return rows
+def load(folder: Path, quick: bool) -> dict[str, Pool]:
+    """What was recorded, of the tasks that are complete."""
+    some, configurations = chosen(quick)
+    n = len(RESOURCES) * sum(map(len, configurations.values()))
+    found = {}
+    for path, task in ((file_of(folder, task), task) for task in some):
+        rows = pd.read_csv(path) if path.exists() else pd.DataFrame()
+        if len(rows) == n:
+            found[task] = {
+                str(model): own[list(COLUMNS)].to_numpy().reshape(-1, len(RESOURCES), len(COLUMNS))
+                for model, own in rows.groupby("model", sort=False)
+            }
+    return found
 
 
 # --- report -------------------------------------------------------------------------------
@@ -206,7 +192,7 @@ def search(schedule: Schedule, recorded: Pool, drawn: list[Draw]) -> list[float]
 
 def report(out: Path = FOLDER, quick: bool = False, repetitions: int = 100) -> None:
     """Replay all searches and print what the paper reports."""
-    recorded = Pools(out, quick).load()
+    recorded = load(out, quick)
     branches = space()
     rules = {
         "": np.full(len(MODELS), 1 / len(MODELS)),
