@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from ConfigSpace import ConfigurationSpace
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _ADAPTERS = "automl_plugins.adapters"
 _logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+Shares = Mapping[int, Mapping[str, float]]  # by name, by number of the evaluation
 TrialStatus = Status  # its public name in ``automl_plugins.replay``
 
 
@@ -213,8 +215,8 @@ class Adapter:
     write_history: Callable[..., Any]
     optimizer: Callable[..., Method]
     arm_report: Callable[..., ArmReport] | None = None
-    source_shares: Callable[[Any], Mapping[int, Mapping[str, float]]] | None = None
-    member_trust: Callable[[Any], Mapping[int, Mapping[str, float]]] | None = None
+    source_shares: Callable[[Any], Shares] | None = None
+    member_trust: Callable[[Any], Shares] | None = None
 
 
 def load_adapter(name: str) -> Adapter:
@@ -273,23 +275,24 @@ def reader_of(history: Any) -> Adapter:
     return found
 
 
-def _ask(thing: Any, attribute: str, otherwise: str) -> Callable[..., Any]:
-    """What the adapter that knows ``thing`` has for it; ``otherwise`` is the error if none has."""
-    function: Callable[..., Any] | None = getattr(adapter_of(thing), attribute, None)
-    if function is None:
+def _ask(
+    thing: Any, part: Callable[[Adapter], Callable[..., T] | None], otherwise: str
+) -> Callable[..., T]:
+    """A part of the adapter that knows ``thing``; ``otherwise`` is the error if none has it."""
+    adapter = adapter_of(thing)
+    if adapter is None or (function := part(adapter)) is None:
         raise TypeError(otherwise)
     return function
 
 
 def method_of(thing: Any) -> Method:
     """``optimizer(thing)`` of the adapter that knows it; TypeError if none does."""
-    method: Method = _ask(
+    return _ask(
         thing,
-        "optimizer",
+        lambda adapter: adapter.optimizer,
         f"Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask() and"
         " tell(), or a callable propose(space, records, rng).",
     )(thing)
-    return method
 
 
 def searches_of(thing: Any, **labels: Any) -> list[Search]:
@@ -299,47 +302,43 @@ def searches_of(thing: Any, **labels: Any) -> list[Search]:
     """
     if isinstance(thing, Search):
         return [replace(thing, **labels)]
-    searches: list[Search] = _ask(
+    return _ask(
         thing,
-        "curves",
+        lambda adapter: adapter.curves,
         f"Cannot read the searches of a {type(thing).__name__}: pass studies, run histories or"
         f" trials of {', '.join(_names())}, or a data frame.",
     )(thing, **labels)
-    return searches
 
 
 def arm_report_of(thing: Any, **options: Any) -> ArmReport:
     """``arm_report(thing, **options)`` of the adapter that knows it; TypeError if none does."""
-    report: ArmReport = _ask(
+    return _ask(
         thing,
-        "arm_report",
+        lambda adapter: adapter.arm_report,
         f"Cannot report on the arms of a {type(thing).__name__}: pass an ArmReport, an Optuna"
         " study or Hyperopt trials.",
     )(thing, **options)
-    return report
 
 
-def source_shares_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
+def source_shares_of(thing: Any) -> Shares:
     """``source_shares(thing)`` of the adapter that knows it; TypeError if none does."""
-    shares: Mapping[int, Mapping[str, float]] = _ask(
+    return _ask(
         thing,
-        "source_shares",
+        lambda adapter: adapter.source_shares,
         f"Cannot read the sources of a {type(thing).__name__}: pass an Optuna study, or the"
         " shares of the sources by name, by number of the evaluation.",
     )(thing)
-    return shares
 
 
-def member_trust_of(thing: Any) -> Mapping[int, Mapping[str, float]]:
+def member_trust_of(thing: Any) -> Shares:
     """``member_trust(thing)`` of the adapter that knows it; TypeError if none does."""
-    trust: Mapping[int, Mapping[str, float]] = _ask(
+    return _ask(
         thing,
-        "member_trust",
+        lambda adapter: adapter.member_trust,
         f"Cannot read the members' trust of a {type(thing).__name__}: pass an Optuna study,"
         " Hyperopt trials, a SMAC run history or facade, or the trust by name of the member, by"
         " number of the evaluation.",
     )(thing)
-    return trust
 
 
 def _list_installed() -> Iterator[Adapter]:

@@ -14,7 +14,7 @@ from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
-from automl_plugins.frameworks import arm_report_of, member_trust_of, source_shares_of
+from automl_plugins.frameworks import Shares, arm_report_of, member_trust_of, source_shares_of
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
@@ -29,7 +29,6 @@ from automl_plugins.visualization._drawing import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Shares = Mapping[int, Mapping[str, float]]
 
 _TITLES: dict[Unit, tuple[str, str]] = {
     "trials": ("Pulls", "Share of the pulls so far (%)"),
