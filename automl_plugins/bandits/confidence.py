@@ -12,12 +12,12 @@ t, K   pulls of all arms that are left; their number
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betaln, stdtr
 
-from automl_plugins._arguments import check_finite, check_share
+from automl_plugins._arguments import check_finite, check_share, one_of
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 from .policy import Policy, ScoredPolicy, Standing, best_of, mean_rewards
@@ -161,10 +161,8 @@ class MaxUCB(ScoredPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scale not in _ALPHA:
-            raise ValueError(f"scale must be 'arms' or 'unit', got {self.scale!r}.")
-        if self.unit not in ("pulls", "seconds"):
-            raise ValueError(f"unit must be 'pulls' or 'seconds', got {self.unit!r}.")
+        one_of("scale", self.scale, get_args(Scale))
+        one_of("unit", self.unit, get_args(Unit))
         if self.alpha is None:
             self.alpha = _ALPHA[self.scale]
         check_finite("alpha", self.alpha)

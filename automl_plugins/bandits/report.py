@@ -7,10 +7,11 @@ import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from automl_plugins._arguments import one_of
 from automl_plugins._versions import require
 from automl_plugins.formats import MARKDOWN, format_count, one_line
 from automl_plugins.records.trial import Status
@@ -130,8 +131,7 @@ class ArmReport:
         n_arms = max([*self.records.arm.tolist(), *decided], default=-1) + 1
         if len(self.names) < n_arms:
             raise ValueError(f"names must name all {n_arms} arms, got {len(self.names)}.")
-        if self.unit not in ("trials", "seconds"):
-            raise ValueError(f"unit must be 'trials' or 'seconds', got {self.unit!r}.")
+        one_of("unit", self.unit, get_args(Unit))
 
     def __repr__(self) -> str:
         rounds = f", {len(self.rounds)} rounds" if self.rounds else ""

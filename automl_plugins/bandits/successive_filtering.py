@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import check_finite, check_integer
+from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
@@ -216,8 +216,7 @@ class SuccessiveFiltering:
     ) -> None:
         if not (np.isfinite(budget) and budget > 0):
             raise ValueError(f"budget must be a positive number of {unit}, got {budget!r}.")
-        if unit not in ("trials", "seconds"):
-            raise ValueError(f"unit must be 'trials' or 'seconds', got {unit!r}.")
+        one_of("unit", unit, get_args(Unit))
         check_integer("rounds", rounds, 1)
         if score not in _DEFAULTS:
             raise ValueError(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import check_integer
+from automl_plugins._arguments import check_integer, one_of
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
@@ -192,8 +192,7 @@ def _methods(optimizer: Any) -> dict[str, Method]:
 def _check(
     tables: Sequence[Table], seeds: Sequence[int], budget: float, unit: str, n_workers: int
 ) -> None:
-    if unit not in ("trials", "seconds"):
-        raise ValueError(f"unit must be 'trials' or 'seconds', got {unit!r}.")
+    one_of("unit", unit, ("trials", "seconds"))
     if not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
         what = "a whole number of trials" if unit == "trials" else "seconds"
         raise ValueError(f"budget must be {what} > 0, got {budget!r} (unit={unit!r}).")

@@ -464,8 +464,8 @@ def test_the_best_maximum_wins_over_the_better_mean() -> None:
         (AlwaysBest, {"arm": -1}, "arm must be"),
         (UCB1, {"c": -1.0}, "c must be"),
         (MaxUCB, {"alpha": NAN}, "alpha must be"),
-        (MaxUCB, {"scale": "log"}, "scale must be 'arms' or 'unit'"),
-        (MaxUCB, {"unit": "hours"}, "unit must be 'pulls' or 'seconds', got 'hours'"),
+        (MaxUCB, {"scale": "log"}, "scale must be one of 'arms', 'unit'"),
+        (MaxUCB, {"unit": "hours"}, "unit must be one of 'pulls', 'seconds', got 'hours'"),
         (TopTwoThompson, {"gamma": 1.5}, "gamma must be a number in"),
     ],
 )

@@ -223,7 +223,7 @@ def test_those_who_left_are_listed_by_score() -> None:
     [
         ({"losses": [0.1]}, r"losses must have one value for each of the 7 pulls, got 1\."),
         ({"names": ("a", "b")}, r"names must name all 3 arms, got 2\."),
-        ({"unit": "epochs"}, "unit must be 'trials' or 'seconds', got 'epochs'"),
+        ({"unit": "epochs"}, "unit must be one of 'trials', 'seconds', got 'epochs'"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], message: str) -> None:

@@ -320,7 +320,7 @@ def test_choosing_does_not_go_through_the_records_one_by_one() -> None:
         ({"budget": 9, "c": -1}, "c must be"),
         ({"budget": 9, "temperature": 0}, "temperature must be"),
         ({"budget": 9, "score": "median"}, "score must be 'maximum' .* or 'mean'"),
-        ({"budget": 9, "unit": "hours"}, "'trials' or 'seconds'"),
+        ({"budget": 9, "unit": "hours"}, "one of 'trials', 'seconds'"),
         ({"budget": 9, "min_pulls": 0}, "min_pulls"),
     ],
 )

@@ -155,7 +155,7 @@ def test_names_are_those_of_the_functions_or_of_the_mapping() -> None:
     ("arguments", "message"),
     [
         ({"optimizer": [at_low, at_low]}, r"Two methods are called at_low: pass a dictionary"),
-        ({"unit": "hours"}, "unit must be 'trials' or 'seconds', got 'hours'"),
+        ({"unit": "hours"}, "unit must be one of 'trials', 'seconds', got 'hours'"),
         ({"budget": 2.5}, r"budget must be a whole number of trials > 0, got 2.5"),
         ({"budget": 0}, "budget must be a whole number of trials > 0"),
         ({"budget": NAN}, "budget must be a whole number"),
