@@ -337,7 +337,7 @@ def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task.
+        MemoryMismatch: For a memory without another task, unless it is a store.
     """
     if options.get("memory") is None:  # the recipe raises if it needs one
         return options

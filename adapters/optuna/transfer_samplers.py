@@ -76,14 +76,15 @@ def read_sources(
     Raises:
         TypeError: For an object without tasks.
         ValueError: For a path or address that does not exist, or studies of several objectives.
-        MemoryMismatch: If there is nothing to learn from.
+        MemoryMismatch: If there is nothing to learn from, unless a place is still filling up.
     """
     marks: dict[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
         return Sources(RecognisedMemory(task=task, logger=_logger), Foresight({}, ()), marks)
     if _holds_studies(sources):
         records, distributions, marks = _of_studies(sources)  # type: ignore[arg-type]
-        memory = TaskMemory(records, task=task, growing=True, logger=_logger)
+        filling = isinstance(sources, BaseStorage | str)
+        memory = TaskMemory(records, task=task, growing=True, filling=filling, logger=_logger)
     elif isinstance(sources, Mapping):
         raise TypeError(f"{called} by name must be optuna studies, got {sources!r}.")
     else:
@@ -151,6 +152,8 @@ def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict
             _logger.warning(f"Source {name!r} is left out: the same study was given before.")
             continue
         trials = finished_trials(study)
+        if of_storage and not trials:  # such as the study itself, which has just been made
+            continue
         records.append(read_study(study, name, space_of_trials(trials), trials=trials))
         if mark:
             marks[mark] = name

@@ -176,18 +176,24 @@ class TaskMemory:
     Tasks of which nothing can be learnt are left out with a warning: those with fewer than two
     complete runs, with losses that are all alike, or with the same runs as another one.
 
+    A store fills up search by search, and the first one finds it empty. So nothing to learn from
+    is no error there: a warning says so, and every ``on`` raises an expected mismatch.
+
     Args:
         memory: See ``advise``.
         task: Name of the task that is searched: its own runs in the memory are left out, which is
             logged.
         growing: Whether the search space is discovered by the trials, so that one of which the
             memory knows nothing may become one that fits.
+        filling: Whether ``memory`` is what a place, such as a store, has in it by now; known of a
+            store, its path and its address.
         logger: Takes the notes on what is left out or changed.
 
     Raises:
         TypeError: For what is not a memory.
         ValueError: For a name or path of none.
-        MemoryMismatch: For a memory without other tasks, or nothing to learn from.
+        MemoryMismatch: For a memory without other tasks, or nothing to learn from, unless it is
+            filling.
     """
 
     def __init__(
@@ -196,21 +202,30 @@ class TaskMemory:
         *,
         task: str | None = None,
         growing: bool = False,
+        filling: bool = False,
         logger: logging.Logger = _logger,
     ) -> None:
         #: Keeps what was computed of the tasks, if the memory is a store.
         self.store = cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
-        self.known = _informative(read_memory(memory), logger)
-        #: The task, if the memory has runs of it.
-        self.task = task if task in self.names else None
-        self.exclude = frozenset() if self.task is None else frozenset({self.task})
+        is_path = isinstance(memory, str | os.PathLike) and memory not in LEARNERS
         self.growing = growing
         self.logger = logger
-        if self.task is not None:
-            logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
-        if not set(self.names) - self.exclude:
-            raise MemoryMismatch(self._only_itself())
+        self.known: Known = []
+        self.exclude: frozenset[str] = frozenset()
+        self._nothing = ""  # why there is nothing in a memory that is filling
         self._last: tuple[VectorSpace, MetaDataset | str] | None = None
+        try:
+            self.known = _informative(read_memory(memory), logger)
+            if task in self.names:
+                self.exclude = frozenset({task})
+                logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
+            if not set(self.names) - self.exclude:
+                raise MemoryMismatch(self._only_itself())
+        except MemoryMismatch as mismatch:
+            if not (filling or is_path or self.store is not None):
+                raise
+            self._nothing = str(mismatch)
+            logger.warning(f"{mismatch} This search does without a memory.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -230,6 +245,8 @@ class TaskMemory:
             MemoryMismatch: If no task is left, none shares a hyperparameter with the space, or no
                 run lies in it.
         """
+        if self._nothing:
+            raise MemoryMismatch(self._nothing, expected=True)
         last = self._last  # read once: threads share the memory
         if last is None or last[0] is not space:
             self._last = last = (space, self._align(space))

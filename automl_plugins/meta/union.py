@@ -46,6 +46,8 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     if len(spaces) == 1:
         return spaces[0]
     merged = ConfigurationSpace()
+    if not spaces:
+        return merged
     names = {name: None for space in spaces for name in space}
     for name in names:
         merged.add(_widest(name, [space[name] for space in spaces if name in space]))

@@ -83,7 +83,7 @@ def auto(
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task.
+        MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
     shared: dict[str, Any] = dict(

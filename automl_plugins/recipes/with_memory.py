@@ -104,7 +104,7 @@ def tst(
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task.
+        MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
     settings: dict[str, Any] = {"n_recorded": _RECORDED}
@@ -156,7 +156,7 @@ def blended(
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task.
+        MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
     known = task_memory(memory, task=task)
@@ -207,7 +207,7 @@ def pmf(
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task.
+        MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
     from automl_plugins.meta.factorization import MatrixFactorization

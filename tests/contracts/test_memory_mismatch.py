@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import hyperopt
@@ -20,7 +21,7 @@ from smac import Scenario
 
 from automl_plugins import recipes
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
-from automl_plugins.meta import MemoryMismatch, MetaDataset, TaskRecord
+from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay.simulation import proposing
 
@@ -37,7 +38,7 @@ SAMPLERS = {
     "pmf": "PMFSampler",
     "gbqr": "GBQRSampler",
 }
-AnyMemory = MetaDataset | str
+AnyMemory = MetaDataset | MetaStore | str
 N = 8
 
 
@@ -75,8 +76,8 @@ def without(method: str) -> str:
     return "auto" if method == "auto" else "gbqr"
 
 
-def optuna_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
-    sampler = getattr(optuna_samplers, SAMPLERS[method])(memory, seed=3)
+def optuna_door(method: str, memory: AnyMemory, **options: Any) -> tuple[Points, Points]:
+    sampler = getattr(optuna_samplers, SAMPLERS[method])(memory, seed=3, **options)
     # The first trial's parameters are unknown, so both samplers draw them in the same way.
     plain = getattr(optuna_samplers, SAMPLERS[without(method)])(seed=3)
     return of_optuna(sampler), of_optuna(plain)
@@ -91,8 +92,8 @@ def of_hyperopt(algo: Any) -> Points:
     return list(zip(trials.vals["x"], trials.vals["y"], strict=True))
 
 
-def hyperopt_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
-    algo = getattr(hyperopt_algos, method)(memory=memory, seed=3)
+def hyperopt_door(method: str, memory: AnyMemory, **options: Any) -> tuple[Points, Points]:
+    algo = getattr(hyperopt_algos, method)(memory=memory, seed=3, **options)
     return of_hyperopt(algo), of_hyperopt(getattr(hyperopt_algos, without(method))(seed=3))
 
 
@@ -110,8 +111,9 @@ def of_replay(make: Callable[[], Proposer]) -> Points:
     return points
 
 
-def replay_door(method: str, memory: AnyMemory) -> tuple[Points, Points]:
-    return of_replay(lambda: METHODS[method](memory)), of_replay(getattr(recipes, without(method)))
+def replay_door(method: str, memory: AnyMemory, **options: Any) -> tuple[Points, Points]:
+    made = of_replay(lambda: METHODS[method](memory, **options))
+    return made, of_replay(getattr(recipes, without(method)))
 
 
 DOORS = {"optuna": optuna_door, "hyperopt": hyperopt_door, "replay": replay_door}
@@ -130,6 +132,34 @@ def test_one_warning_and_the_search_continues_without(
     # Optuna's samplers write to Optuna's log, whose verbosity its users set.
     assert record.name.startswith("optuna.") == (door == "optuna")
     assert found == plain
+
+
+@pytest.mark.parametrize("held", ["nothing", "itself"])
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("door", list(DOORS))
+def test_a_store_that_has_nothing_yet_is_warned_of_once(
+    door: str, method: str, held: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else no project could be the first one to use and fill its store."""
+    with MetaStore(tmp_path / "runs.db") as store:
+        if held == "itself":
+            store.add(a_memory().records()[0])
+        with caplog.at_level(logging.WARNING):
+            found, plain = DOORS[door](method, store, task="first")
+    (record,) = caplog.records
+    assert "to learn from" in record.message and "does without a memory" in record.message
+    assert record.name.startswith("optuna.") == (door == "optuna")
+    assert found == plain
+
+
+@pytest.mark.parametrize("method", ["auto", "tst"])
+def test_where_the_space_is_known_an_empty_store_is_no_error(method: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    MetaStore(path).close()
+    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
+    ProposerConfigSelector(scenario, METHODS[method](path))
+    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
+    getattr(optuna_samplers, SAMPLERS[method])(path, search_space=declared)
 
 
 @pytest.mark.parametrize("method", ["auto", "tst"])

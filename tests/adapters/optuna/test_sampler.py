@@ -410,8 +410,8 @@ def test_a_search_without_a_feasible_trial_looks_for_one() -> None:
         return -sum(values)
 
     feasible = []
-    for seed in range(4):  # one search alone may find it late
+    for seed in range(3):  # one search alone may find it late
         study = search(AutoSampler(seed=seed), objective, 30)
         feasible.append([t.value or 0.0 for t in study.trials if t.constraints["c"] <= 0.0])
-    # Of 120 random trials 1.4 are feasible.
-    assert sum(map(len, feasible)) >= 8 and min(map(min, filter(None, feasible))) < -1.2
+    # Of 90 random trials one is feasible.
+    assert sum(map(len, feasible)) >= 6 and min(map(min, filter(None, feasible))) < -1.2

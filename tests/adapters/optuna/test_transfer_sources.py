@@ -165,6 +165,25 @@ def test_a_study_with_a_single_value_below_a_logarithmic_range_is_a_source() -> 
     assert expected == IntDistribution(0, 9)
 
 
+def test_the_first_study_of_a_storage_may_learn_from_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = f"sqlite:///{tmp_path / 'studies.db'}"
+    optuna.logging.enable_propagation()
+    warned = []
+    for name in "abc":
+        study = optuna.create_study(storage=address, study_name=name)
+        study.sampler = AutoSampler(address, seed=1)
+        study.optimize(bowl, 4)
+        # Some are logged twice.
+        warned.append({r.getMessage() for r in caplog.records if r.levelno == logging.WARNING})
+        caplog.clear()
+    (message,), *later = warned
+    # Nor is any of them a source of itself that was left out.
+    assert "does without a memory" in message and not any(later)
+    assert explain(study.trials[0]).origin == "suggested"
+
+
 # --- bad input --------------------------------------------------------------------------------
 
 
