@@ -43,6 +43,9 @@ _NAMING = ("type", "name", "model", "algorithm", "classifier", "estimator", "kin
 _PLAIN = (str, int, float, bool, type(None))
 _MOST_TEXT = 80  # characters of a constant that is written out
 _HALF = 0.49999  # a rounding interval, open at both ends
+# A proposer may take the very end of a range, which belongs to the next part, or is rounded into
+# it: the range of a part keeps away from the others by these shares of its width, or of ``q``.
+_INSIDE, _INSIDE_STEP = 1e-9, 1e-6
 
 
 # --- nodes -----------------------------------------------------------------------------------
@@ -255,8 +258,13 @@ def _restrict_param(param: Any, part: Part) -> Any:
         first, last = (0, first) if last is None else (first, last)
         ends = [math.ceil(end) for end in (max(first, low), min(last, high))]
     else:
+        if q is not None:  # the ends lie between multiples
+            low, high = low + _INSIDE_STEP * q, high - _INSIDE_STEP * q
         if node.name in ("loguniform", "qloguniform"):
             low, high = (x if math.isinf(x) else math.log(x) for x in (low, high))
+        if q is None:
+            margin = _INSIDE * (min(last, high) - max(first, low))
+            low, high = low + margin, high - margin
         ends = [max(first, low), min(last, high)] + ([] if q is None else [q])
     return pyll.scope.hyperopt_param(label, getattr(pyll.scope, node.name)(*ends))
 

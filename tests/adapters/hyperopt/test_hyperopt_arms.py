@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import bandit, boasf, weighted
+from automl_plugins.adapters.hyperopt import auto, bandit, boasf, weighted
 from automl_plugins.adapters.hyperopt._arms import (
     Arms,
     ArmSpace,
@@ -28,6 +28,8 @@ from hyperopt_runs import configs, minimise, options_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
+
+from automl_plugins.spaces.restriction import Range, domain_of
 
 
 def nested() -> Any:
@@ -260,6 +262,35 @@ def test_what_is_proposed_within_a_cell_lies_in_it(name: str, draw: Any) -> None
     found = arms(DISTRIBUTIONS[name], split=2)
     for number in range(2):
         assert {found.arms.find(values) for values in inside(found, number, 12, draw)} == {number}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        hp.uniform("x", -0.3, 1000),
+        hp.loguniform("x", math.log(1e-4), math.log(3e3)),
+        hp.quniform("x", 0, 4.7, 0.01),
+        hp.qloguniform("x", math.log(1e-3), math.log(1e4), 3),
+        hp.uniformint("x", -5, 11),
+        hp.randint("x", 5, 40),
+    ],
+)
+@pytest.mark.parametrize("k", [2, 7])
+def test_the_ends_of_a_cell_lie_in_it(node: Any, k: int) -> None:
+    found = arms(node, split=k)
+    for number, expr in enumerate(found.exprs):
+        known = translate(expr)
+        whole = domain_of(known.space["x"])
+        for end in (whole.low, whole.high) if isinstance(whole, Range) else whole:
+            values = found.outer(number, known.labels({"x": end}))
+            assert found.arms.find(values) == number
+
+
+def test_proposers_that_like_the_ends_of_cells_repeat_nothing() -> None:
+    space = {"x": hp.uniform("x", 0, 1), "y": hp.uniform("y", 0, 1)}
+    algo = boasf(max_evals=16, split=2, inner=auto(n_startup=2))
+    trials = minimise(lambda c: abs(c["x"] - 0.5) + abs(c["y"] - 0.5), space, algo, 16)
+    assert len({tuple(values.items()) for values in configs(trials)}) == 16
 
 
 @pytest.mark.parametrize(
