@@ -49,6 +49,7 @@ Weights = str | Mapping[Any, float] | Sequence[float]
 
 _MOST = 1000  # configurations beyond which an arm's are not listed
 _REDRAWS = 3  # draws at most until one was not tried before
+_RANDOM_DRAWS = 20  # the same at random, where what is left cannot be listed
 _UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 
@@ -193,8 +194,8 @@ class ArmSpace:
     ) -> tuple[Values, Mapping[str, Any]] | None:
         """A configuration of an arm, and the note of ``inner`` on it; None if it proposes none.
 
-        If a configuration was tried before, another is drawn a few times; then, if all
-        configurations of the arm can be listed, an untried one is taken at random.
+        If a configuration was tried before, another is drawn a few times; then an untried one is
+        taken at random, of all if these can be listed, else as the arm's distributions draw.
 
         Args:
             number: Index of the arm.
@@ -220,6 +221,12 @@ class ArmSpace:
         untried = [v for v in self.grid(number) if arm.key(v) not in tried]
         if untried:
             return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
+        for attempt in range(_RANDOM_DRAWS if tried else 0):
+            seed = streams.integer("untried", tid, attempt)
+            (drawn,) = rand.suggest([tid], self.domain(number), own, seed)
+            other = self.outer(number, values_of(drawn))
+            if arm.key(other) not in tried:
+                return other, {}
         return values, note
 
 

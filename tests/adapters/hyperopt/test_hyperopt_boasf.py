@@ -195,6 +195,19 @@ def test_no_configuration_is_evaluated_twice_and_the_search_ends_with_them(inner
     assert len(trials) == len({str(sorted(c.items())) for c in configs(trials)}) == 6 + 4 + 1
 
 
+def test_what_cannot_be_listed_is_not_evaluated_twice_either() -> None:
+    # TPE soon draws the same few of a branch without a real number, again and again
+    where = hp.choice(
+        "model",
+        [
+            {"n": hp.randint("n", 6), "of": hp.choice("of", [1, 2, hp.uniform("u", 0, 1)])},
+            {"q": hp.qnormal("q", 0, 10, 3), "r": hp.qlognormal("r", 0, 1, 1)},
+        ],
+    )
+    trials = search(lambda c: c["n"] if "n" in c else abs(c["q"]) + c["r"], where, max_evals=60)
+    assert len(trials) == len({str(sorted(c.items())) for c in configs(trials)}) == 60
+
+
 def test_arms_that_left_come_back_when_the_others_have_nothing_left() -> None:
     # 10 and 10, 20 more, and in the last round the 5 that are left of the better one
     where = hp.choice("model", [{"k": hp.randint("k", 35)}, {"x": hp.uniform("x", 0, 1)}])
