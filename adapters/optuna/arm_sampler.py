@@ -25,6 +25,7 @@ from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
 from .seeded_sampler import Cache, SeededSampler
+from .space import checked_space
 from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -100,10 +101,11 @@ class ArmSampler(SeededSampler):
         self.reward_range = loss_range(reward_range)
         self.cost = check_cost(cost)
         self.declared: Arms | None = None
+        declared = checked_space(search_space)
         if split is None:
-            self.declared = declared_arm(search_space, arm)
-        elif search_space:
-            self.declared = split.cells(search_space)
+            self.declared = declared_arm(declared, arm)
+        elif declared:
+            self.declared = split.cells(declared)
         self._warn_independent_sampling = warn_independent_sampling
         self._samplers = InnerSamplers(inner, default_inner, self._streams)
         self._studies: Cache[tuple[int, int, int], ArmMemory] = Cache()

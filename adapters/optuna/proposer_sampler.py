@@ -30,7 +30,7 @@ from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import Foresight, StudyReader, View
 from .seeded_sampler import Cache, SeededSampler
-from .space import UnionSpace, distinct_choices, value_in
+from .space import UnionSpace, checked_space, distinct_choices, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -80,6 +80,7 @@ class ProposerSampler(SeededSampler):
 
     Raises:
         ValueError: For an argument outside its range.
+        TypeError: For an argument of the wrong type.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class ProposerSampler(SeededSampler):
     ) -> None:
         super().__init__(seed)
         self._proposer = proposer
-        self._search_space = dict(search_space or {})
+        self._search_space = checked_space(search_space)
         self._ordinal = {name: list(choices) for name, choices in (ordinal or {}).items()}
         if self._search_space:
             UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later

@@ -49,6 +49,14 @@ class CostOptions(SamplerOptions, total=False):
 
 _STARTUP = "n_startup_trials"  # called ``n_startup`` in the recipes
 _OWNERS = (ProposerSampler, ProposerSettings)  # which document the arguments that all share
+#: Arguments of Optuna's own samplers that ours do not need, and what there is in their place.
+_OF_OPTUNA = {
+    "constant_liar": "running trials always count",
+    "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)",
+    "group": "conditional parameters are always modelled jointly",
+    "multivariate": "parameters are always modelled jointly",
+    "n_ei_candidates": "it is called n_candidates here",
+}
 _DECIDED = {"memory", "per_second"}  # arguments of recipes that the samplers set
 
 
@@ -94,9 +102,11 @@ def split(
     """
     known = signature(sampler).parameters
     if foreign := sorted(options.keys() - known.keys()):
+        reasons = [f"{name}: {_OF_OPTUNA[name]}" for name in foreign if name in _OF_OPTUNA]
+        hint = f" ({'; '.join(reasons)})" if reasons else _nearest(foreign[0], known)
         raise TypeError(
-            f"{sampler.__name__} takes no argument {', '.join(foreign)}"
-            f"{_nearest(foreign[0], known)}; it takes {', '.join(known)}."
+            f"{sampler.__name__} takes no argument {', '.join(foreign)}{hint}; it takes"
+            f" {', '.join(known)}."
         )
     check_integer(_STARTUP, options.get(_STARTUP), 0, optional=True)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()

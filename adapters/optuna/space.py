@@ -82,6 +82,22 @@ def is_space(thing: Any) -> bool:
     )
 
 
+def checked_space(search_space: Any) -> dict[str, BaseDistribution]:
+    """A copy of the distributions that a sampler is given; empty for None.
+
+    Raises:
+        TypeError: For anything but distributions by name.
+    """
+    if search_space is None or search_space == {}:
+        return {}
+    if not is_space(search_space):
+        raise TypeError(
+            "search_space must be Optuna's distributions by name, such as"
+            f" {{'x': FloatDistribution(0.0, 1.0)}}, got {search_space!r}."
+        )
+    return dict(search_space)
+
+
 def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
     """The newest distribution of each parameter that trials have asked for."""
     found: dict[str, BaseDistribution] = {}

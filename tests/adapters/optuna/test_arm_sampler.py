@@ -400,6 +400,7 @@ def test_a_numerical_arm_is_refused_with_advice() -> None:
         ({"seed": -1}, ValueError, "seed"),
         ({"search_space": {"x": UNIT}}, ValueError, r"no parameter 'algorithm'.*\[\]"),
         ({"search_space": {"algorithm": UNIT}}, ValueError, "suggest_categorical"),
+        ({"search_space": {"algorithm": ["svm"]}}, TypeError, "distributions by name"),
     ],
 )
 def test_bad_arguments_fail_at_once(arguments: dict[str, Any], error: type, words: str) -> None:

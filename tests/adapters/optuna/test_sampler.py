@@ -337,6 +337,18 @@ def test_a_forked_child_can_use_lightgbm() -> None:
         (lambda: GBQRSampler(failed_trials="x"), ValueError, "one of 'avoid', 'ignore', got 'x'"),
         (lambda: GBQRSampler(cost=3), TypeError, "cost must be None, 'duration'"),
         (lambda: GBQRSampler(nonsense=1), TypeError, "nonsense"),
+        (
+            lambda: GBQRSampler(search_space={"x": (0, 1)}),
+            TypeError,
+            r"distributions by name, such as .*FloatDistribution.*got \{'x': \(0, 1\)\}",
+        ),
+        (lambda: GBQRSampler(search_space=["x"]), TypeError, "distributions by name"),
+        (
+            lambda: AutoSampler(constraints_func=len, multivariate=True),
+            TypeError,
+            r"constraints_func: .*set_constraint.*; multivariate: .*always.*; it takes memory",
+        ),
+        (lambda: AutoSampler(n_ei_candidates=9), TypeError, "it is called n_candidates here"),
         (lambda: SurrogateSampler(surrogate=3), TypeError, r"fit\(X, y\) and predict\(X\), got 3"),
         (lambda: SurrogateSampler(surrogate=RandomForest), TypeError, "an object with fit"),
         (lambda: SurrogateSampler(surrogate="gbm"), ValueError, "surrogate must be one of"),
