@@ -67,9 +67,15 @@ class WeightedModelSampler(ArmSampler):
         arm: Name of the categorical parameter that selects the model.
         weights: ``"2^N"``; ``"volume"``, the volume of the ranges, for a grid the number of its
             configurations; or weights >= 0 by choice, of any sum.
-        inner: Sampler inside the arms, see ``ArmSampler``; None draws at random.
-        **options: ``search_space``, ``warn_independent_sampling``, ``reward_range``, ``cost`` and
-            ``seed``: see ``ArmSampler``.
+        inner: As in ``BanditSampler``; but None draws at random.
+        **options: Keywords that all samplers of arms take. ``seed``: non-negative integer; None
+            (the default) draws one and logs it. ``reward_range``: values of the objective with
+            the rewards 0 and 1, in either order; None (the default) scales by the trials.
+            ``cost``: where the seconds of a trial come from, as in ``SurrogateSampler``; None
+            (the default) is its duration. ``search_space``: distributions by name that are known
+            up front, by default none; that of ``arm`` is used, or all of them with ``split``.
+            ``warn_independent_sampling`` (True by default): log a warning, once for each name,
+            when the given ``inner`` leaves a known parameter out of its joint proposal.
 
     Raises:
         ValueError: For an argument outside its range, or weights that do not fit the choices.
@@ -180,8 +186,11 @@ class BanditSampler(ArmSampler):
         arm: Name of the categorical parameter that selects the algorithm.
         policy: A policy of ``automl_plugins.bandits``; None is ``MaxUCB()``, which seeks the arm
             with the best maximum.
-        inner: Sampler inside the arms, see ``ArmSampler``; None is Optuna's TPE with
-            10 random trials for each arm, fewer if there are more than four arms.
+        inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
+            lost with the process, as always in Optuna. A sampler class, or a function of a seed
+            that returns a sampler: called for every trial with its own seed, so that a resumed
+            study continues as if it had never stopped. None is Optuna's TPE with 10 random
+            trials for each arm, fewer if there are more than four arms.
         **options: See ``WeightedModelSampler``.
 
     Raises:
