@@ -18,6 +18,13 @@ ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
     "pending": "has not been proposed yet",
 }
+MEMBERS = {  # what is behind the names of the members of a committee
+    "trees": "quantile boosting",
+    "process": "a Gaussian process of the losses",
+    "log process": "a Gaussian process of the logarithms of regrets",
+    "earlier tasks": "models of earlier tasks, weighed by how they rank these trials",
+    "meta-learner": "a model of configurations and meta-features over earlier tasks",
+}
 _NUMBERS = ("value", "bound", "seconds", "success")
 _PREDICTING = ("model", "suggested")  # origins whose numbers are predictions of this proposal
 
@@ -183,7 +190,7 @@ class Explanation:
     def __str__(self) -> str:
         facts = [f"Trial {self.number} {self._origin()}"]
         if self.member is not None:
-            facts.append(f"the {self.member} proposed it{self._trusted()}")
+            facts.append(self._member())
         # Predictions are kept in the observed range, so that both are often the best value.
         bound = None if self.bound == self.value else self.bound
         for text, fact in (
@@ -195,9 +202,9 @@ class Explanation:
             if fact is not None:
                 facts.append(text.format(fact))
         if self.own_share is not None:
-            facts.append(f"own share {self.own_share:.0%}")
+            facts.append(f"this search's own trials count {self.own_share:.0%}")
         if self.source is not None:
-            facts.append(f"among the sources {self.source!r} weighs most, {self.source_share:.0%}")
+            facts.append(f"of the memory {self.source!r} counts most, {self.source_share:.0%}")
         if self.arm is not None and self.arm.arm is not None:
             facts.append(f"arm: {self.arm}")
         for names, what in (
@@ -208,13 +215,21 @@ class Explanation:
                 facts.append(f"{', '.join(names)} {what}")
         return "; ".join(facts) + "."
 
-    def _trusted(self) -> str:
-        """Trust in the member that proposed, then in the others."""
-        trust = dict(self.trust or {})
-        own = trust.pop(str(self.member), None)
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the sentence where a notebook shows the last value of a cell."""
+        printer.text(str(self))
+
+    def _member(self) -> str:
+        """The member that was drawn, trust in it, then in the others."""
+        member, trust = str(self.member), dict(self.trust or {})
+        about = f" ({MEMBERS[member]})" if member in MEMBERS else ""
+        # A start design is completed by the member, whose model is not asked.
+        does = "proposed it" if self.origin in _PREDICTING else "was drawn to propose"
+        own = trust.pop(member, None)
         terms = [] if own is None else [f"trusted with {own:.0%}"]
-        terms += [f"{name} {part:.0%}" for name, part in trust.items()]
-        return f" ({', '.join(terms)})" if terms else ""
+        terms += [f"{name!r} {part:.0%}" for name, part in trust.items()]
+        trusted = f", {', '.join(terms)}" if terms else ""
+        return f"the member {member!r}{about} {does}{trusted}"
 
     def _origin(self) -> str:
         if self.origin == "model":

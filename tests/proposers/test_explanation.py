@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from automl_plugins.proposers.explanation import Explanation, read_trust
+from automl_plugins.proposers.explanation import MEMBERS, Explanation, read_trust
+from automl_plugins.recipes import auto
 
 TRUST = {"trees": 0.17, "process": 0.83}
 
@@ -16,18 +18,23 @@ TRUST = {"trees": 0.17, "process": 0.83}
     [
         (
             {"member": "process", "trust": TRUST},
-            "; the process proposed it (trusted with 83%, trees 17%)",
+            "; the member 'process' (a Gaussian process of the losses) proposed it, trusted with"
+            " 83%, 'trees' 17%",
         ),
         (
             {"member": "trees", "trust": TRUST},
-            "; the trees proposed it (trusted with 17%, process 83%)",
+            "; the member 'trees' (quantile boosting) proposed it, trusted with 17%,"
+            " 'process' 83%",
         ),
         (
             {"member": "trees", "trust": {"trees": 1.0}},
-            "; the trees proposed it (trusted with 100%)",
+            "; the member 'trees' (quantile boosting) proposed it, trusted with 100%",
         ),
-        ({"member": "trees"}, "; the trees proposed it"),
-        ({"member": "forest", "trust": {"trees": 1.0}}, "; the forest proposed it (trees 100%)"),
+        ({"member": "trees"}, "; the member 'trees' (quantile boosting) proposed it"),
+        (
+            {"member": "forest", "trust": {"trees": 1.0}},
+            "; the member 'forest' proposed it, 'trees' 100%",
+        ),
         ({"trust": TRUST}, ""),
         ({"member": 3, "trust": "all"}, ""),
     ],
@@ -35,6 +42,30 @@ TRUST = {"trees": 0.17, "process": 0.83}
 def test_who_proposed_and_was_trusted(facts: dict[str, Any], told: str) -> None:
     said = Explanation.from_proposal(9, {"origin": "model", "n_rows": 7, **facts})
     assert str(said) == f"Trial 9 was chosen by the surrogate model, fitted on 7 trials{told}."
+
+
+def test_every_member_of_the_committee_is_described() -> None:
+    with_memory: Any = auto("svm")
+    assert set(with_memory.proposer.proposer.members) == set(MEMBERS)
+
+
+def test_a_point_of_the_start_design_is_no_proposal_of_a_model() -> None:
+    facts = {"origin": "design", "member": "trees", "trust": {"trees": 1.0}}
+    said = str(Explanation.from_proposal(3, facts))
+    assert "fills the search space" in said
+    assert "'trees' (quantile boosting) was drawn to propose, trusted with 100%" in said
+
+
+def test_shares_say_whose_they_are() -> None:
+    said = str(Explanation.from_proposal(3, {"origin": "model", "shares": {"churn": 0.25}}))
+    assert "this search's own trials count 75%; of the memory 'churn' counts most, 25%." in said
+
+
+def test_a_notebook_shows_the_sentence() -> None:
+    why = Explanation.from_proposal(3, {"origin": "random"})
+    shown: list[str] = []
+    why._repr_pretty_(SimpleNamespace(text=shown.append), False)
+    assert shown == [str(why)]
 
 
 def test_trust_is_ordered_without_invalid_numbers() -> None:

@@ -171,7 +171,7 @@ def test_members_of_a_committee_and_how_much_they_were_trusted() -> None:
         assert why.trust is not None and why.member in why.trust
         assert sum(why.trust.values()) == pytest.approx(1.0)
         assert list(why.trust.values()) == sorted(why.trust.values(), reverse=True)
-        assert f"the {why.member} proposed it (trusted with" in str(why)
+        assert f"the member {why.member!r}" in str(why) and "trusted with" in str(why)
     assert member_trust(study) == {k: why.trust for k, why in asked.items()}
     assert member_trust(search(GBQRSampler(seed=0), zoo, 9)) == {}
 
