@@ -147,7 +147,7 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
     if not best:
         return (), (
             "The search space is that of no learner with a bundled memory"
-            f" ({', '.join(LEARNERS)}): the search continues without one."
+            f" ({', '.join(LEARNERS)}): the search continues without one.{_prefix_hint(varying)}"
         )
     first = best[0]
     name = REGRESSIONS.get(first, first)
@@ -166,3 +166,16 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
+
+
+def _prefix_hint(names: list[str]) -> str:
+    """What to do about names such as ``clf__num_leaves``, of a step of a pipeline."""
+    known = {name for names in HYPERPARAMETERS.values() for name in names}
+    for name in names:
+        bare = name.rpartition("__")[2]
+        if bare != name and bare in known:
+            return (
+                f" Names are compared without a prefix: ask for {bare!r} in place of {name!r},"
+                " and add the prefix where the value is used."
+            )
+    return ""

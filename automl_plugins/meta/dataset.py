@@ -279,7 +279,8 @@ def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
         known = sorted({n for covered in coverage for n in covered.ignored})
         raise MemoryMismatch(
             "The recorded runs and the search space share no hyperparameter: the runs have"
-            f" {', '.join(known)}; the space has {', '.join(space.names)}. Rename one of them."
+            f" {', '.join(known)}; the space has {', '.join(space.names)}. Give them the same"
+            " names, without a prefix such as clf__."
         )
     if not any(covered.n_kept for covered in coverage):
         listed = "; ".join(map(str, coverage[:3]))

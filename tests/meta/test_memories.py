@@ -292,6 +292,16 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
     ]
 
 
+def test_a_prefix_is_told_where_no_learner_is_recognised() -> None:
+    told = {}
+    for prefix in ("", "clf__", "clf_"):
+        names = [f"{prefix}{name}" for name in ("max_leaf", "num_leaves")]
+        space = VectorSpace(ConfigurationSpace(dict.fromkeys(names, ANY)))
+        told[prefix] = recognise(space)[1]
+    assert "ask for 'num_leaves' in place of 'clf__num_leaves'" in told["clf__"]
+    assert all(told[prefix].endswith("continues without one.") for prefix in ("", "clf_"))
+
+
 def test_classifications_and_regressions_serve_a_space_of_both() -> None:
     space = VectorSpace(ConfigurationSpace({"num_leaves": (4, 64), "learning_rate": ANY}))
     found = RecognisedMemory(task="iris").on(space)
