@@ -168,7 +168,7 @@ def test_shell_commands_name_what_there_is() -> None:
     text = "\n".join(map(read, WRITTEN))
     shell = "\n".join(code for language, code in blocks(text) if not language)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = re.findall(r"pip install -e \"\.\[([^\]]*)\]\"", text)
+    extras = re.findall(r"pip install (?:-e )?\"\.\[([^\]]*)\]\"", text)
     assert extras
     for extra in extras:
         assert set(extra.split(",")) <= project["optional-dependencies"].keys()
