@@ -1,4 +1,4 @@
-"""Your optimizer, with a memory and a sense of cost.
+"""Methods that propose configurations: from trials, failures, run times and earlier searches.
 
 The core: arrays in, arrays out. It knows ConfigSpace, the language of search spaces, and no
 optimisation framework; those are served by ``automl_plugins.adapters``.

@@ -32,6 +32,23 @@ row for each task and a column for each method. A STORAGE is what an installed f
 such as sqlite:///studies.db, an Optuna journal file or a folder of SMAC runs; its studies are
 named <table>/<method>/<seed>."""
 
+_EXAMPLE = """\
+The top level of CONFIG has the arguments of automl_plugins.replay.replay (seeds: a list), each
+[tables.NAME] file=, those of Table.from_frame, and group=, each [methods.NAME] adapter=,
+optimizer= and what the optimizer takes. What is compared is printed after the replay:
+
+    budget = 60               # trials, unless unit = "seconds"
+    seeds = [0, 1, 2]
+    path = "replay.csv"       # kept, and resumed
+
+    [tables.mine]
+    file = "runs.csv"         # a row for each run
+    group = "dataset"         # a table for each value
+    loss = "loss"
+
+    [methods.TPE]
+    adapter = "optuna"        # optuna, hyperopt or smac
+    optimizer = "TPESampler\""""
 
 _BEST = 5  # configurations that are shown of a task
 
@@ -52,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="automl-plugins", description="Search with a memory and a sense of cost."
+        prog="automl-plugins",
+        description="Compare recorded searches, replay them, and look into a store of runs.",
     )
     parser.add_argument("--version", action="version", version=f"automl_plugins {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -63,8 +81,12 @@ def _make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     compare.set_defaults(run=_compare)
-    compare.add_argument("sources", nargs="+", metavar="FILE_OR_STORAGE")
-    compare.add_argument("--control", metavar="NAME", help="compare with this method only")
+    compare.add_argument("sources", nargs="+", metavar="FILE_OR_STORAGE", help="see below")
+    compare.add_argument(
+        "--control",
+        metavar="NAME",
+        help="compare all others with this method only; default: each with each",
+    )
     compare.add_argument(
         "--budget",
         type=float,
@@ -72,16 +94,42 @@ def _make_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="trials or seconds; may be repeated. Default: what every search has reached",
     )
-    compare.add_argument("--unit", choices=["trials", "seconds"], default="trials")
-    compare.add_argument("--format", choices=["text", "markdown", "latex"], default="text")
+    compare.add_argument(
+        "--unit",
+        choices=["trials", "seconds"],
+        default="trials",
+        help="what --budget counts; default: trials",
+    )
+    compare.add_argument(
+        "--format",
+        choices=["text", "markdown", "latex"],
+        default="text",
+        help="of the output; default: text",
+    )
     compare.add_argument(
         "--maximize", action="store_true", help="the numbers of a task x method file are scores"
     )
-    compare.add_argument("--alpha", type=float, default=0.05, help="level of the tests")
-    compare.add_argument("--zeros", choices=["zsplit", "pratt", "wilcox"], default="zsplit")
-    replay = commands.add_parser("replay", help="run methods on recorded tables")
+    compare.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        help="largest adjusted p-value of a difference; default: 0.05",
+    )
+    compare.add_argument(
+        "--zeros",
+        choices=["zsplit", "pratt", "wilcox"],
+        default="zsplit",
+        help="tasks on which two methods tie: each gets half of their ranks (zsplit, the default),"
+        " they are ranked and dropped (pratt), or dropped before ranking (wilcox)",
+    )
+    replay = commands.add_parser(
+        "replay",
+        help="run methods on recorded tables",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     replay.set_defaults(run=_replay)
-    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file: docs/replay.md")
+    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file, see below")
     store = commands.add_parser("store", help="look into a store of runs, copy it, delete from it")
     actions = store.add_subparsers(dest="action", required=True)
 
@@ -93,17 +141,26 @@ def _make_parser() -> argparse.ArgumentParser:
 
     add_action("tasks", _list_tasks, "The tasks, and how many runs each has.")
     add_action("searches", _list_searches, "The searches of all tasks.")
-    show = add_action("show", _show, "What is known of a task, and its best configurations.")
-    show.add_argument("task", metavar="TASK")
+    show = add_action(
+        "show",
+        _show,
+        "What is known of a task, and its best configurations. Losses are minimised:"
+        " a score of 0.9 that was maximised is a loss of -0.9.",
+    )
+    show.add_argument("task", metavar="TASK", help="its name, as in: store tasks STORE")
     export = add_action("export", _export, "Write runs to a file that any store can import.")
     export.add_argument("file", metavar="FILE", help="a name ending in .json.xz or .json")
-    export.add_argument("--task", action="append", metavar="NAME", help="may be repeated")
+    export.add_argument(
+        "--task", action="append", metavar="NAME", help="may be repeated; default: all"
+    )
     add = add_action("import", _import, "Add the runs of an exported file, to a new store too.")
-    add.add_argument("file", metavar="FILE")
+    add.add_argument("file", metavar="FILE", help="what `store export` wrote")
     delete = add_action("delete", _delete, "Delete a task, or a search of one task or of all.")
-    delete.add_argument("--task", metavar="NAME")
-    delete.add_argument("--search", metavar="NAME")
-    delete.add_argument("--yes", action="store_true", help="without it, nothing is deleted")
+    delete.add_argument("--task", metavar="NAME", help="default: every task with the search")
+    delete.add_argument("--search", metavar="NAME", help="default: all searches of the task")
+    delete.add_argument(
+        "--yes", action="store_true", help="without it nothing is deleted, only counted"
+    )
     return parser
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 import tomllib
 from importlib import import_module
@@ -18,7 +20,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import automl_plugins
-from automl_plugins.__main__ import main
+from automl_plugins.__main__ import _EXAMPLE, _make_parser, main
 from automl_plugins.meta import MetaStore, TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table, read_runs, replay
@@ -316,6 +318,29 @@ def test_the_command_and_the_module_are_the_same(capsys: Printed) -> None:
     command = [sys.executable, "-m", "automl_plugins", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "compare" in done.stdout and "replay" in done.stdout
+
+
+def test_every_argument_is_described() -> None:
+    parsers, described = [_make_parser()], 0
+    while parsers:
+        for action in parsers.pop()._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+            else:
+                assert action.help, action
+                described += 1
+    assert described > 20
+
+
+def test_the_example_of_the_help_is_legal(tmp_path: Path) -> None:
+    text = textwrap.dedent(_EXAMPLE.partition(":\n\n")[2])
+    assert set(tomllib.loads(text)["methods"]) == {"TPE"}
+    rows = [{"dataset": d, "x": x, "loss": x % 7} for d in ("a", "b") for x in range(60)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    path = tmp_path / "replay.toml"
+    path.write_text(text.replace("budget = 60", "budget = 3"), encoding="utf-8")
+    runs = replay_config(path)
+    assert set(runs.seed) == {0, 1, 2} and set(runs.table) == {"mine/a", "mine/b"}
 
 
 def test_progress_on_a_pipe_is_lines_now_and_then(

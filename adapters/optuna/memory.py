@@ -366,6 +366,10 @@ class StudyRecorder(SearchRecorder):
         self.recorder = recorder
         self._spaces: dict[str, _KnownSpace] = {}  # by study: a cache
 
+    def __repr__(self) -> str:
+        task, new, lost = self.recorder.task, self.n_recorded, self.n_lost
+        return f"StudyRecorder(task={task!r}, {new} trials recorded, {lost} lost)"
+
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Write a finished trial; ignore any other."""
         if not trial.state.is_finished():

@@ -283,6 +283,7 @@ def test_several_objectives_are_lost_and_said(caplog: pytest.LogCaptureFixture) 
     callback = record(FakeStore(), "t")
     study.optimize(lambda t: (1.0, 2.0), n_trials=2, callbacks=[callback])
     assert callback.n_lost == 2 and "2 objectives" in caplog.text
+    assert repr(callback) == "StudyRecorder(task='t', 0 trials recorded, 2 lost)"
 
 
 def test_recording_does_not_slow_down() -> None:
