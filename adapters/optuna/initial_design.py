@@ -85,7 +85,8 @@ def enqueue_initial_design(
             study's own trials, and enqueues a ready ``Design`` as it is.
         mode: See above.
         n_configs: Number of suggestions; None takes ``n_startup_trials`` to replace, else half.
-        n_startup_trials: n, which the sampler was given; most have 10.
+        n_startup_trials: n, the start-up trials of the sampler: 10 in most of Optuna's, 6 or more
+            in those of this package.
         seed: Seed of the points that fill the space.
         exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
             recorded into the same store.
