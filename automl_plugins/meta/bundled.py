@@ -12,6 +12,8 @@ from automl_plugins.meta.files import read_records
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.vector_space import VectorSpace
 
+from .union import step_prefix
+
 _FOREST = [
     "bootstrap",
     "class_weight",
@@ -134,12 +136,14 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
     """
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
     least = max(2.0, len(varying) / 2)
+    prefix = step_prefix(varying, {name for names in HYPERPARAMETERS.values() for name in names})
+    bare = [name.removeprefix(prefix) for name in varying if name.startswith(prefix)]
     found: dict[str, list[str]] = {}
     for learner, names in HYPERPARAMETERS.items():
-        shared = [name for name in varying if name in names]
+        shared = [name for name in bare if name in names]
         if len(shared) >= least:  # only then are its runs read
             known = bundled(learner).space
-            shared = [n for n in shared if speak_alike(known[n], space.space[n])]
+            shared = [n for n in shared if speak_alike(known[n], space.space[prefix + n])]
         if len(shared) >= least:
             found[learner] = shared
     most = max(map(len, found.values()), default=0)
@@ -147,7 +151,7 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
     if not best:
         return (), (
             "The search space is that of no learner with a bundled memory"
-            f" ({', '.join(LEARNERS)}): the search continues without one.{_prefix_hint(varying)}"
+            f" ({', '.join(LEARNERS)}): the search continues without one."
         )
     first = best[0]
     name = REGRESSIONS.get(first, first)
@@ -166,16 +170,3 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
-
-
-def _prefix_hint(names: list[str]) -> str:
-    """What to do about names such as ``clf__num_leaves``, of a step of a pipeline."""
-    known = {name for names in HYPERPARAMETERS.values() for name in names}
-    for name in names:
-        bare = name.rpartition("__")[2]
-        if bare != name and bare in known:
-            return (
-                f" Names are compared without a prefix: ask for {bare!r} in place of {name!r},"
-                " and add the prefix where the value is used."
-            )
-    return ""

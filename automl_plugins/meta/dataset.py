@@ -21,7 +21,7 @@ from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .union import union_space
+from .union import in_step_of, union_space
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +88,10 @@ class MetaDataset:
     ) -> MetaDataset:
         """Recorded runs aligned to a search space by the names of the hyperparameters.
 
-        Records of equal name are one task; its meta-features and tags are those of all its
-        records, the later ones winning. Runs at a lower budget are left out: their losses cannot
-        be compared. So are tasks without a run that lies in the space.
+        Names of the space may have the prefix of a pipeline's step, such as ``clf__``, where the
+        recorded ones have none. Records of equal name are one task; its meta-features and tags
+        are those of all its records, the later ones winning. Runs at a lower budget are left out:
+        their losses cannot be compared. So are tasks without a run that lies in the space.
 
         Args:
             records: Runs by task.
@@ -108,8 +109,11 @@ class MetaDataset:
                 by_name.setdefault(record.name, []).append(record)
         if not by_name:
             raise ValueError("There are no runs to learn from: every task is empty.")
+        every = [record for group in by_name.values() for record in group]
         if space is None:
-            space = union_space([record for group in by_name.values() for record in group])
+            space = union_space(every)
+        elif (named := in_step_of(space, every)) is not every:
+            return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
         tasks: list[MetaTask] = []
         columns, coverage = [], []
@@ -279,8 +283,7 @@ def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
         known = sorted({n for covered in coverage for n in covered.ignored})
         raise MemoryMismatch(
             "The recorded runs and the search space share no hyperparameter: the runs have"
-            f" {', '.join(known)}; the space has {', '.join(space.names)}. Give them the same"
-            " names, without a prefix such as clf__."
+            f" {', '.join(known)}; the space has {', '.join(space.names)}. Rename one of them."
         )
     if not any(covered.n_kept for covered in coverage):
         listed = "; ".join(map(str, coverage[:3]))

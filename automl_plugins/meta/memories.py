@@ -25,7 +25,7 @@ from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .union import union_space
+from .union import step_prefix, union_space, with_prefix
 
 if TYPE_CHECKING:
     from .store import MetaStore
@@ -130,6 +130,8 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
     except ValueError:  # recorded without a space
         return space
     taken: list[Condition] = []
+    if prefix := step_prefix(space, source):
+        source = with_prefix(source, prefix)
     for name in space:
         conditions = source.parent_conditions_of[name] if name in source else []
         if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):
@@ -212,6 +214,7 @@ class TaskMemory:
         self.logger = logger
         self.known: Known = []
         self.exclude: frozenset[str] = frozenset()
+        self._noted: set[str] = set()
         self._nothing = ""  # why there is nothing in a memory that is filling
         self._last: tuple[VectorSpace, MetaDataset | str] | None = None
         try:
@@ -263,7 +266,9 @@ class TaskMemory:
         except ValueError as error:
             return str(error)
         for note in note_coverage(dataset.coverage):
-            self.logger.info(note)
+            if note not in self._noted:  # most are the same in every form of a space that grows
+                self._noted.add(note)
+                self.logger.info(note)
         return dataset
 
     def _only_itself(self) -> str:
@@ -356,12 +361,13 @@ class RecognisedMemory:
     """The bundled memory of the learner whose hyperparameters the search space has, if any.
 
     A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
-    and without a prefix, if it can vary, and if its values are of the same kind: numbers where the
-    memory has numbers, categories of which the memory knows some. A learner is recognised if the
-    space has at least two of its hyperparameters, and they are at least half of all that can vary;
-    of several learners that of which the space has the most. A random forest and extra trees have
-    the same ones: it is the random forest. Where others have equally many, such as ``C`` and
-    ``class_weight`` of ``svm`` and ``logistic_regression``, none is recognised.
+    or with the prefix of a pipeline's step (that of one step, which has most of them), if it can
+    vary, and if its values are of the same kind: numbers where the memory has numbers, categories
+    of which the memory knows some. A learner is recognised if the space has at least two of its
+    hyperparameters, and they are at least half of all that can vary; of several learners that of
+    which the space has the most. A random forest and extra trees have the same ones: it is the
+    random forest. Where others have equally many, such as ``C`` and ``class_weight`` of ``svm``
+    and ``logistic_regression``, none is recognised.
 
     Names are the same for regressions and classifications: where the space has as many of a
     learner's two memories, the tasks of both are used.

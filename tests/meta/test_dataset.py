@@ -14,7 +14,8 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
-from automl_plugins.meta import MetaDataset, MetaTask, TaskRecord
+from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
+from automl_plugins.meta.memories import take_conditions
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import by_task, regret, standardise_losses
 from automl_plugins.records.trial import Status
@@ -224,6 +225,38 @@ def conditional(*children: str, when: str = "a") -> ConfigurationSpace:
         child = Float(name, (0.0, 1.0))
         space.add(child, EqualsCondition(child, parent, when))
     return space
+
+
+def test_the_prefix_of_a_step_of_a_pipeline_is_no_part_of_a_name() -> None:
+    records = [
+        TaskRecord(
+            name,
+            [{"k": "a", "x": 0.25}, {"k": "b"}],
+            np.array([1.0, 2.0]),
+            space=conditional("x") if has_space else None,
+        )
+        for name, has_space in (("one", True), ("other", False))
+    ]
+    plain = MetaDataset.from_records(records, conditional("x"))
+    piped = ConfigurationSpace({"pca__n": (1, 9)})
+    piped.add_configuration_space("clf", conditional("x"), delimiter="__")
+    found = MetaDataset.from_records(records, piped)
+    columns = [found.vector_space.names.index(name) for name in ("clf__k", "clf__x")]
+    names = [plain.vector_space.names.index(name) for name in ("k", "x")]
+    np.testing.assert_array_equal(found.vectors[:, columns], plain.vectors[:, names])
+    assert found.coverage[0].shared == ("clf__k", "clf__x") and found.coverage[0].n_kept == 2
+    # A name that is known as it is has no prefix, and of two steps neither is meant.
+    piped.add(Float("x", (0.0, 1.0)))
+    assert MetaDataset.from_records(records, piped).coverage[0].shared == ("x",)
+    two = ConfigurationSpace({"a__x": (0.0, 1.0), "b__x": (0.0, 1.0)})
+    with pytest.raises(MemoryMismatch, match="share no hyperparameter"):
+        MetaDataset.from_records(records, two)
+
+
+def test_conditions_are_those_of_the_step() -> None:
+    flat = ConfigurationSpace({"clf__k": ["a", "b"], "clf__x": (0.0, 1.0)})
+    taken = take_conditions(flat, [record("one", [1.0], space=conditional("x"))])
+    assert [parent.name for parent in taken.parents_of["clf__x"]] == ["clf__k"]
 
 
 def test_conditions_hold_where_all_agree() -> None:

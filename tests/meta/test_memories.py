@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 
 import automl_plugins
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord, bundled
@@ -76,6 +76,17 @@ def test_it_is_aligned_once_for_each_space() -> None:
     np.testing.assert_allclose(wide.vectors[:2, 0], [0.125, 0.25])
     again = pickle.loads(pickle.dumps(memory))
     np.testing.assert_array_equal(again.on(SPACE).vectors, first.vectors)
+
+
+def test_a_note_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    memory = TaskMemory(records("a", "b"))
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
+        for extra in ("y", "z", "y"):  # a space of another form each time
+            wider = a_space(upper=0.3)
+            wider.add(Float(extra, (0.0, 1.0)))
+            memory.without({"a"}).on(VectorSpace(wider))
+    # A move of x, and a lack of y and of z.
+    assert len(caplog.messages) == len(set(caplog.messages)) == 3
 
 
 def test_a_store_is_remembered_and_its_path_is_read(tmp_path: Path) -> None:
@@ -231,7 +242,8 @@ FOREST, LIGHTGBM, XGBOOST = (
         ({"C": ANY, "class_weight": ["balanced", "none"], "tol": ANY}, "logistic_regression"),
         # as many of each learner
         ({"C": ANY, "gamma": ANY, "n_neighbors": (1, 30), "p": (1, 2)}, None),
-        ({"model__C": ANY, "model__gamma": ANY}, None),
+        ({"model__C": ANY, "model__gamma": ANY}, "svm"),
+        ({"model_C": ANY, "model_gamma": ANY}, None),
         ({"x": ANY, "y": ANY}, None),
     ],
 )
@@ -292,14 +304,24 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
     ]
 
 
-def test_a_prefix_is_told_where_no_learner_is_recognised() -> None:
-    told = {}
-    for prefix in ("", "clf__", "clf_"):
-        names = [f"{prefix}{name}" for name in ("max_leaf", "num_leaves")]
-        space = VectorSpace(ConfigurationSpace(dict.fromkeys(names, ANY)))
-        told[prefix] = recognise(space)[1]
-    assert "ask for 'num_leaves' in place of 'clf__num_leaves'" in told["clf__"]
-    assert all(told[prefix].endswith("continues without one.") for prefix in ("", "clf_"))
+def test_the_prefix_of_a_step_hides_no_learner() -> None:
+    bare = {"num_leaves": (2, 64), "learning_rate": (0.01, 1.0)}
+
+    def found(**names: Any) -> tuple[str, ...]:
+        return recognise(VectorSpace(ConfigurationSpace(names)))[0]
+
+    expected = found(**bare)
+    assert expected == ("lightgbm", "lightgbm_regression")
+    clf = {f"clf__{name}": values for name, values in bare.items()}
+    assert found(**clf) == expected
+    assert found(**clf, pca__tol=(0.1, 0.9)) == expected  # as clf has more of the known ones
+    assert found(**{f"pipe__{name}": values for name, values in clf.items()}) == expected
+    for other in ("clf_", "clf__x"):  # no step ends so
+        assert not found(**{f"{other}{name}": values for name, values in bare.items()})
+    # Of two steps neither is meant.
+    assert not found(**clf, **{f"reg__{name}": values for name, values in bare.items()})
+    memory = RecognisedMemory().on(VectorSpace(ConfigurationSpace(clf)))
+    assert memory.imputed is not None and not memory.imputed.any() and len(memory.tasks) > 50
 
 
 def test_classifications_and_regressions_serve_a_space_of_both() -> None:
