@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 from automl_plugins.adapters.optuna import AutoSampler
 from lightgbm import LGBMClassifier
+from optuna.samplers import TPESampler
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import cross_val_score
 
@@ -31,8 +32,7 @@ def objective(trial: optuna.Trial, family: str) -> float:
         min_child_samples=trial.suggest_int("min_child_samples", 1, 100, log=True),
         colsample_bytree=trial.suggest_float("colsample_bytree", 0.2, 1.0),
         reg_lambda=trial.suggest_float("reg_lambda", 1e-8, 10.0, log=True),
-        **{"n_jobs": 1, "random_state": 0, "verbose": -1},
-    )
+    ).set_params(n_jobs=1, random_state=0, verbose=-1)
     X, y = DATA[family](return_X_y=True, as_frame=True)
     scores = cross_val_score(model, X, y, scoring="balanced_accuracy", cv=3)
     return 100.0 * (1.0 - float(scores.mean()))
@@ -46,9 +46,8 @@ if __name__ == "__main__":
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     for family in DATA:
         unseen = MEMORY.without(*(t.name for t in MEMORY.tasks if t.tags["family"] == family))
-        ours, tpe = partial(AutoSampler, unseen), optuna.samplers.TPESampler
-        methods = {"TPE": tpe, "TPE, default first": tpe, "AutoSampler": ours}
-        for name, make in methods.items():
+        for name in ("TPE", "TPE, default first", "AutoSampler"):
+            make = TPESampler if "TPE" in name else partial(AutoSampler, unseen)
             best = []
             for seed in range(args.seeds):
                 study = optuna.create_study(sampler=make(seed=seed))
