@@ -82,9 +82,9 @@ def read_sources(
     if isinstance(sources, str) and sources == AUTO:
         return Sources(RecognisedMemory(task=task, logger=_logger), Foresight({}, ()), marks)
     if _holds_studies(sources):
-        records, distributions, marks = _of_studies(sources)  # type: ignore[arg-type]
-        filling = isinstance(sources, BaseStorage | str)
-        memory = TaskMemory(records, task=task, growing=True, filling=filling, logger=_logger)
+        of_storage = isinstance(sources, BaseStorage | str)
+        records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
+        memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
     elif isinstance(sources, Mapping):
         raise TypeError(f"{called} by name must be optuna studies, got {sources!r}.")
     else:
@@ -136,13 +136,16 @@ def _is_store(address: str) -> bool:
         engine.dispose()
 
 
-def _of_studies(sources: Studies) -> tuple[list[TaskRecord], Distributions, dict[str, str]]:
-    """Runs, the union of the distributions, and the name of the task by mark of the study."""
+def _of_studies(
+    sources: Studies, of_storage: bool
+) -> tuple[list[TaskRecord], Distributions, dict[str, str]]:
+    """Runs, the union of the distributions, and the name of the task by mark of the study.
+
+    The user did not pick the studies ``of_storage``: unusable ones are left out, not refused.
+    """
     records: list[TaskRecord] = []
     marks: dict[str, str] = {}
     found: dict[str, list[BaseDistribution]] = {}
-    # The user did not pick the studies of a storage: unusable ones are left out, not refused.
-    of_storage = isinstance(sources, BaseStorage | str)
     for name, study in named_studies(sources):
         if of_storage and len(study.directions) > 1:
             _logger.warning(f"Source {name!r} is left out: it has several objectives.")

@@ -90,7 +90,7 @@ def read_memory(memory: Memory | None) -> Known:
         try:
             check_exists(os.fspath(memory), "memory")
         except ValueError as error:
-            near = get_close_matches(os.fspath(memory).lower(), [*LEARNERS, "auto"], n=1)
+            near = get_close_matches(os.fspath(memory).lower(), [*LEARNERS, AUTO], n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"{error}{hint} Give an address or a path, or the name of a bundled memory:"
