@@ -33,7 +33,7 @@ def objective(trial: optuna.Trial, family: str) -> float:
         colsample_bytree=trial.suggest_float("colsample_bytree", 0.2, 1.0),
         reg_lambda=trial.suggest_float("reg_lambda", 1e-8, 10.0, log=True),
     ).set_params(n_jobs=1, random_state=0, verbose=-1)
-    X, y = DATA[family](return_X_y=True, as_frame=True)
+    X, y = DATA[family](return_X_y=True)
     scores = cross_val_score(model, X, y, scoring="balanced_accuracy", cv=3)
     return 100.0 * (1.0 - float(scores.mean()))
 
