@@ -259,7 +259,7 @@ class VectorSpace:
         if fixed is None:
             return np.ones(len(vectors), dtype=bool)
         decided = ~np.isnan(fixed)
-        close = np.isclose(vectors[:, decided], fixed[decided], rtol=0.0, atol=1e-9)
+        close = np.abs(vectors[:, decided] - fixed[decided]) <= 1e-9
         return np.asarray(close.all(axis=1))
 
     def within_reach(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:

@@ -10,12 +10,14 @@ Each table of a TOML file in this folder is a break:
     broken = "what replaces it"
     tests = ["tests/test_streams.py::test_that_must_fail"]
 
-Every test that is named must pass on the copy as it is, and fail on the broken copy.
+Every test that is named must pass on the copy as it is, and fail on the broken copy. Each break
+has a process of its own, forked from one that has imported the libraries.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import queue
 import re
@@ -25,16 +27,23 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 _KEYS = {"file", "original", "broken", "tests"}
 _COPIED = ("adapters", "automl_plugins", "examples", "tests", "pyproject.toml", "README.md")
 _SECONDS = 1800  # time limit of a break's tests, on a busy machine
+_PYTEST = ("-q", "--tb=short", "-rfE", "-p", "no:cacheprovider")
 _OUTCOME = re.compile(r"^(FAILED|ERROR) (\S+)", re.MULTILINE)
+
+# What takes most of the time of a short test is to import these.
+_LIBRARIES = ["hyperopt", "hypothesis", "lightgbm", "optuna", "pandas", "sklearn.ensemble", "smac"]
+_FORKED = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True)
@@ -106,27 +115,24 @@ def copy_project(target: Path) -> Path:
     return target
 
 
+def _environment(root: Path) -> dict[str, str]:
+    return {
+        "PYTHONPATH": str(root),
+        "PYTHONDONTWRITEBYTECODE": "1",  # bytecode of a broken file could be used later
+        "OMP_NUM_THREADS": "1",
+    }
+
+
 def _run(arguments: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=root,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(root),
-            "PYTHONDONTWRITEBYTECODE": "1",  # bytecode of a broken file could be used later
-            "OMP_NUM_THREADS": "1",
-        },
+        env=os.environ | _environment(root),
         capture_output=True,
         text=True,
         timeout=_SECONDS,
         check=False,
     )
-
-
-def pytest(tests: Iterable[str], root: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run tests on a copy."""
-    plain = ("-m", "pytest", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider")
-    return _run([*plain, *options, *tests], root)
 
 
 def check_copy(root: Path) -> None:
@@ -144,23 +150,43 @@ def check_copy(root: Path) -> None:
         raise RuntimeError(f"Python does not import the copy in {root} but {found}.")
 
 
+def _run_broken(tests: Sequence[str], root: Path, report: Path) -> None:
+    """Run tests on a copy in this process, which ends with their exit code."""
+    # Also for the processes that the tests start.
+    os.environ |= _environment(root)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(root))
+    os.chdir(root)
+    with report.open("w", encoding="utf-8") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    # Of several tests each has to fail; of one the first failure is enough.
+    options = ["--maxfail=1"] if len(tests) == 1 else []
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of imported plugins
+    sys.exit(pytest.main([*_PYTEST, *options, *tests]))
+
+
 def verdict(one: Break, root: Path) -> str:
     """Run a break's tests; empty if all notice it, else a report. The copy is restored."""
-    path = root / one.file
+    path, report = root / one.file, root / "report.txt"
     before, stat = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(one.apply(root), encoding="utf-8")
+    process = _FORKED.Process(target=_run_broken, args=(one.tests, root, report))
     try:
-        done = pytest(one.tests, root)
-    except subprocess.TimeoutExpired:
-        return f"its tests hang for {_SECONDS} s"
+        process.start()
+        process.join(_SECONDS)
+        if process.exitcode is None:
+            process.kill()
+            return f"its tests hang for {_SECONDS} s"
     finally:
         path.write_text(before, encoding="utf-8")
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    if done.returncode not in (0, 1):
-        return f"its tests cannot be run:\n{done.stdout}{done.stderr}"
-    failed = {name.split("[")[0] for _, name in _OUTCOME.findall(done.stdout)}
+    output = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
+    if process.exitcode not in (0, 1):
+        return f"its tests cannot be run:\n{output}"
+    failed = {name.split("[")[0] for _, name in _OUTCOME.findall(output)}
     passed = [test for test in one.tests if test not in failed]
-    return f"NOT NOTICED by {', '.join(passed)}\n{done.stdout}" if passed else ""
+    return f"NOT NOTICED by {', '.join(passed)}\n{output}" if passed else ""
 
 
 def main() -> int:
@@ -172,6 +198,8 @@ def main() -> int:
     if not breaks:
         print(f"No break has a name with {' or '.join(args.names)}.")
         return 1
+    os.environ["OMP_NUM_THREADS"] = "1"  # read by the libraries when they are imported
+    _FORKED.set_forkserver_preload(["__main__", *_LIBRARIES])
     with tempfile.TemporaryDirectory() as folder:
         copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
         first = copy_project(Path(folder).resolve() / "0")
@@ -182,7 +210,7 @@ def main() -> int:
             f"{len(breaks)} breaks fit. Running their tests on the code as it is ...", flush=True
         )
         tests = sorted({test for one in breaks for test in one.tests})
-        whole = pytest(tests, first, "-n", str(args.jobs))
+        whole = _run(["-m", "pytest", *_PYTEST, "-n", str(args.jobs), *tests], first)
         if whole.returncode != 0:
             print(whole.stdout, whole.stderr, "The tests must pass before anything is broken.")
             return 1

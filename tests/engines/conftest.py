@@ -11,7 +11,23 @@ import servers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="120 trials of a study instead of 400")
+    text = "80 trials of a study instead of 400; most samplers on PostgreSQL alone"
+    parser.addoption("--quick", action="store_true", help=text)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        items[:] = [item for item in items if not _takes_longer(item)]
+
+
+def _takes_longer(item: pytest.Item) -> bool:
+    """Whether a sampler that works like another one is tried on a further storage."""
+    call: Any = getattr(item, "callspec", None)
+    given = call.params if call else {}
+    return (
+        given.get("sampler") in {"GBQRSampler", "TSTSampler", "BOASFSampler"}
+        and given["address"] != "postgresql"
+    )
 
 
 @pytest.fixture(scope="session")

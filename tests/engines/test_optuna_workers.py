@@ -1,6 +1,6 @@
 """Eight processes on one storage: no trial is lost, twice, or dearer than the ones before.
 
-400 trials, with ``--quick`` 120. No assertion depends on who is faster.
+400 trials, with ``--quick`` 80. No assertion depends on who is faster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST = 2.0  # of a trial near the 400th, as a multiple of one near the 20th: loa
 @pytest.fixture
 def n_trials(pytestconfig: pytest.Config) -> int:
     """Trials of each worker."""
-    return 15 if pytestconfig.getoption("quick") else 50
+    return 10 if pytestconfig.getoption("quick") else 50
 
 
 @pytest.fixture

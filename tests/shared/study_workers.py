@@ -24,6 +24,12 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.orm import Mapper
 
 WORKERS = 8
+IMPORTED = [  # installed ones: the server does not know where this file is
+    "automl_plugins.adapters.optuna",
+    "automl_plugins.recipes.auto",
+    "automl_plugins.surrogates.quantile_boosting",
+    "optuna.storages._rdb.alembic",
+]
 PATIENCE = 600  # seconds after which a worker is taken to hang
 
 
@@ -161,7 +167,7 @@ def run_workers(
         optuna.create_study(study_name=folder.name, storage=storage)
     # Forked by a server that has imported everything and runs no threads.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["study_workers"])
+    context.set_forkserver_preload(IMPORTED)
     everyone = context.Barrier(WORKERS)
     logs = [folder / f"{i}.json" for i in range(WORKERS)]
     arguments = [(address, sampler, n_trials, together, log, everyone) for log in logs]
