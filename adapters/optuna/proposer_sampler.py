@@ -15,6 +15,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins.meta.names import spelling
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.proposal import (
     MOST_ASKING,
@@ -219,8 +220,10 @@ class ProposerSampler(SeededSampler):
             if param_name in foretold and asked is not None and param_name in asked.moving:
                 position = foretold[param_name]
                 return self._at_position(study, trial, param_name, param_distribution, position)
-            if param_name in foretold:
-                found = value_in(param_distribution, foretold[param_name])
+            # The memory may write it without the prefix of a step, or as another interface does.
+            written = {new: known for known, new in spelling([param_name], foretold, 1).items()}
+            if (name := written.get(param_name, param_name)) in foretold:
+                found = value_in(param_distribution, foretold[name])
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)

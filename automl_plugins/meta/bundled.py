@@ -12,7 +12,7 @@ from automl_plugins.meta.files import read_records
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .union import step_prefix
+from .names import spelling
 
 _FOREST = [
     "bootstrap",
@@ -136,18 +136,19 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
     """
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
     least = max(2.0, len(varying) / 2)
-    prefix = step_prefix(varying, {name for names in HYPERPARAMETERS.values() for name in names})
-    bare = [name.removeprefix(prefix) for name in varying if name.startswith(prefix)]
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}  # names of the space
+    ranks: dict[str, tuple[int, int]] = {}  # how many, and how many of the learner's own spelling
     for learner, names in HYPERPARAMETERS.items():
-        shared = [name for name in bare if name in names]
+        new = spelling(varying, names)
+        called = {new.get(name, name): name for name in names}
+        shared = [name for name in varying if name in called]
         if len(shared) >= least:  # only then are its runs read
             known = bundled(learner).space
-            shared = [n for n in shared if speak_alike(known[n], space.space[prefix + n])]
+            shared = [n for n in shared if speak_alike(known[called[n]], space.space[n])]
         if len(shared) >= least:
             found[learner] = shared
-    most = max(map(len, found.values()), default=0)
-    best = [learner for learner, shared in found.items() if len(shared) == most]
+            ranks[learner] = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
+    best = [learner for learner, rank in ranks.items() if rank == max(ranks.values())]
     if not best:
         return (), (
             "The search space is that of no learner with a bundled memory"

@@ -21,7 +21,8 @@ from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .union import in_step_of, union_space
+from .names import respelt
+from .union import union_space
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +89,11 @@ class MetaDataset:
     ) -> MetaDataset:
         """Recorded runs aligned to a search space by the names of the hyperparameters.
 
-        Names of the space may have the prefix of a pipeline's step, such as ``clf__``, where the
-        recorded ones have none. Records of equal name are one task; its meta-features and tags
-        are those of all its records, the later ones winning. Runs at a lower budget are left out:
-        their losses cannot be compared. So are tasks without a run that lies in the space.
+        Names of the space may have the prefix of a pipeline's step, such as ``clf__``, or be other
+        ones that LightGBM, XGBoost or CatBoost have, such as ``eta``: see ``spelling``. Records of
+        equal name are one task; its meta-features and tags are those of all its records, the later
+        ones winning. Runs at a lower budget are left out: their losses cannot be compared. So are
+        tasks without a run that lies in the space.
 
         Args:
             records: Runs by task.
@@ -112,7 +114,7 @@ class MetaDataset:
         every = [record for group in by_name.values() for record in group]
         if space is None:
             space = union_space(every)
-        elif (named := in_step_of(space, every)) is not every:
+        elif (named := respelt(space, every)) is not every:
             return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
         tasks: list[MetaTask] = []

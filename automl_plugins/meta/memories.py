@@ -25,7 +25,8 @@ from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .union import step_prefix, union_space, with_prefix
+from .names import renamed, spelling
+from .union import union_space
 
 if TYPE_CHECKING:
     from .store import MetaStore
@@ -130,8 +131,8 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
     except ValueError:  # recorded without a space
         return space
     taken: list[Condition] = []
-    if prefix := step_prefix(space, source):
-        source = with_prefix(source, prefix)
+    if new := spelling(space, source):
+        source = renamed(source, new)
     for name in space:
         conditions = source.parent_conditions_of[name] if name in source else []
         if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):

@@ -1,10 +1,8 @@
-"""One search space for tasks that were searched in several, or under the prefix of a step."""
+"""One search space for tasks that were searched in several."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,57 +63,6 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
         common["conditions"] += _shared(of_child)
     common["forbiddens"] = _shared([known["forbiddens"] for _, known in written])
     return ConfigurationSpace.from_serialized_dict(common, DECODERS)
-
-
-def step_prefix(names: Iterable[str], known: Collection[str]) -> str:
-    """The prefix, such as ``clf__``, with which ``names`` have the ``known`` ones; else empty.
-
-    scikit-learn writes the hyperparameters of a step of a pipeline so. Empty if a name is known
-    without a prefix, or if two steps have equally many of the known ones.
-    """
-    names = list(names)
-    if any(name in known for name in names):
-        return ""
-    parted = [name.rpartition("__") for name in names]
-    counts = Counter(step + between for step, between, name in parted if between and name in known)
-    (prefix, most), *others = [*counts.most_common(), ("", 0)]
-    return prefix if not others or others[0][1] < most else ""
-
-
-def in_step_of(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:
-    """The records, under the prefix with which ``names`` have their hyperparameters, if any."""
-    known = {name for record in records for run in record.configurations for name in run}
-    prefix = step_prefix(names, known)
-    if not prefix:
-        return records
-    spaces: dict[int, ConfigurationSpace] = {}  # records of one memory share theirs
-
-    def space_of(record: TaskRecord) -> ConfigurationSpace | None:
-        if record.space is None:
-            return None
-        if id(record.space) not in spaces:
-            spaces[id(record.space)] = with_prefix(record.space, prefix)
-        return spaces[id(record.space)]
-
-    return [
-        replace(
-            record,
-            configurations=[
-                {prefix + name: value for name, value in run.items()}
-                for run in record.configurations
-            ],
-            space=space_of(record),
-        )
-        for record in records
-    ]
-
-
-@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
-def with_prefix(space: ConfigurationSpace, prefix: str) -> ConfigurationSpace:
-    """A space with the names, conditions and forbidden clauses of a step, such as ``clf__``."""
-    named = ConfigurationSpace()
-    named.add_configuration_space(prefix.removesuffix("__"), space, delimiter="__")
-    return named
 
 
 def _shared(lists: list[list[Any]]) -> list[Any]:

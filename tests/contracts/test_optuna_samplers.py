@@ -36,11 +36,11 @@ FAST: SamplerOptions = {"n_startup_trials": 0, "n_candidates": 50, "seed": 0}
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "auto": lambda: AutoSampler(n_startup_trials=0, seed=0),
-    "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),
-    "tst": lambda: TSTSampler(EARLIER, **FAST),
     "auto_with_memory": lambda: AutoSampler(EARLIER, **FAST),
 }
 FURTHER: dict[str, Callable[[], BaseSampler]] = {
+    "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),
+    "tst": lambda: TSTSampler(EARLIER, **FAST),
     "ei_per_second": lambda: EIPerSecondSampler(n_startup_trials=0, seed=0),
     "surrogate": lambda: SurrogateSampler(n_startup_trials=0, seed=0),
     "pmf": lambda: PMFSampler(EARLIER, **FAST),
@@ -58,6 +58,7 @@ FURTHER: dict[str, Callable[[], BaseSampler]] = {
         surrogate="gaussian_process", target="standardize", n_startup_trials=0, seed=0
     ),
 }
+OWN = ["gbqr", "tst"]
 
 
 class _Given:
@@ -69,6 +70,14 @@ class _Given:
 @pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS.keys(), indirect=True)
 class TestWhole(_Given, BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
     """All cases: without a memory and with one."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", [FURTHER[n] for n in OWN], ids=OWN, indirect=True)
+class TestBasic(_Given, BasicSamplerTestCase):
+    """The other cases of samplers with another proposer."""
+
+    test_sample_relative_numerical = RelativeSamplerTestCase.test_sample_relative_numerical
 
 
 @pytest.mark.parametrize("sampler", FURTHER.values(), ids=FURTHER.keys(), indirect=True)

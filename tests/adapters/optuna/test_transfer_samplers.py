@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import ADAPTER, TSTSampler, _private, explain, source_shares
+from automl_plugins.adapters.optuna import (
+    ADAPTER,
+    AutoSampler,
+    TSTSampler,
+    _private,
+    explain,
+    source_shares,
+)
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from automl_plugins.adapters.optuna.space import UnionSpace
 from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
@@ -52,6 +59,32 @@ def union_of(study: optuna.Study) -> UnionSpace:
     space = study.sampler._reader(study)._space
     assert space is not None
     return space[1]
+
+
+def in_names(new: dict[str, str]) -> list[dict[str, Any]]:
+    """Configurations of a search with the bundled memory, in the names of the memory."""
+
+    def objective(trial: optuna.Trial) -> float:
+        rate = trial.suggest_float(new.get("learning_rate", "learning_rate"), 1e-3, 0.5, log=True)
+        leaves = trial.suggest_int(new.get("num_leaves", "num_leaves"), 2, 128, log=True)
+        penalty = trial.suggest_float(new.get("reg_lambda", "reg_lambda"), 1e-8, 10.0, log=True)
+        return (rate - 0.1) ** 2 + abs(leaves - 20) / 100 + penalty / 100
+
+    study = optuna.create_study(sampler=AutoSampler("lightgbm", seed=0))
+    study.optimize(objective, n_trials=6)
+    old = {name: known for known, name in new.items()}
+    return [{old.get(n, n): value for n, value in t.params.items()} for t in study.trials]
+
+
+def test_suggestions_are_evaluated_under_other_names_too() -> None:
+    names = ("learning_rate", "num_leaves", "reg_lambda")
+    plain = in_names({})
+    for new in ({n: f"clf__{n}" for n in names}, {"reg_lambda": "lambda_l2"}):
+        found = in_names(new)
+        assert found[:3] == plain[:3]
+        assert len({tuple(sorted(values.items())) for values in found}) == 6
+    # Without the memory's names the first trial is in the middle of the ranges.
+    assert in_names({n: f"x{n}" for n in names}) != plain
 
 
 def warnings_in(log: pytest.LogCaptureFixture) -> list[str]:

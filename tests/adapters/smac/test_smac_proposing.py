@@ -408,10 +408,10 @@ def test_with_budgets_every_fifth_configuration_is_random(tmp_path: Path, given:
         )
         selector = ProposerConfigSelector(scenario, Watched(), random_design=given)
         facade = GBQRFacade(scenario, config_selector=selector, logging_level=False)
-        asked = [facade.ask().config for _ in range(60)]
+        asked = [facade.ask().config for _ in range(30)]
         selectors[name] = [selector.explain(config).origin for config in asked].count("random")
     assert selectors["plain"] == 0
-    assert 5 <= selectors["budgets"] <= 20 if given is None else selectors["budgets"] == 0
+    assert 3 <= selectors["budgets"] <= 10 if given is None else selectors["budgets"] == 0
 
 
 def test_equal_configurations_are_one(tmp_path: Path) -> None:

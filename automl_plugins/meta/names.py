@@ -1,0 +1,114 @@
+"""Different names of one hyperparameter: with the prefix of a step, or as a library has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import is_
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.choices import DECODERS, ENCODERS
+
+# Of LightGBM, XGBoost and CatBoost, whose native interfaces and whose scikit-learn classes differ.
+_SYNONYMS = (
+    ("reg_alpha", "lambda_l1", "alpha"),
+    ("reg_lambda", "lambda_l2", "lambda", "l2_leaf_reg"),
+    ("learning_rate", "eta"),
+    ("n_estimators", "iterations", "num_iterations", "num_boost_round", "num_round", "num_trees"),
+    ("colsample_bytree", "feature_fraction"),
+    ("subsample", "bagging_fraction"),
+    ("min_child_samples", "min_data_in_leaf"),
+    ("gamma", "min_split_loss"),
+    ("depth", "max_depth"),
+    ("rsm", "colsample_bylevel"),
+)
+_OTHER_NAMES = {name: tuple(n for n in same if n != name) for same in _SYNONYMS for name in same}
+
+
+def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> dict[str, str]:
+    """How ``names`` write those ``known`` that they write otherwise.
+
+    They may have the prefix of a step, such as ``clf__``, where the known ones have none, or the
+    reverse. They may also be other names that LightGBM, XGBoost or CatBoost have for the same
+    hyperparameters, if at least ``least`` are shared in all: a single one may be of another
+    learner, as ``alpha`` is also that of a lasso.
+    """
+    names = list(names)
+    prefix = _step_prefix(names, known)
+    left_out = "" if prefix else _step_prefix(known, names)
+    bare = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
+    found, other = dict[str, str](), dict[str, str]()
+    for name in known:
+        own = name.removeprefix(left_out)
+        found[name] = prefix + own
+        if own not in bare:
+            same = (
+                n for n in _OTHER_NAMES.get(own, ()) if n in bare and left_out + n not in known
+            )
+            if (new := next(same, None)) is not None and bare[new] not in other.values():
+                other[name] = bare[new]
+    if sum(new in names for new in found.values()) + len(other) >= least:
+        found |= other
+    return {name: new for name, new in found.items() if new != name}
+
+
+def _step_prefix(names: Iterable[str], known: Collection[str]) -> str:
+    """The prefix with which ``names`` have the ``known`` ones; else empty.
+
+    Empty if a name is known without a prefix, or if two steps have equally many known ones.
+    """
+    every = {*known, *(other for name in known for other in _OTHER_NAMES.get(name, ()))}
+    names = list(names)
+    if any(name in every for name in names):
+        return ""
+    parted = [name.rpartition("__") for name in names]
+    counts = Counter(step + between for step, between, name in parted if between and name in every)
+    (prefix, most), *others = [*counts.most_common(), ("", 0)]
+    return prefix if not others or others[0][1] < most else ""
+
+
+def respelt(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:
+    """The records, with their hyperparameters called as in ``names``; themselves if they are."""
+    names = list(names)
+    spaces: dict[Any, ConfigurationSpace] = {}  # records of one memory share theirs
+    found = []
+    for record in records:
+        space, runs = record.space, record.configurations
+        known = [*(space or ()), *(name for run in runs for name in run)]
+        new = spelling(names, dict.fromkeys(known))
+        if not new:
+            found.append(record)
+            continue
+        if space is not None:
+            key = id(space), tuple(new.items())
+            if key not in spaces:
+                spaces[key] = renamed(space, new)
+            space = spaces[key]
+        runs = [{new.get(name, name): value for name, value in run.items()} for run in runs]
+        found.append(replace(record, configurations=runs, space=space))
+    return records if all(map(is_, found, records)) else found
+
+
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
+def renamed(space: ConfigurationSpace, names: Mapping[str, str]) -> ConfigurationSpace:
+    """The space with other names of its hyperparameters, also in conditions and clauses."""
+    written = space.to_serialized_dict(ENCODERS)
+    for part in ("hyperparameters", "conditions", "forbiddens"):
+        written[part] = [_renamed(item, names) for item in written[part]]
+    return ConfigurationSpace.from_serialized_dict(written, DECODERS)
+
+
+def _renamed(written: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    new = dict(written)
+    for key in ("name", "child", "parent", "left", "right"):
+        if key in new:
+            new[key] = names.get(new[key], new[key])
+    for key in ("conditions", "clauses"):
+        if key in new:
+            new[key] = [_renamed(item, names) for item in new[key]]
+    return new
