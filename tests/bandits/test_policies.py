@@ -306,13 +306,14 @@ def test_thompson_plays_what_wins_the_draw() -> None:
         for arm, m in enumerate((0.4, 0.5, 0.55))
         for _ in range(9)
     ]
+    shapes = []
+    for rs in by_arm(pulls).values():
+        m, v = st.fmean(rs), st.pvariance(rs)
+        a = ((1 - m) / v - 1 / m) * m**2
+        shapes.append((a, a * (1 / m - 1)))
     wins = [0, 0, 0]
     for _ in range(8000):
-        draw = []
-        for rs in by_arm(pulls).values():
-            m, v = st.fmean(rs), st.pvariance(rs)
-            a = ((1 - m) / v - 1 / m) * m**2
-            draw.append(rng.betavariate(a, a * (1 / m - 1)))
+        draw = [rng.betavariate(a, b) for a, b in shapes]
         wins[draw.index(max(draw))] += 1
     expected = np.array(wins) / 8000
     found = shares(Thompson(**FREE), records_of(pulls), 3)

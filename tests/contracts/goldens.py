@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def arithmetic() -> str:
     return digest.hexdigest()
 
 
+@cache  # reads the metadata of each library
 def versions() -> dict[str, str]:
     return {library: version(library) for library in LIBRARIES}
 

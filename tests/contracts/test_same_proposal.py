@@ -120,7 +120,11 @@ ONCE: dict[str, Method] = {
 
 @pytest.mark.parametrize(
     ("method", "case"),
-    [*((method, case) for method in ALWAYS for case in range(4)), *((m, 0) for m in ONCE)],
+    [
+        *((method, case) for method in ALWAYS for case in range(2)),
+        *(pytest.param(method, n, marks=pytest.mark.slow) for method in ALWAYS for n in (2, 3)),
+        *((method, 0) for method in ONCE),
+    ],
 )
 def test_all_frameworks_propose_the_same(method: str, case: int, tmp_path: Path) -> None:
     rng = np.random.default_rng([case, 5])

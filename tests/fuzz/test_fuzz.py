@@ -19,7 +19,7 @@ EXPENSIVE = ("recipe auto", "Optuna AutoSampler", "Hyperopt auto", "SMAC")
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_valid_proposal_or_a_documented_error(name: str) -> None:
-    size = 12 if name.startswith(CHEAP) else 3 if name.startswith(EXPENSIVE) else 6
+    size = 8 if name.startswith(CHEAP) else 2 if name.startswith(EXPENSIVE) else 4
     with quiet():
         outcomes = try_block(name, 0, size)
     assert len(outcomes) == size
