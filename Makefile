@@ -10,6 +10,9 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
+# Written, so that the second process and the next run need not compile the same files.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help demo test slow audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence \
 	public memory clean
 .NOTPARALLEL:

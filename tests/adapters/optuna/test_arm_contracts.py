@@ -80,6 +80,7 @@ class TestBasic(_Given, BasicSamplerTestCase):
     """The objectives have no arm: everything is the business of one inner sampler."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", RELATIVE.values(), ids=RELATIVE, indirect=True)
 class TestRelative(_Given, RelativeSamplerTestCase):
     pass
