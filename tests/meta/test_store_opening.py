@@ -43,6 +43,15 @@ def execute(path: Path, *statements: str) -> None:
         plain.commit()
 
 
+def test_an_export_is_no_store(path: Path) -> None:
+    export = path.with_name("runs.json.xz")
+    with MetaStore(path) as store:
+        store.export(export)
+    with pytest.raises(StoreError, match="An export is imported into a store") as refused:
+        MetaStore(export)
+    assert f"import_({str(export)!r})" in str(refused.value)
+
+
 def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     whole = f"sqlite:///{tmp_path}/runs.db"

@@ -142,9 +142,13 @@ def _recognise_file(path: Path) -> None:
     if not path.exists() or not path.stat().st_size:
         return
     if not is_sqlite(path):
+        hint = "Name another file, or restore a copy or an export of it."
+        if path.name.endswith((".json", ".json.xz")):
+            hint = (
+                f"An export is imported into a store: MetaStore('runs.db').import_({str(path)!r})."
+            )
         raise StoreError(
-            f"{path} is not an SQLite file, or it is damaged; it was left as it is. Name another"
-            " file, or restore a copy or an export of it."
+            f"{path} is not an SQLite file, or it is damaged; it was left as it is. {hint}"
         )
     try:
         with contextlib.closing(read_only(path, 60.0)) as connection:
