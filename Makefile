@@ -10,7 +10,7 @@ EXAMPLES = $(sort $(wildcard examples/*.py))
 PIP = bin/python -m pip install --disable-pip-version-check
 ALONE = core $(EXTRAS)
 
-# Written, so that the second process and the next run need not compile the same files.
+# Bytecode is written, so that the next process need not compile the same files.
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test slow audit engines faults fuzz smoke breaks oldest archives extras release docs examples evidence \
