@@ -206,3 +206,49 @@ def test_the_page_shows_every_family(results: Path, tmp_path: Path) -> None:
     drawn = (tmp_path / "ranks.svg").read_text(encoding="utf-8")
     assert all(text in drawn for text in ("Average rank", "4 tables", ">mine<", ">peer<"))
     assert ["svm_grid, negated", f"{920 / 31:.2f}", f"{1110 / 31:.2f}", "+21%"] in cells
+
+
+def test_the_page_shows_what_a_bundled_memory_changes(results: Path) -> None:
+    curves, times = module("family_report").read_curves(results, "judged")
+    without = module("family_searches").NO_MEMORY
+
+    def named(frame: Any, change: float) -> Any:
+        own = frame.xs("mine", level="method", drop_level=False)
+        return own.rename(index={"mine": without}, level="method") + change
+
+    more = named(curves, 0.0)
+    more[more.index.get_level_values("family") == "svm_grid"] += 60.0
+    pandas = importlib.import_module("pandas")
+    both = pandas.concat([curves, more]), pandas.concat([times, named(times, 0.0)])
+    text = module("family_page").page(*both, "mine", ["peer"], "ranks.svg")
+    assert "with the package: on `svm_grid`.\n" in text
+    assert f"### {without}\n\n|" in text
+    cells = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
+    assert ["svm_grid", "peer", "2", "36 (50%)", "51 (100%)"] in cells
+    assert ["svm_grid", "peer", "51 (2 of 2)", "3 (0 of 1)", "51 (1 of 1)"] in cells
+    # First of two on lcbench, second on the other families.
+    assert any(row[:2] == [without, "1.67 (1.75)"] for row in cells)
+    sections = text.split("\n## ")
+    assert without in next(part for part in sections if part.startswith("svm_grid"))
+    assert without not in next(part for part in sections if part.startswith("lcbench"))
+
+
+def test_a_bundled_memory_does_not_know_the_searched_data(tmp_path: Path) -> None:
+    memories = module("family_memories")
+    bundled = importlib.import_module("automl_plugins.meta.bundled")
+    sources = {
+        task.tags["family"]
+        for learner in bundled.LEARNERS
+        for task in bundled.bundled(learner).tasks
+    }
+    for known in memories._SOURCES.values():
+        assert set(known.values()) <= sources
+
+    def left_out(name: str) -> frozenset[str]:
+        task = module("families").Task(name, ConfigurationSpace(), lambda config: 0.0)
+        excluded: frozenset[str] = memories.without_itself(task).exclude
+        return excluded
+
+    assert left_out("svm_grid/crx") == {"crx", "australian"}
+    assert left_out("rbv2_xgboost_tuned/1510") == {"1510", "wdbc", "wisconsin"}
+    assert left_out("svm/saheart") == {"saheart"} and left_out("svm_grid/W8A") == {"W8A"}

@@ -77,11 +77,13 @@ print(*sorted(set(unneeded.split()) & (set(sys.modules) - before)))
 """
 MODELS = "lightgbm sklearn pandas automl_plugins.surrogates.gaussian_process"
 NUMERICS = f"ConfigSpace scipy scipy.stats {MODELS}"
-LATER = (
+OF_A_FITTED_MEMORY = (
     "sqlalchemy plotly tabulate automl_plugins.meta.factorization automl_plugins.meta.store"
     " automl_plugins.meta.meta_learner automl_plugins.meta.features.extraction"
-    " automl_plugins.proposers.pipelines automl_plugins.surrogates.two_stage"
-    " automl_plugins.surrogates.blended"
+    " automl_plugins.proposers.pipelines"
+)
+LATER = (
+    f"{OF_A_FITTED_MEMORY} automl_plugins.surrogates.two_stage automl_plugins.surrogates.blended"
 )
 
 
@@ -105,8 +107,13 @@ LATER = (
         ),
         (
             "optuna",
-            "from automl_plugins.adapters.optuna import AutoSampler; AutoSampler(seed=0)",
+            "from automl_plugins.adapters.optuna import AutoSampler; AutoSampler(None, seed=0)",
             LATER,
+        ),
+        (
+            "optuna",
+            "from automl_plugins.adapters.optuna import AutoSampler; AutoSampler(seed=0)",
+            OF_A_FITTED_MEMORY,
         ),
         ("", "import automl_plugins.__main__", f"{NUMERICS} {LATER}"),
     ],

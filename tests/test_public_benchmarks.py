@@ -277,8 +277,8 @@ def test_the_page_names_wins_and_losses(results: Path) -> None:
     curves, times = module("family_report").read_curves(results, "searches")
     text = module("public.page").page(curves, times, "mine", "picture.svg")
     cells = _cells(text)
-    assert ["**all tables not tuned on**", "1", "30", "0%"] in cells
-    assert ["**tuned on**", "1", "101", "100%"] in cells
+    assert ["**all tables not tuned on**", "1", "30 (0%)"] in cells
+    assert ["**tuned on**", "1", "101 (100%)"] in cells
     assert ["nasbench201", "first", "first", "first", "first"] in cells
     behind = "behind Optuna CMA-ES, Optuna TPE, random"
     assert ["hpolib", "first", "first", behind, behind] in cells

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from automl_plugins import recipes as core
+from automl_plugins.meta.memories import AUTO
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.recipes.without_memory import (
     EIPerSecondOptions,
@@ -44,7 +45,7 @@ __all__ = ["auto", "blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"
 
 @ProposerAlgorithm
 def auto(
-    *, memory: AnyMemory = None, seed: int | None = None, **options: Unpack[AutoOptions]
+    *, memory: AnyMemory = AUTO, seed: int | None = None, **options: Unpack[AutoOptions]
 ) -> Proposer:
     """The one to use: a committee of models, drawn by how well they rank the trials.
 
@@ -53,7 +54,7 @@ def auto(
     trials. ``explain`` says which member proposed, and how much each was trusted.
 
     Arguments besides those of the recipe:
-        memory: See ``tst``; None for a search without a memory.
+        memory: See ``tst``. None for a search without a memory.
 
     Example::
 

@@ -43,7 +43,7 @@ from .trials import finished_trials, owns
 _logger = get_logger("optuna.automl_plugins")
 
 #: Studies, as ``meta_dataset_from_studies`` takes them, or a memory.
-AnySources = Studies | Memory
+AnySources = Studies | Memory | RecognisedMemory
 Distributions = dict[str, BaseDistribution]
 
 
@@ -80,7 +80,10 @@ def read_sources(
     """
     marks: dict[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
-        return Sources(RecognisedMemory(task=task, logger=_logger), Foresight({}, ()), marks)
+        sources = RecognisedMemory(task=task, logger=_logger)
+    if isinstance(sources, RecognisedMemory):
+        own = sources if task is None else sources.without({task})
+        return Sources(own, Foresight({}, ()), marks)
     if _holds_studies(sources):
         of_storage = isinstance(sources, BaseStorage | str)
         records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
@@ -297,11 +300,11 @@ class AutoSampler(TransferSampler):
     much each was trusted.
 
     Args:
-        memory: As ``sources`` of ``TSTSampler``; None for a search without a memory. ``"auto"``
-            takes the bundled memory of a learner if the objective asks for at least two of its
-            hyperparameters, by their names in the learner's library, and if these are at least
-            half of all; the log names it. Without ``search_space`` the names are known from the
-            second trial on.
+        memory: As ``sources`` of ``TSTSampler``. ``"auto"`` takes the bundled memory of a learner
+            if the objective asks for at least two of its hyperparameters, by their names in the
+            learner's library, and if these are at least half of all; the log names it. Without
+            ``search_space`` the names are known from the second trial on. None for a search
+            without a memory.
         cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:
@@ -316,7 +319,7 @@ class AutoSampler(TransferSampler):
         study.optimize(objective, n_trials=60)
     """
 
-    def __init__(self, memory: AnySources | None = None, **options: Unpack[AutoOptions]) -> None:
+    def __init__(self, memory: AnySources | None = AUTO, **options: Unpack[AutoOptions]) -> None:
         recipe = partial(recipes.auto, per_second=options.get("cost") is not None)
         super().__init__(memory, recipe, options, required=False)
 

@@ -14,7 +14,7 @@ from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import RunHistoryEIPSEncoder
 
-from automl_plugins.meta.memories import AlignedMemory, Memory
+from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
 from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
@@ -161,10 +161,10 @@ class AutoFacade(GBQRFacade):
         scenario: The scenario, with one objective.
         target_function: The function to minimise; None for ask and tell.
         memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
-            of tasks, or the name of a bundled memory; None for a search without a memory.
-            ``"auto"`` takes the bundled memory of a learner if the space has its hyperparameters,
-            by their names in the learner's library; the log names it. Runs of the task with the
-            name of the scenario are left out.
+            of tasks, or the name of a bundled memory. ``"auto"`` takes the bundled memory of a
+            learner if the space has its hyperparameters, by their names in the learner's library;
+            the log names it. None for a search without a memory. Runs of the task with the name
+            of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.
         **parts: See ``GBQRFacade``. Further arguments of the recipe are given to the selector:
             ``config_selector=AutoFacade.get_config_selector(scenario, memory=memory, X=X, y=y)``.
@@ -186,12 +186,13 @@ class AutoFacade(GBQRFacade):
         scenario: Scenario,
         target_function: Any = None,
         *,
-        memory: Memory | AlignedMemory | None = None,
+        memory: Memory | AlignedMemory | None = AUTO,
         per_second: bool = False,
         **parts: Any,
     ) -> None:
         choosing = {n for n in _MODEL_PARTS | {"config_selector"} if parts.get(n) is not None}
-        own = {"memory": memory is not None, "per_second": per_second}
+        is_default = isinstance(memory, str) and memory == AUTO
+        own = {"memory": memory is not None and not is_default, "per_second": per_second}
         if choosing and any(own.values()):
             raise ValueError(
                 f"{' and '.join(n for n, given in own.items() if given)} would not be used:"
@@ -210,7 +211,7 @@ class AutoFacade(GBQRFacade):
         scenario: Scenario,
         *,
         min_trials: int | None = None,
-        memory: Memory | AlignedMemory | None = None,
+        memory: Memory | AlignedMemory | None = AUTO,
         **options: Unpack[AutoOptions],
     ) -> ProposerConfigSelector:
         """A selector that asks the committee.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import as_file, files
+from typing import NamedTuple
 
 from automl_plugins._arguments import one_of
 from automl_plugins.meta.alignment import speak_alike
@@ -128,16 +129,31 @@ def together(learners: tuple[str, ...]) -> MetaDataset | list[TaskRecord]:
     return [record for learner in learners for record in bundled(learner).records()]
 
 
-def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
-    """The memories of the learner whose hyperparameters a space has, and a line for the log.
+class Recognition(NamedTuple):
+    """Learners whose hyperparameters a search space has.
 
-    The rule is that of ``automl_plugins.meta.memories.RecognisedMemory``: none, one, or one of
-    classifications and one of regressions.
+    Attributes:
+        learners: The memories to use: none, one, or one of classifications and one of regressions.
+        candidates: Those of which the space has the most; more than ``learners`` if it is not
+            clear which is meant.
+        line: What is to be known of it, for the log.
+    """
+
+    learners: tuple[str, ...]
+    candidates: tuple[str, ...]
+    line: str
+
+
+def recognise(space: VectorSpace) -> Recognition:
+    """The memories of the learner whose hyperparameters a space has.
+
+    The rule is that of ``automl_plugins.meta.memories.RecognisedMemory``.
     """
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
     least = max(2.0, len(varying) / 2)
     found: dict[str, list[str]] = {}  # names of the space
-    ranks: dict[str, tuple[int, int]] = {}  # how many, and how many of the learner's own spelling
+    most = (0, 0)  # hyperparameters, and how many of them in the learner's own spelling
+    best: list[str] = []
     for learner, names in HYPERPARAMETERS.items():
         new = spelling(varying, names)
         called = {new.get(name, name): name for name in names}
@@ -147,27 +163,32 @@ def recognise(space: VectorSpace) -> tuple[tuple[str, ...], str]:
             shared = [n for n in shared if speak_alike(known[called[n]], space.space[n])]
         if len(shared) >= least:
             found[learner] = shared
-            ranks[learner] = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
-    best = [learner for learner, rank in ranks.items() if rank == max(ranks.values())]
+            rank = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
+            if rank >= most:
+                best = [*best, learner] if rank == most else [learner]
+                most = rank
     if not best:
-        return (), (
+        line = (
             "The search space is that of no learner with a bundled memory"
             f" ({', '.join(LEARNERS)}): the search continues without one."
         )
+        return Recognition((), (), line)
     first = best[0]
     name = REGRESSIONS.get(first, first)
     listed = ", ".join(found[first])
     twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
     others = [learner for learner in best if learner not in twins]
     if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
-        return (), (
+        line = (
             f"The search space may be that of {' or '.join(best)} ({listed}): the search"
             " continues without a memory. If one of them is meant, pass its name:"
             f" memory={first!r}."
         )
+        return Recognition((), tuple(best), line)
     same = f" That of {' or '.join(others)} would fit as well." if others else ""
     used = "memory is" if len(twins) == 1 else f"memories {' and '.join(twins)} are"
-    return twins, (
+    line = (
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
+    return Recognition(twins, tuple(best), line)

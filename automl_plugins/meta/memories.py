@@ -16,7 +16,7 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 from automl_plugins.addresses import check_exists
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
-from automl_plugins.meta.bundled import LEARNERS, bundled, recognise, together
+from automl_plugins.meta.bundled import LEARNERS, Recognition, bundled, recognise, together
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.records.task_record import TaskRecord
@@ -373,9 +373,10 @@ class RecognisedMemory:
     Names are the same for regressions and classifications: where the space has as many of a
     learner's two memories, the tasks of both are used.
 
-    An INFO line says what was recognised, and how to turn it off or choose another one. Where no
-    learner is recognised the mismatch is an expected one, so that a search continues without a
-    memory and without a warning; every new search space is looked at again.
+    An INFO line says what was recognised, and how to turn it off or choose another one; so it does
+    where the learner is not clear. That the space is of no learner is a DEBUG line. Where none is
+    recognised the mismatch is an expected one, so that a search continues without a memory and
+    without a warning; every new search space is looked at again.
 
     Args:
         task: Name of the task that is searched: the runs on the data set of that name are left
@@ -395,7 +396,7 @@ class RecognisedMemory:
         self.logger = logger
         self._said: str | tuple[str, ...] = ""
         self._opened: dict[tuple[str, ...], TaskMemory] = {}
-        self._last: tuple[VectorSpace, tuple[str, ...], str] | None = None
+        self._last: tuple[VectorSpace, Recognition] | None = None
 
     def without(self, names: Collection[str]) -> Self:
         """The same memory without the runs on data sets of these names, known or not."""
@@ -412,10 +413,11 @@ class RecognisedMemory:
         """
         last = self._last  # read once: threads share the memory
         if last is None or last[0] is not space:
-            learners, line = recognise(space)
-            self._say(line, about=learners)
-            self._last = last = (space, learners, line)
-        _, learners, line = last
+            self._last = last = (space, recognise(space))
+            found = last[1]
+            level = logging.INFO if found.candidates else logging.DEBUG
+            self._say(found.line, level, about=found.learners)
+        learners, _, line = last[1]
         if not learners:
             raise MemoryMismatch(line, expected=True)
         if learners not in self._opened:
@@ -424,14 +426,14 @@ class RecognisedMemory:
         try:
             return self._opened[learners].on(space)
         except MemoryMismatch as mismatch:
-            self._say(f"{mismatch} The search continues without a memory.")
+            self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
             raise MemoryMismatch(str(mismatch), expected=True) from None
 
-    def _say(self, line: str, about: tuple[str, ...] = ()) -> None:
+    def _say(self, line: str, level: int, *, about: tuple[str, ...] = ()) -> None:
         """Log the choice of a learner once, also in a space that grows."""
         if (news := about or line) != self._said:
             self._said = news
-            self.logger.info(line)
+            self.logger.log(level, line)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it ever changes but caches

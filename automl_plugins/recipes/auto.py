@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from automl_plugins import surrogates
-from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
+from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch
@@ -44,7 +44,7 @@ class AutoOptions(AutoArguments, Options, total=False):
 
 
 def auto(
-    memory: Memory | AlignedMemory | None = None,
+    memory: Memory | AlignedMemory | None = AUTO,
     *,
     task: str | None = None,
     meta_features: Mapping[str, float] | None = None,
@@ -66,9 +66,9 @@ def auto(
     how members are trusted.
 
     Args:
-        memory: The earlier tasks; None learns from this search only; ``"auto"`` takes the bundled
-            memory of the learner whose hyperparameters the search space has, see
-            ``automl_plugins.meta.memories.RecognisedMemory``.
+        memory: The earlier tasks; ``"auto"`` takes the bundled memory of the learner whose
+            hyperparameters the search space has, if there is one, see
+            ``automl_plugins.meta.memories.RecognisedMemory``; None learns from this search only.
         task: See ``automl_plugins.recipes.tst``.
         meta_features: Those of this task; without them the meta-learner predicts the mean over the
             earlier tasks.

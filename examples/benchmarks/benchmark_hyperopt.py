@@ -16,7 +16,10 @@ from automl_plugins.replay import replay
 from automl_plugins.statistics import compare
 
 AT = (10, 20, 30, 50)  # trials at which regrets are shown
-ALGOS = {"tpe": tpe.suggest, "auto": auto, "gbqr": gbqr, "ei_per_second": ei_per_second}
+ALGOS = {
+    **{"tpe": tpe.suggest, "auto": auto(memory=None), "gbqr": gbqr},
+    "ei_per_second": ei_per_second,
+}
 METHODS = {name: optimizer(algo, name=name) for name, algo in ALGOS.items()}
 
 

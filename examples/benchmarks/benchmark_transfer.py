@@ -61,7 +61,7 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
         "tst_paper": partial(recipes.tst, left, paper=True),
         "blended": partial(recipes.blended, left, meta_features=task),
         "gbqr_diverse": partial(_after_diverse, left, task),
-        "auto": recipes.auto,
+        "auto": partial(recipes.auto, None),
         "auto_memory": partial(recipes.auto, left, meta_features=task),
     }
     return proposing(name, lambda problem: makers[name]())

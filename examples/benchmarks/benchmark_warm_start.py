@@ -98,8 +98,8 @@ def search_with_smac(
 def search_with_auto(
     objective: Objective, learner: str, seed: int, n_trials: int, start: Design | None
 ) -> list[float]:
-    """AutoSampler in Optuna."""
-    study = optuna.create_study(sampler=AutoSampler(seed=seed))
+    """AutoSampler in Optuna; what it knows of earlier runs is the design alone."""
+    study = optuna.create_study(sampler=AutoSampler(None, seed=seed))
     if start is not None:
         enqueue_initial_design(
             study, start, search_space=space(learner), mode="replace", n_configs=len(start)

@@ -4,6 +4,7 @@ The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 sec
 asks for the next one when its own has ended. Durations follow from the seed, so every figure is
 reproducible. Searches are appended to a file and not run again. The families are those of
 ``families.py``, of which the judged halves are searched; smooth functions need no recorded runs.
+``AutoSampler`` has no memory here.
 
     benchmark_workers.py  # nine families, up to six tasks and 3 seeds each: half an hour
     benchmark_workers.py --smoke  # seconds
@@ -28,14 +29,14 @@ import pandas as pd
 from common import keep_rows, run_command
 from families import FAMILIES, Task, half
 from family_searches import METHODS as SEARCHED
-from family_searches import MakeMethod, start
+from family_searches import NO_MEMORY, MakeMethod, start
 
 from automl_plugins.replay import Outcome, TrialStatus
 from automl_plugins.replay.runs import search_seed
 from automl_plugins.streams import Streams
 
 METHODS: dict[str, MakeMethod] = {
-    "AutoSampler": SEARCHED["AutoSampler"],
+    "AutoSampler": SEARCHED[NO_MEMORY],
     "GBQR": SEARCHED["GBQR"],
     "TPE": SEARCHED["Optuna TPE"],  # counts running trials as bad ones, by default
     "random": SEARCHED["random"],

@@ -1,16 +1,20 @@
-"""AutoSampler with a memory of the other data sets of a family, intact or spoilt."""
+"""AutoSampler with a memory: the bundled one of its default, or that of a family, also spoilt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from typing import Any
 
 from common import spoil
 from families import Task, oboe_tables
 from recorded_tables import adaboost, memory_of, read_features, svm_grid
 
 from automl_plugins import recipes
+from automl_plugins.frameworks import load_adapter
 from automl_plugins.meta import MetaDataset
+from automl_plugins.meta.bundled import LEARNERS, bundled
+from automl_plugins.meta.memories import RecognisedMemory
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay import Method, Problem, proposing
 
@@ -30,6 +34,36 @@ TWINS = [
         ("oboe", "40997 40998"),
     )
 ]
+_WISCONSIN, _CREDIT = "breast cancer wisconsin", "credit approval"
+_MLP = {"australian": _CREDIT, "credit_g": "german"}
+_RBV2 = {
+    **{"15": _WISCONSIN, "1510": _WISCONSIN, "29": _CREDIT, "40981": _CREDIT},
+    **{"23": "contraceptive", "31": "german", "37": "pima", "50": "tic-tac-toe"},
+    **{"54": "vehicle", "181": "yeast", "307": "vowel", "334": "monk-2"},
+    **{"1489": "phoneme", "6332": "bands", "40496": "led7digit", "40498": "winequality"},
+    **{"40685": "shuttle", "40975": "car"},
+}
+_TRAINED = {"breast_cancer": _WISCONSIN, "ecoli3": "ecoli"}
+#: Searched data sets whose source, the tag "family" of a bundled memory, has another name there.
+#: Those of OpenML are numbers: of tasks in ``adaboost``, of data sets in ``rbv2_xgboost``.
+_SOURCES = {
+    "svm_grid": {
+        **{"australian": _CREDIT, "crx": _CREDIT, "wdbc": _WISCONSIN, "wisconsin": _WISCONSIN},
+        **{"breast-cancer": "breast", "diabetes": "pima", "german-numer": "german"},
+        **{"sonar-scale": "sonar", "winequality-red": "winequality"},
+    },
+    "adaboost": {
+        **{"23": "contraceptive", "31": "german", "37": "pima", "49": "tic-tac-toe"},
+        **{"53": "vehicle", "3022": "vowel", "9952": "phoneme", "14954": "bands"},
+        "146821": "car",
+    },
+    "xgboost_random": {"australian": _CREDIT, "german.numer": "german"},
+    "hpobench_mlp": _MLP,
+    "hpobench": _MLP,
+    "rbv2_xgboost": _RBV2,
+    "rbv2_xgboost_tuned": _RBV2,
+    **{learner: _TRAINED for learner in ("lightgbm", "random_forest", "svm")},
+}
 #: ``described`` also uses the meta-features of the searched data set.
 HONEST, LIES = ("honest", "described"), ("negated", "shuffled")
 
@@ -61,6 +95,28 @@ def with_memory(how: str, task: Task) -> Method:
     return proposing(how, partial(_make, others, known if how == "described" else None))
 
 
+@cache
+def _runs_of(source: str) -> frozenset[str]:
+    """Names of the data sets in the bundled memories that stem from one source."""
+    tasks = [task for learner in LEARNERS for task in bundled(learner).tasks]
+    return frozenset(task.name for task in tasks if task.tags["family"] == source)
+
+
+def without_itself(task: Task) -> RecognisedMemory:
+    """The memory of ``AutoSampler``'s default, without runs on the data that is searched."""
+    _, _, data = task.name.partition("/")
+    source = _SOURCES.get(task.family, {}).get(data, data)
+    return RecognisedMemory().without({data, *_runs_of(source)})
+
+
+def _by_default(task: Task, **options: Any) -> Method:
+    make = load_adapter("optuna").optimizer
+    method: Method = make("AutoSampler", memory=without_itself(task), **options)
+    return method
+
+
 WITH_MEMORY: dict[str, Callable[[Task], Method]] = {
-    f"AutoSampler, {how} memory": partial(with_memory, how) for how in (*HONEST, *LIES)
+    "AutoSampler": _by_default,
+    "AutoSampler, cost": partial(_by_default, cost="seconds"),
+    **{f"AutoSampler, {how} memory": partial(with_memory, how) for how in (*HONEST, *LIES)},
 }

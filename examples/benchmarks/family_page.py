@@ -20,7 +20,7 @@ from family_report import (
     hardest,
     trials_to,
 )
-from family_searches import NUMBERS_ONLY, OTHERS, OURS, SLOW
+from family_searches import NO_MEMORY, NUMBERS_ONLY, OTHERS, OURS, SLOW
 from static_figures import save_svg
 
 from automl_plugins.statistics import compare
@@ -49,6 +49,11 @@ with the mean of its seeds; where a family has ten tables or fewer, it is a tabl
 (SMAC, the slowest; CMA-ES, for numbers only) is compared on its own searches. All methods run with
 their defaults unless the name says more; Optuna's TPE is multivariate with constant liar by
 default since version 5.
+
+Where the names of a space are a learner's, `AutoSampler` begins with the memory of it that comes
+with the package: on {recognised}.
+Runs there on the searched data set, and on others of its source, were left out. `{no_memory}`
+is `AutoSampler(memory=None)`; on the other families both propose the same.
 """
 
 
@@ -67,19 +72,25 @@ def page(
     families = [f for f, method in sorted(families_of(curves)) if method == control]
     everywhere = [p for p in peers if p not in SLOW]
     widely = [p for p in peers if p not in NUMBERS_ONLY]
+    variants = [NO_MEMORY] if NO_MEMORY in made and control != NO_MEMORY else []
     parts = [
         _INTRODUCTION.format(
             control=control,
             n_families=len(families),
             picture=picture,
             seeds=count_seeds(curves, [control, *peers]),
+            recognised=", ".join(f"`{f}`" for f in differing(curves, [control, *variants]))
+            or "none of these",
+            no_memory=NO_MEMORY,
         ).strip(),
         against_best(curves, control, peers, families, (*BUDGETS, LAST)),
-        _trials(curves, control, peers, families),
+        *(inside(v, against_best(curves, v, peers, families, (*BUDGETS, LAST))) for v in variants),
+        _trials(curves, [control, *variants], peers, families),
         "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
-        " over all blocks). The second table is on the searches that the slow ones made too.",
-        ranks(curves, [control, *everywhere], BUDGETS),
-        ranks(curves, [control, *widely], BUDGETS),
+        " over all blocks). The second table is on the searches that the slow ones made too. The"
+        f" last row: those of {NO_MEMORY} if it takes the place of {control}.",
+        ranks(curves, [control, *everywhere], BUDGETS, variants),
+        ranks(curves, [control, *widely], BUDGETS, variants),
         f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
         " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
         " smooth functions, whose regret has another scale.",
@@ -91,7 +102,8 @@ def page(
     if memory := _memories(curves, control, peers, families):
         parts.append(memory)
     for family in families:
-        parts.append(of_family(curves, times, control, peers, everywhere, family))
+        shown = [control, *(v for v in variants if family in differing(curves, [control, v]))]
+        parts.append(of_family(curves, times, shown, peers, everywhere, family))
     return "\n\n".join(parts) + "\n"
 
 
@@ -109,6 +121,18 @@ def count_seeds(curves: pd.DataFrame, methods: Sequence[str]) -> str:
         low, high = n.loc[[method]].min(), n.loc[[method]].max()
         found.append(f"{method} {low}" + (f" to {high}" if high > low else ""))
     return ", ".join(found)
+
+
+def differing(curves: pd.DataFrame, methods: Sequence[str]) -> list[str]:
+    """The families on which not all of the methods have the same regrets."""
+    every = blocks(curves, methods).groupby(["family", "block"])
+    spread = (every.max() - every.min()).max(axis=1)
+    return sorted(set(spread[spread > 0].index.get_level_values("family")))
+
+
+def inside(title: str, section: str) -> str:
+    """The table of a section under another title."""
+    return f"### {title}\n\n{section.rpartition(chr(10) * 2)[2]}"
 
 
 def against_best(
@@ -140,26 +164,51 @@ def against_best(
 
 
 def _trials(
-    curves: pd.DataFrame, control: str, peers: Sequence[str], families: Sequence[str]
+    curves: pd.DataFrame, ours: Sequence[str], peers: Sequence[str], families: Sequence[str]
 ) -> str:
-    rows, every = {}, []
+    rows: dict[str, list[str]] = {}
+    every: list[pd.DataFrame] = []
     for family in families:
-        peer, _ = hardest(curves, control, peers, family, 50)
-        needed = trials_to(curves, control, peer, family)
-        every.append(needed)
-        never = float((needed > 50).mean())
-        rows[family] = [peer, str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
-    needed = pd.concat(every)
-    never = float((needed > 50).mean())
-    rows["all"] = ["", str(len(needed)), f"{needed.median():.0f}", f"{never:.0%}"]
+        peer, _ = hardest(curves, ours[0], peers, family, 50)
+        every.append(pd.DataFrame({m: trials_to(curves, m, peer, family) for m in ours}))
+        rows[family] = [peer, *medians(every[-1])]
+    rows["all"] = ["", *medians(pd.concat(every))]
     return (
-        f"## Trials until {control} is as good as the best peer after 50\n\nMedian over blocks;"
-        " 51 stands for never.\n\n" + markdown(rows, ("peer", "blocks", "trials", "never"))
+        f"## Trials until {ours[0]} is as good as the best peer after 50\n\nMedian over blocks,"
+        " in brackets the share of those on which it never is; 51 stands for never.\n\n"
+        + markdown(rows, ("peer", "blocks", *ours))
     )
 
 
-def ranks(curves: pd.DataFrame, methods: Sequence[str], budgets: Sequence[int]) -> str:
-    """Average ranks over families and, in brackets, over blocks."""
+def medians(needed: pd.DataFrame, budget: int = 50) -> list[str]:
+    """The number of blocks; by method the median of trials and the share of never."""
+    columns = [found for _, found in needed.items()]
+    shares = [float((found > budget).mean()) for found in columns]
+    return [
+        str(len(needed)),
+        *(f"{c.median():.0f} ({s:.0%})" for c, s in zip(columns, shares, strict=True)),
+    ]
+
+
+def ranks(
+    curves: pd.DataFrame,
+    methods: Sequence[str],
+    budgets: Sequence[int],
+    variants: Sequence[str] = (),
+) -> str:
+    """Average ranks over families and, in brackets, over blocks.
+
+    The rows of ``variants`` are their ranks in the place of the first method.
+    """
+    rows = _ranks(curves, methods, budgets)
+    for variant in variants:
+        rows[variant] = _ranks(curves, [variant, *methods[1:]], budgets)[variant]
+    return markdown(rows, budgets)
+
+
+def _ranks(
+    curves: pd.DataFrame, methods: Sequence[str], budgets: Sequence[int]
+) -> dict[str, list[str]]:
     every = blocks(curves, methods)
     rows: dict[str, list[str]] = {m: [] for m in methods}
     for budget in budgets:
@@ -167,7 +216,7 @@ def ranks(curves: pd.DataFrame, methods: Sequence[str], budgets: Sequence[int]) 
         equal = found.groupby("family").mean().mean()
         for method in methods:
             rows[method].append(f"{equal[method]:.2f} ({found[method].mean():.2f})")
-    return markdown(rows, budgets)
+    return rows
 
 
 def significance(
@@ -203,22 +252,23 @@ def _memories(
 ) -> str:
     """What a memory of the other data sets brings, and what a lying one costs."""
     made = families_of(curves)
+    without = NO_MEMORY if any(method == NO_MEMORY for _, method in made) else control
     rows, lies = {}, {}
     for family in families:
         remembering = [f"{control}, {how} memory" for how in HONEST]
         if any((family, method) in made for method in remembering):
             peer, _ = hardest(curves, control, peers, family, 50)
             rows[family] = [peer]
-            for method in (control, *remembering):
+            for method in (without, *remembering):
                 searched = (family, method) in made
                 rows[family].append(_needed(curves, method, peer, family) if searched else "")
         for how in LIES:
             method = f"{control}, {how} memory"
             if (family, method) in made:
-                late = blocks(curves, [control, method]).loc[[family]][range(20, 51)]
+                late = blocks(curves, [without, method]).loc[[family]][range(20, 51)]
                 means = late.groupby("method").mean().mean(axis=1)
-                change = means[method] / means[control] - 1
-                shown = [f"{means[m]:.2f}" for m in (control, method)]
+                change = means[method] / means[without] - 1
+                shown = [f"{means[m]:.2f}" for m in (without, method)]
                 lies[f"{family}, {how}"] = [*shown, f"{change:+.0%}"]
     if not rows:
         return ""
@@ -241,7 +291,7 @@ def _needed(curves: pd.DataFrame, method: str, peer: str, family: str) -> str:
 def of_family(
     curves: pd.DataFrame,
     times: pd.Series[float],
-    control: str,
+    ours: Sequence[str],
     peers: Sequence[str],
     everywhere: Sequence[str],
     family: str,
@@ -252,7 +302,7 @@ def of_family(
     present = [p for p in peers if (family, p) in made]
     parts = [f"## {family}"]
     for methods in [everywhere] + [present] * (len(present) > len(everywhere)):
-        n, table = family_table(curves, times, [control, *methods], family, budgets=budgets)
+        n, table = family_table(curves, times, [*ours, *methods], family, budgets=budgets)
         if not n:  # no search that all of these made
             continue
         what = "log10 regret" if family in FUNCTIONS else "regret in percent (geometric mean)"

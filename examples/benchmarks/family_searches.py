@@ -32,6 +32,7 @@ from automl_plugins.replay.runs import search_seed
 MakeMethod = Callable[[], Method]
 Tasks = Callable[[str], Sequence[Task]]  # the tasks of a family; must be picklable
 TWICE = "random 2x"
+NO_MEMORY = "AutoSampler, no memory"
 SCALES = "scales.csv"  # best and worst loss of each task, beside the searches
 
 
@@ -41,7 +42,7 @@ def of_framework(framework: str, what: str, **options: Any) -> MakeMethod:
 
 
 OURS: dict[str, MakeMethod] = {
-    "AutoSampler": of_framework("optuna", "AutoSampler"),
+    NO_MEMORY: of_framework("optuna", "AutoSampler", memory=None),
     "GBQR": of_framework("optuna", "GBQRSampler"),
 }
 PEERS: dict[str, MakeMethod] = {
@@ -56,7 +57,7 @@ SLOW: dict[str, MakeMethod] = {
     "Optuna CMA-ES": of_framework("optuna", "CmaEsSampler", warn_independent_sampling=False),
 }
 COST_AWARE: dict[str, MakeMethod] = {
-    "AutoSampler, cost": of_framework("optuna", "AutoSampler", cost="seconds"),
+    f"{NO_MEMORY}, cost": of_framework("optuna", "AutoSampler", memory=None, cost="seconds"),
     "EIPerSecondSampler": of_framework("optuna", "EIPerSecondSampler", cost="seconds"),
 }
 #: Other samplers of this package for a search without a memory.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import optuna
 import pytest
 from automl_plugins.adapters import hyperopt as hyperopt_algos
 from automl_plugins.adapters import optuna as optuna_samplers
-from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector
+from automl_plugins.adapters.smac import AutoFacade, GBQRFacade, ProposerConfigSelector
 from ConfigSpace import ConfigurationSpace, Float
 from hyperopt import hp
 from optuna.distributions import BaseDistribution, FloatDistribution
@@ -22,6 +23,8 @@ from smac import Scenario
 from automl_plugins import recipes
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord
+from automl_plugins.meta.bundled import bundled
+from automl_plugins.meta.memories import RecognisedMemory
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay.simulation import proposing
 
@@ -71,15 +74,16 @@ def of_optuna(sampler: optuna.samplers.BaseSampler) -> Points:
     return [(trial.params["x"], trial.params["y"]) for trial in study.trials]
 
 
-def without(method: str) -> str:
-    """The method that continues without a memory."""
-    return "auto" if method == "auto" else "gbqr"
+def without(method: str) -> tuple[str, dict[str, Any]]:
+    """The method that continues without a memory, and its options."""
+    return ("auto", {"memory": None}) if method == "auto" else ("gbqr", {})
 
 
 def optuna_door(method: str, memory: AnyMemory, **options: Any) -> tuple[Points, Points]:
     sampler = getattr(optuna_samplers, SAMPLERS[method])(memory, seed=3, **options)
     # The first trial's parameters are unknown, so both samplers draw them in the same way.
-    plain = getattr(optuna_samplers, SAMPLERS[without(method)])(seed=3)
+    name, of_plain = without(method)
+    plain = getattr(optuna_samplers, SAMPLERS[name])(seed=3, **of_plain)
     return of_optuna(sampler), of_optuna(plain)
 
 
@@ -94,7 +98,8 @@ def of_hyperopt(algo: Any) -> Points:
 
 def hyperopt_door(method: str, memory: AnyMemory, **options: Any) -> tuple[Points, Points]:
     algo = getattr(hyperopt_algos, method)(memory=memory, seed=3, **options)
-    return of_hyperopt(algo), of_hyperopt(getattr(hyperopt_algos, without(method))(seed=3))
+    name, of_plain = without(method)
+    return of_hyperopt(algo), of_hyperopt(getattr(hyperopt_algos, name)(seed=3, **of_plain))
 
 
 def of_replay(make: Callable[[], Proposer]) -> Points:
@@ -113,7 +118,8 @@ def of_replay(make: Callable[[], Proposer]) -> Points:
 
 def replay_door(method: str, memory: AnyMemory, **options: Any) -> tuple[Points, Points]:
     made = of_replay(lambda: METHODS[method](memory, **options))
-    return made, of_replay(getattr(recipes, without(method)))
+    name, of_plain = without(method)
+    return made, of_replay(lambda: getattr(recipes, name)(**of_plain))
 
 
 DOORS = {"optuna": optuna_door, "hyperopt": hyperopt_door, "replay": replay_door}
@@ -179,7 +185,10 @@ def test_neither_is_it_refused_where_the_space_is_known() -> None:
     optuna_samplers.AutoSampler("auto", search_space=declared)
 
 
-def svm_in_optuna(memory: str) -> list[dict[str, Any]]:
+Searched = list[dict[str, Any]]
+
+
+def svm_in_optuna(**memory: Any) -> Searched:
     """After a first trial: from the second one on the names are known."""
     study = optuna.create_study()
     study.enqueue_trial({"C": 1.0, "gamma": 0.5})
@@ -189,7 +198,7 @@ def svm_in_optuna(memory: str) -> list[dict[str, Any]]:
         return C + trial.suggest_float("gamma", 0.0, 1.0)
 
     study.optimize(objective, 1)
-    study.sampler = optuna_samplers.AutoSampler(memory, seed=3)
+    study.sampler = optuna_samplers.AutoSampler(**memory, seed=3)
     study.optimize(objective, N)
     return [trial.params for trial in study.trials]
 
@@ -197,22 +206,66 @@ def svm_in_optuna(memory: str) -> list[dict[str, Any]]:
 def test_a_declared_space_is_recognised_before_the_first_trial() -> None:
     declared: dict[str, BaseDistribution]
     declared = {"C": FloatDistribution(0.1, 10.0, log=True), "gamma": FloatDistribution(0, 1)}
-    sampler = optuna_samplers.AutoSampler("auto", search_space=declared, seed=3)
+    sampler = optuna_samplers.AutoSampler(search_space=declared, seed=3)
     first = optuna.create_study(sampler=sampler).ask(declared)
     assert optuna_samplers.explain(first).origin == "suggested"
 
 
-def svm_in_hyperopt(memory: str) -> Any:
+def svm_in_hyperopt(**memory: Any) -> Searched:
     trials = hyperopt.Trials()
     space = {"C": hp.loguniform("C", -2, 2), "gamma": hp.uniform("gamma", 0, 1)}
-    algo = hyperopt_algos.auto(memory=memory, seed=3)
+    algo = hyperopt_algos.auto(seed=3, **memory)
     hyperopt.fmin(lambda v: v["C"] + v["gamma"], space, algo, N, trials=trials, verbose=False)
-    return trials.vals
+    return [{n: trials.vals[n][i] for n in space} for i in range(N)]
 
 
-@pytest.mark.parametrize("search", [svm_in_optuna, svm_in_hyperopt])
-def test_a_learner_that_is_recognised_is_what_its_name_gives(search: Callable[..., Any]) -> None:
-    assert search("auto") == search("svm")
+def svm_in_smac(tmp_path: Path, **memory: Any) -> Searched:
+    space = ConfigurationSpace()
+    space.add(Float("C", (0.1, 10.0), log=True), Float("gamma", (0.0, 1.0)))
+    folder = tmp_path / str(memory.get("memory", "default"))
+    scenario = Scenario(space, n_trials=N, deterministic=True, seed=3, output_directory=folder)
+    facade = AutoFacade(scenario, lambda c, seed=0: c["C"] + c["gamma"], **memory, **QUIET)
+    facade.optimize()
+    return [dict(config) for config in facade.runhistory.get_configs()]
+
+
+QUIET: dict[str, Any] = {"logging_level": False, "overwrite": True}
+
+
+@pytest.mark.parametrize("door", ["optuna", "hyperopt", "smac"])
+def test_the_memory_of_a_learner_that_is_recognised_is_the_default(
+    door: str, tmp_path: Path
+) -> None:
+    searches: dict[str, Callable[..., Searched]] = {
+        "optuna": svm_in_optuna,
+        "hyperopt": svm_in_hyperopt,
+        "smac": partial(svm_in_smac, tmp_path),
+    }
+    found = searches[door]()
+    assert found == searches[door](memory="auto") == searches[door](memory="svm")
+    assert found != searches[door](memory=None)
+
+
+def test_the_default_memory_is_no_obstacle_to_another_model() -> None:
+    """Only a memory that was given would be lost."""
+    scenario = Scenario(a_space("C", "gamma"), n_trials=N, deterministic=True)
+    selector = ProposerConfigSelector(scenario, recipes.gbqr())
+    AutoFacade(scenario, lambda c, seed=0: c["C"], config_selector=selector, **QUIET)
+    with pytest.raises(ValueError, match="memory would not be used"):
+        AutoFacade(
+            scenario,
+            lambda c, seed=0: c["C"],
+            memory="svm",
+            config_selector=selector,
+            **QUIET,
+        )
+
+
+def test_a_memory_that_is_recognised_can_leave_data_sets_out() -> None:
+    """As for a search on one of them."""
+    memory = RecognisedMemory().without({task.name for task in bundled("svm").tasks})
+    assert svm_in_optuna(memory=memory) == svm_in_optuna(memory=None)
+    assert svm_in_optuna(memory=RecognisedMemory()) == svm_in_optuna()
 
 
 @pytest.mark.parametrize("method", list(METHODS))

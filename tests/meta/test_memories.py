@@ -250,7 +250,8 @@ FOREST, LIGHTGBM, XGBOOST = (
 def test_a_learner_is_recognised_by_its_hyperparameters(
     space: Any, learner: str | tuple[str, ...] | None
 ) -> None:
-    found, told = recognise(VectorSpace(ConfigurationSpace(space)))
+    found, candidates, told = recognise(VectorSpace(ConfigurationSpace(space)))
+    assert set(found) <= set(candidates)
     assert found == ((learner,) if isinstance(learner, str) else learner or ())
     assert ("bundled memory is used" in told) == (len(found) == 1)
     assert ("_regression are used" in told) == (len(found) == 2)
@@ -261,7 +262,7 @@ def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None
     for learner in LEARNERS:
         space = bundled(learner).space
         assert sorted(space) == sorted(HYPERPARAMETERS[learner])
-        found, told = recognise(VectorSpace(space))
+        found, _, told = recognise(VectorSpace(space))
         if learner.startswith(("lightgbm", "xgboost")):
             classifier = learner.removesuffix("_regression")
             assert found == (classifier, f"{classifier}_regression")
@@ -270,8 +271,9 @@ def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None
         else:
             assert found == (("random_forest",) if learner == "extra_trees" else (learner,))
         assert ("That of extra_trees would fit as well." in told) == (found[0] == "random_forest")
-    nothing = recognise(VectorSpace(ConfigurationSpace({"C": ANY, "class_weight": ["none", "x"]})))
-    assert "may be that of svm or logistic_regression (C, class_weight)" in nothing[1]
+    unclear = recognise(VectorSpace(ConfigurationSpace({"C": ANY, "class_weight": ["none", "x"]})))
+    assert "may be that of svm or logistic_regression (C, class_weight)" in unclear.line
+    assert unclear.candidates == ("svm", "logistic_regression") and not unclear.learners
 
 
 def test_a_space_is_served_by_the_memory_of_its_learner(
@@ -282,7 +284,8 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
     small = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY}))
     larger = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY, "degree": (2, 5)}))
     other = VectorSpace(ConfigurationSpace({"x": ANY}))
-    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
+    unclear = VectorSpace(ConfigurationSpace({"C": ANY, "class_weight": ["balanced", "none"]}))
+    with caplog.at_level(logging.DEBUG, logger="automl_plugins.meta.memories"):
         for space in (small, larger):
             dataset = memory.on(space)
             assert memory.on(space) is dataset
@@ -294,13 +297,16 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
             with pytest.raises(MemoryMismatch, match="no learner with a bundled") as raised:
                 memory.on(other)
             assert raised.value.expected
-    told = [r.message for r in caplog.records if "search space is that" in r.message]
+        with pytest.raises(MemoryMismatch, match="may be that of svm or"):
+            memory.on(unclear)
+    lines = [r for r in caplog.records if "search space" in r.message]
     assert "wine" not in {task.name for task in memory.without({"wine"}).on(small).tasks}
     again = pickle.loads(pickle.dumps(memory))
     np.testing.assert_array_equal(again.on(small).vectors, memory.on(small).vectors)
-    assert [message.partition(",")[0] for message in told] == [
-        "The search space is that of svm (C",
-        "The search space is that of no learner with a bundled memory (lightgbm",
+    assert [(r.levelname, r.message.partition(",")[0]) for r in lines] == [
+        ("INFO", "The search space is that of svm (C"),
+        ("DEBUG", "The search space is that of no learner with a bundled memory (lightgbm"),
+        ("INFO", "The search space may be that of svm or logistic_regression (C"),
     ]
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-from family_page import against_best, count_seeds, markdown, of_family, ranks, significance
+from family_page import (
+    against_best,
+    count_seeds,
+    differing,
+    inside,
+    markdown,
+    medians,
+    of_family,
+    ranks,
+    significance,
+)
 from family_report import (
     FLOOR,
     FUNCTIONS,
@@ -15,7 +25,7 @@ from family_report import (
     families_of,
     trials_to,
 )
-from family_searches import NUMBERS_ONLY, PEERS, SLOW
+from family_searches import NO_MEMORY, NUMBERS_ONLY, PEERS, SLOW
 
 from public.suites import N_TRIALS, SEEN
 
@@ -61,6 +71,12 @@ two evaluations for a trial. CMA-ES was run where all parameters are numbers. Op
 run elsewhere only. Optuna's GP and SMAC, the slow ones, did not search all tables and are compared
 on those they did. All methods run with their defaults. The machine was busy with other work:
 milliseconds of a proposal compare methods roughly.
+
+Where the names of a space are a learner's, `AutoSampler` begins with the memory of it that comes
+with the package: on {recognised}.
+Runs there on the searched data set, and on others of its source, were left out. The spaces of the
+real training are those that the memories were recorded in. `{no_memory}` is
+`AutoSampler(memory=None)`; on the other families both propose the same.
 """
 
 
@@ -81,28 +97,34 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
     new = [f for f in families if f not in SEEN]
     seen = [f for f in families if f in SEEN]
     tables = [f for f in new if f not in FUNCTIONS]
+    variants = [NO_MEMORY] if NO_MEMORY in made and control != NO_MEMORY else []
+    recognised = differing(curves, [control, *variants])
     parts = [
         _INTRODUCTION.format(
             control=control,
             picture=picture,
             n_trials=N_TRIALS,
             seeds=count_seeds(curves, [control, *peers]),
+            recognised=", ".join(recognised) or "none of these",
+            no_memory=NO_MEMORY,
         ).strip(),
-        _trials(curves, control, families, tables),
+        _trials(curves, [control, *variants], families, tables),
         _first(curves, control, peers, families),
         against_best(curves, control, peers, new, BUDGETS),
+        *(inside(v, against_best(curves, v, peers, new, BUDGETS)) for v in variants),
     ]
     if seen:
-        parts.append(_inside("Tuned on", against_best(curves, control, peers, seen, BUDGETS)))
+        parts.append(inside("Tuned on", against_best(curves, control, peers, seen, BUDGETS)))
     unseen = curves[~curves.index.get_level_values("family").isin(SEEN)]
     recorded = unseen[~unseen.index.get_level_values("family").isin(FUNCTIONS)]
     parts.append(
         "## Average ranks\n\nBy trials, on what was not tuned on: over the families, each of the"
         " same weight (in brackets: over all blocks), first without BBOB and then with it. The"
-        " third table is on the searches that the slow ones made too."
+        " third table is on the searches that the slow ones made too. The last row: those of"
+        f" {NO_MEMORY} if it takes the place of {control}."
     )
     parts += [
-        ranks(found, [control, *methods], BUDGETS)
+        ranks(found, [control, *methods], BUDGETS, variants)
         for found, methods in ((recorded, everywhere), (unseen, everywhere), (unseen, widely))
         if methods and len(blocks(found, [control, *methods]))
     ]
@@ -120,20 +142,19 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
         parts.append(_bbob(curves, control, peers))
     for family in families:
         here = [p for p in everywhere if (family, p) in families_of(curves)]
-        parts.append(of_family(curves, times, control, peers, here, family, BUDGETS))
+        shown = [control, *(v for v in variants if family in recognised)]
+        parts.append(of_family(curves, times, shown, peers, here, family, BUDGETS))
     return "\n\n".join(parts) + "\n"
 
 
-def _inside(title: str, section: str) -> str:
-    """The table of a section under another title."""
-    return f"### {title}\n\n{section.rpartition(chr(10) * 2)[2]}"
-
-
 def _trials(
-    curves: pd.DataFrame, control: str, families: Sequence[str], tables: Sequence[str]
+    curves: pd.DataFrame, ours: Sequence[str], families: Sequence[str], tables: Sequence[str]
 ) -> str:
-    """The summary: trials that the control needs to reach TPE's final regret."""
-    needed = {f: trials_to(curves, control, TPE, f, N_TRIALS) for f in families}
+    """The summary: trials that ours need to reach TPE's final regret."""
+    needed = {
+        f: pd.DataFrame({m: trials_to(curves, m, TPE, f, N_TRIALS) for m in ours})
+        for f in families
+    }
     groups = {
         "**all tables not tuned on**": tables,
         **{f: [f] for f in tables},
@@ -145,13 +166,11 @@ def _trials(
     rows = {}
     for name, members in groups.items():
         if members:
-            found = pd.concat([needed[f] for f in members])
-            never = f"{(found > N_TRIALS).mean():.0%}"
-            rows[name] = [str(len(found)), f"{found.median():.0f}", never]
+            rows[name] = medians(pd.concat([needed[f] for f in members]), N_TRIALS)
     return (
-        f"## Trials until {control} is as good as TPE after {N_TRIALS}\n\nOptuna's TPE. Median"
-        f" over blocks; {N_TRIALS + 1} stands for never.\n\n"
-        + markdown(rows, ("blocks", "trials", "never"))
+        f"## Trials until {ours[0]} is as good as TPE after {N_TRIALS}\n\nOptuna's TPE. Median"
+        " over blocks, in brackets the share of those on which it never is;"
+        f" {N_TRIALS + 1} stands for never.\n\n{markdown(rows, ('blocks', *ours))}"
     )
 
 
