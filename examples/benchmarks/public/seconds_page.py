@@ -68,8 +68,10 @@ _SECONDS = """\
 A search has the seconds of {mean} random configurations in the mean, and at most {n} trials;
 `AutoSampler, cost` is `AutoSampler(cost="seconds")`, which divides the gain it expects by the
 seconds it expects. Tables on which no default was chosen: 20 of oboe, 15 tasks of the surrogate
-rbv2_xgboost, the three of NAS-Bench-201. Regret in percent as on the evidence page, in the
-mean over the searches that all have made, after a share of the seconds.
+rbv2_xgboost, the three of NAS-Bench-201. On rbv2_xgboost `AutoSampler` begins with the memory of
+XGBoost that comes with the package, without runs on the searched data; `no memory` is
+`memory=None`. Regret in percent as on the evidence page, in the mean over the searches that all
+have made, after a share of the seconds.
 """
 
 
