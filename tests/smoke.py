@@ -3,7 +3,8 @@
     python tests/smoke.py [PART OF A NAME ...]
 
 Benchmarks that need recorded runs get small invented tables of the same form. Examples run without
-pandas.
+pandas. Two scripts run at a time; the commands of one script run in their order, because the later
+ones read what the earlier ones have written.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +27,7 @@ import pandas as pd
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SECONDS = 1800  # on a busy machine
+AT_A_TIME = 2  # scripts
 
 FEW = "--n-trials 3 --seeds 1"
 
@@ -168,37 +172,42 @@ def run(script: Path, arguments: list[str], folder: Path, environment: dict[str,
     return done.stdout
 
 
-def main() -> int:
-    chosen = [
-        command
-        for command in (*PLAIN, *BENCHMARKS)
-        if not sys.argv[1:] or any(part in command for part in sys.argv[1:])
-    ]
+def judge(commands: Sequence[str], folder: Path) -> int:
+    """Run the commands of one script in ``folder``, and return how many have failed."""
     n_failed = 0
-    with tempfile.TemporaryDirectory() as name:
+    for command in commands:
+        plain = command in PLAIN
+        script, *arguments = shlex.split(command)
+        environment = {"AUTOML_PLUGINS_DATA": str(folder / "data")}
+        if plain:
+            environment["PYTHONPATH"] = str(folder / "plain")
+        place = EXAMPLES if plain else EXAMPLES / "benchmarks"
+        start, failure = time.monotonic(), ""
+        try:
+            output = run(place / script, arguments, folder, environment)
+            if not re.search(PLAIN.get(command, ""), output, re.DOTALL):
+                failure = f"{output}prints no {PLAIN[command]!r}"
+        except RuntimeError as error:
+            failure = str(error)
+        n_failed += bool(failure)
+        seconds = time.monotonic() - start
+        more = f": FAILED\n{failure}" if failure else ""
+        print(f"{seconds:5.1f} s  {command}{more}", flush=True)
+    return n_failed
+
+
+def main() -> int:
+    scripts: dict[str, list[str]] = {}
+    for command in (*PLAIN, *BENCHMARKS):
+        if not sys.argv[1:] or any(part in command for part in sys.argv[1:]):
+            scripts.setdefault(command.partition(" ")[0], []).append(command)
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(AT_A_TIME) as pool:
         folder = Path(name)
         invent_tables(folder / "data")
         block_pandas(folder / "plain")
-        for command in chosen:
-            plain = command in PLAIN
-            script, *arguments = shlex.split(command)
-            environment = {"AUTOML_PLUGINS_DATA": str(folder / "data")}
-            if plain:
-                environment["PYTHONPATH"] = str(folder / "plain")
-            place = EXAMPLES if plain else EXAMPLES / "benchmarks"
-            start, failure = time.monotonic(), ""
-            try:
-                output = run(place / script, arguments, folder, environment)
-                if not re.search(PLAIN.get(command, ""), output, re.DOTALL):
-                    failure = f"{output}prints no {PLAIN[command]!r}"
-            except RuntimeError as error:
-                failure = str(error)
-            n_failed += bool(failure)
-            seconds = time.monotonic() - start
-            print(f"{seconds:5.1f} s  {command}{': FAILED' if failure else ''}", flush=True)
-            if failure:
-                print(failure)
-    print(f"{len(chosen) - n_failed} of {len(chosen)} commands run.")
+        n_failed = sum(pool.map(judge, scripts.values(), [folder] * len(scripts)))
+    n = sum(map(len, scripts.values()))
+    print(f"{n - n_failed} of {n} commands run.")
     return min(n_failed, 1)
 
 

@@ -1,6 +1,6 @@
 """Breaks: one-line mistakes that the tests must notice, tried one by one on a copy of the project.
 
-    python tests/breaks/breaks.py [PART OF A NAME ...] [-j 2]
+    python tests/breaks/breaks.py [PART OF A NAME ...] [-j 2] [--passed]
 
 Each table of a TOML file in this folder is a break:
 
@@ -10,8 +10,9 @@ Each table of a TOML file in this folder is a break:
     broken = "what replaces it"
     tests = ["tests/test_streams.py::test_that_must_fail"]
 
-Every test that is named must pass on the copy as it is, and fail on the broken copy. Each break
-has a process of its own, forked from one that has imported the libraries.
+Every test that is named must pass on the copy as it is, and fail on the broken copy. Where all
+have just passed on the project, ``--passed`` runs one of each file on the copy as it is. Each
+break has a process of its own, forked from one that has imported the libraries.
 """
 
 from __future__ import annotations
@@ -193,6 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", help="parts of the names of breaks; all by default")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="breaks at a time")
+    parser.add_argument("--passed", action="store_true", help="all tests have just passed")
     args = parser.parse_args()
     breaks = [b for b in load() if not args.names or any(part in b.name for part in args.names)]
     if not breaks:
@@ -210,6 +212,8 @@ def main() -> int:
             f"{len(breaks)} breaks fit. Running their tests on the code as it is ...", flush=True
         )
         tests = sorted({test for one in breaks for test in one.tests})
+        if args.passed:
+            tests = list({test.partition("::")[0]: test for test in reversed(tests)}.values())
         whole = _run(["-m", "pytest", *_PYTEST, "-n", str(args.jobs), *tests], first)
         if whole.returncode != 0:
             print(whole.stdout, whole.stderr, "The tests must pass before anything is broken.")

@@ -70,7 +70,7 @@ SUGGESTING = ("PMF", "Blended", "auto with a memory")
 ARMS = ("bandit", "bandit over GBQR", "BOASF", "weighted", "volumes")
 
 
-def troubled(name: str, n: int = 14) -> optuna.Study:
+def troubled(name: str, n: int = 11) -> optuna.Study:
     study = optuna.create_study(sampler=ALL[name]())
     study.enqueue_trial({"algorithm": "svm", "C": 1.0, "eps": 0.5})
     study.optimize(kinds, n_trials=n, catch=(ArithmeticError,))

@@ -33,7 +33,7 @@ from storages import storage_in
 
 from automl_plugins.records.history import History
 
-N = 20  # trials of a search in one go
+N = 16  # trials of a search in one go
 
 
 def remembering(name: str, **options: Any) -> ProposerSampler:
