@@ -77,6 +77,19 @@ def one_of(name: str, value: str, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
+def check_kind(function: str, value: Any, kind: Any, allowed: str) -> None:
+    """Raise TypeError unless ``value`` is of a ``kind`` (or one of several) that a function takes.
+
+    Args:
+        function: Its name.
+        value: What was given.
+        kind: A class, a union or a tuple of them.
+        allowed: What it takes, and how to get it.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{function} takes {allowed}; got {_short(value)}.")
+
+
 _SECTION = re.compile(
     r"^(?:Args|Attributes|Arguments besides .*):\n((?:    .*\n|\n)*)", re.MULTILINE
 )

@@ -20,7 +20,15 @@ from automl_plugins.records.trial import Status, Trial, as_number, oldest_runnin
 
 from ._arms import Arms, Split, arms_of
 from ._private import all_documents
-from .trials import FINISHED, UNFINISHED, Document, note_of, read_trial, values_of
+from .trials import (
+    FINISHED,
+    UNFINISHED,
+    Document,
+    check_trials,
+    note_of,
+    read_trial,
+    values_of,
+)
 
 #: Source of the seconds charged for a trial: None, a key of the result, or a function of it.
 Cost = str | Callable[[dict[str, Any]], float] | None
@@ -211,8 +219,10 @@ def arm_report(
         reward_range: The best and the worst possible loss; None scales by the losses.
 
     Raises:
+        TypeError: For anything but trials.
         ValueError: If the space has no such choice, or is needed.
     """
+    check_trials("arm_report", trials)
     documents = all_documents(trials)
     search = last_search(documents) if label is None and split is None else None
     if search is not None:

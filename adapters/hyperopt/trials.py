@@ -27,6 +27,7 @@ from hyperopt import (
     Trials,
 )
 
+from automl_plugins._arguments import check_integer, check_kind
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
 from automl_plugins.records.history import History
@@ -91,6 +92,11 @@ def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """The note of this package in a document; empty if there is none."""
     note = document["misc"].get(NOTE)
     return note if isinstance(note, dict) else {}
+
+
+def check_trials(function: str, trials: Any) -> None:
+    """Raise TypeError for anything but trials."""
+    check_kind(function, trials, Trials, "hyperopt.Trials, those that fmin was given as trials=")
 
 
 def finished_documents(trials: Trials) -> list[Document]:
@@ -306,6 +312,7 @@ def explain(trials: Trials, tid: int | None = None) -> Explanation:
         tid: Number of the trial; None is the newest.
 
     Raises:
+        TypeError: For anything but trials.
         ValueError: If there is no such trial.
 
     Example::
@@ -313,6 +320,8 @@ def explain(trials: Trials, tid: int | None = None) -> Explanation:
         fmin(objective, space, algo=gbqr, max_evals=60, trials=trials)
         print(explain(trials))
     """
+    check_trials("explain", trials)
+    check_integer("tid", tid, 0, optional=True)
     documents = {document["tid"]: document for document in all_documents(trials)}
     number = max(documents, default=None) if tid is None else tid
     if number is None or number not in documents:
@@ -335,6 +344,10 @@ def member_trust(trials: Trials) -> dict[int, dict[str, float]]:
     Returns:
         Probabilities by name of the member, by number of the trial; trials that the committee did
         not propose are absent.
+
+    Raises:
+        TypeError: For anything but trials.
     """
+    check_trials("member_trust", trials)
     stored = ((d["tid"], note_of(d).get(PROPOSAL)) for d in all_documents(trials))
     return {tid: trust for tid, note in stored if (trust := read_trust(note))}

@@ -13,7 +13,7 @@ from ._arm_memory import ArmMemory
 from ._arms import Split
 from .arm_recipes import BOASFSampler
 from .arm_sampler import ArmSampler
-from .trials import Cost
+from .trials import Cost, check_study
 
 
 def arm_report(
@@ -39,9 +39,11 @@ def arm_report(
         cost: As ``reward_range``.
 
     Raises:
+        TypeError: For anything but a study.
         ValueError: If the study has several objectives, if ``arm`` is None and the sampler has no
             arms, or if no trial has asked for the parameter.
     """
+    check_study("arm_report", study)
     sampler = _private.base_sampler(study.sampler)
     cells = None if split is None else Split(split, max_arms)
     declared = None

@@ -9,10 +9,12 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
 
 from . import _private
 from .initial_design import INITIAL_DESIGN
+from .trials import check_study
 
 
 def explain(trial: FrozenTrial | Trial) -> Explanation:
@@ -31,10 +33,8 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     Raises:
         TypeError: For anything but a trial.
     """
-    if not isinstance(trial, FrozenTrial | Trial):
-        raise TypeError(
-            f"explain takes a trial, such as study.trials[-1] or study.best_trial; got {trial!r}."
-        )
+    allowed = "a trial, such as study.trials[-1] or study.best_trial"
+    check_kind("explain", trial, FrozenTrial | Trial, allowed)
     frozen = _private.frozen(trial)
     enqueued = _private.enqueued_values(frozen)
     facts = _private.read_explanation(frozen)
@@ -74,7 +74,11 @@ def source_shares(study: Study) -> dict[int, dict[str, float]]:
     Returns:
         Shares by name of the source, by number of the trial; trials that no such sampler proposed
         are absent.
+
+    Raises:
+        TypeError: For anything but a study.
     """
+    check_study("source_shares", study)
     found = {t.number: _private.read_shares(t) for t in study.get_trials(deepcopy=False)}
     return {number: shares[1] for number, shares in found.items() if shares is not None}
 
@@ -88,7 +92,11 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
     Returns:
         Probabilities by name of the member, by number of the trial; trials that the committee did
         not propose are absent.
+
+    Raises:
+        TypeError: For anything but a study.
     """
+    check_study("member_trust", study)
     stored = ((t.number, _private.read_explanation(t)) for t in study.get_trials(deepcopy=False))
     return {number: trust for number, facts in stored if (trust := read_trust(facts))}
 

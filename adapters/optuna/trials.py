@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -18,6 +19,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.addresses import check_exists, did_you_mean
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import (
@@ -203,6 +205,13 @@ def is_maximized(study: Study) -> bool:
     return study.direction == StudyDirection.MAXIMIZE
 
 
+def check_study(function: str, study: Any) -> None:
+    """Raise TypeError for anything but a study."""
+    check_kind(
+        function, study, Study, "a study, such as optuna.load_study(study_name=..., storage=...)"
+    )
+
+
 def finished_trials(study: Study) -> list[FrozenTrial]:
     """The finished trials of a study, in the order in which they ended."""
     done = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
@@ -222,6 +231,10 @@ def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Stud
         storage = open_storage(source) if isinstance(source, str) else source
         names = sorted(optuna.get_all_study_names(storage))
         return [optuna.load_study(study_name=name, storage=storage) for name in names]
+    if not isinstance(source, Iterable):
+        raise TypeError(
+            f"Expected optuna studies, a storage, its address or its journal file, got {source!r}."
+        )
     found = list(source)
     if wrong := [study for study in found if not isinstance(study, Study)]:
         raise TypeError(f"Expected optuna studies, got {wrong[0]!r}.")

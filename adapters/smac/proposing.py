@@ -16,7 +16,7 @@ from smac.main.smbo import SMBO
 from smac.random_design import AbstractRandomDesign
 from smac.runhistory import RunHistory, TrialInfo, TrialValue
 
-from automl_plugins._arguments import check_integer
+from automl_plugins._arguments import check_integer, check_kind
 from automl_plugins.proposers.explanation import Explanation, read_trust
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.proposers.with_memory import WithFallback, check_fits
@@ -166,7 +166,12 @@ class ProposerConfigSelector(Selector):
         """Why a configuration was tried: predictions, and the shares of earlier tasks.
 
         It is read from the notes of its trials, so it is also known after a run is resumed.
+
+        Raises:
+            TypeError: For anything but a configuration.
         """
+        allowed = "a configuration, such as what optimize() of the facade returns"
+        check_kind("explain", config, Configuration, allowed)
         key, known = self._key(config), self.runhistory.config_ids.items()
         number = next((n for other, n in known if self._key(other) == key), len(known) + 1)
         stored: Mapping[str, Any] | None = None
@@ -269,7 +274,12 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
     Returns:
         Probabilities by name of the member, by number of the configuration; those that the
         committee did not propose are absent.
+
+    Raises:
+        TypeError: For anything but a run history or facade.
     """
+    allowed = "a run history or a facade, such as the one whose optimize() was called"
+    check_kind("member_trust", source, RunHistory | AbstractFacade, allowed)
     history = source.runhistory if isinstance(source, AbstractFacade) else source
     stored = ((key.config_id, _read_note(value)) for key, value in history.items())
     return {number: trust for number, note in stored if (trust := read_trust(note))}

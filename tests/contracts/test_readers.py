@@ -1,0 +1,61 @@
+"""What reads a search says what it takes, and what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hyperopt
+import optuna
+import pytest
+from automl_plugins.adapters import hyperopt as in_hyperopt
+from automl_plugins.adapters import optuna as in_optuna
+from automl_plugins.adapters import smac as in_smac
+from automl_plugins.adapters.smac import ProposerConfigSelector
+from ConfigSpace import ConfigurationSpace
+from smac import Scenario
+
+from automl_plugins.recipes import gbqr
+
+
+def selector() -> ProposerConfigSelector:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    return ProposerConfigSelector(Scenario(space, n_trials=5, deterministic=True), gbqr())
+
+
+READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "optuna.explain": (in_optuna.explain, "explain takes a trial"),
+    "optuna.source_shares": (in_optuna.source_shares, "source_shares takes a study"),
+    "optuna.member_trust": (in_optuna.member_trust, "member_trust takes a study"),
+    "optuna.arm_report": (in_optuna.arm_report, "arm_report takes a study"),
+    "hyperopt.explain": (in_hyperopt.explain, r"explain takes hyperopt\.Trials"),
+    "hyperopt.member_trust": (in_hyperopt.member_trust, r"member_trust takes hyperopt\.Trials"),
+    "hyperopt.arm_report": (in_hyperopt.arm_report, r"arm_report takes hyperopt\.Trials"),
+    "smac.explain": (lambda given: selector().explain(given), "explain takes a configuration"),
+    "smac.member_trust": (in_smac.member_trust, "member_trust takes a run history or a facade"),
+}
+
+
+@pytest.mark.parametrize("given", ["study", None, 3, [1.0], {"x": 1.0}], ids=repr)
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_refuses_what_is_no_search(name: str, given: Any) -> None:
+    read, takes = READERS[name]
+    with pytest.raises(TypeError, match=f"^{takes}.* got "):
+        read(given)
+
+
+def test_a_reader_takes_no_search_of_another_framework() -> None:
+    study, trials = optuna.create_study(), hyperopt.Trials()
+    for name, (read, takes) in READERS.items():
+        with pytest.raises(TypeError, match=takes):
+            read(trials if name.startswith("optuna") else study)
+
+
+def test_the_number_of_a_trial_is_checked() -> None:
+    with pytest.raises(TypeError, match="tid must be an integer"):
+        in_hyperopt.explain(hyperopt.Trials(), "0")
+
+
+def test_no_studies_are_found_in_what_cannot_be_iterated_over() -> None:
+    with pytest.raises(TypeError, match="Expected optuna studies, a storage, its address"):
+        in_optuna.meta_dataset_from_studies(3)
