@@ -1,4 +1,4 @@
-"""Which part may import which: adapters know the core, the core's rooms stand on each other."""
+"""Which part may import which: adapters know the core, those of the core import downwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from architecture import (
     layers,
     module_of,
     modules,
-    room_of,
+    package_of,
 )
 
 FRAMEWORKS = {path.parent.name for path in (ROOT / "adapters").glob("*/__init__.py")}
@@ -37,7 +37,7 @@ BELOW: dict[str, set[str]] = {
     "statistics": {"records", "frameworks"},
     "visualization": {"spaces", "records", "meta", "bandits", "statistics", "frameworks"},
 }
-"""Rooms that a room may import, besides itself and the ground. Above them: adapters, commands."""
+"""Packages that each may import, besides itself and the ground. Above them: adapters, commands."""
 
 DEFERRED = {
     "automl_plugins.meta.store": "SQLAlchemy is an optional library",
@@ -100,16 +100,16 @@ def test_arrows_go_down() -> None:
         target = module_of(one.imported)
         if target is None or target.endswith(f"{CORE}.__init__"):
             continue
-        room, below = room_of(one.module), room_of(target)
-        if room in BELOW and below not in BELOW[room] | {room, GROUND}:
+        package, below = package_of(one.module), package_of(target)
+        if package in BELOW and below not in BELOW[package] | {package, GROUND}:
             wrong.add(f"{one.module} -> {target}")
     assert sorted(wrong) == []
 
 
-def test_the_rule_for_rooms() -> None:
+def test_the_rule_for_packages() -> None:
     assert module_of("automl_plugins.meta.MetaStore") not in (None, "automl_plugins.meta.__init__")
-    assert room_of("automl_plugins.meta.store.rows") == "meta"
-    assert room_of("automl_plugins.streams") == GROUND
+    assert package_of("automl_plugins.meta.store.rows") == "meta"
+    assert package_of("automl_plugins.streams") == GROUND
     assert set(layers()) >= {*BELOW, "adapters"}
     assert max(layers(), key=layers().__getitem__) in ("adapters", "__main__")
 
@@ -125,7 +125,7 @@ def test_the_project_is_imported_at_the_head_of_a_file() -> None:
         for one in all_imports()
         if one.deferred
         and module_of(one.imported)
-        and room_of(one.module) in BELOW
+        and package_of(one.module) in BELOW
         and not one.imported.startswith(tuple(DEFERRED))
     }
     assert sorted(deferred) == []

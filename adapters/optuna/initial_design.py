@@ -67,7 +67,7 @@ def enqueue_initial_design(
       which would only be n - k.
 
     A configuration that the study already has is not enqueued again, so this can be called each
-    time that a study continues. The user attribute ``"initial_design"`` of each trial tells why
+    time that a study continues. The user attribute ``"initial_design"`` of each trial says why
     it was picked.
 
     Args:

@@ -443,7 +443,7 @@ class UnionSpace:
 
 
 def distinct_choices(distribution: CategoricalDistribution) -> list[int]:
-    """Numbers of the choices that Optuna tells apart: of equal ones (1, 1.0, True) the first."""
+    """Numbers of the choices that differ in Optuna: of equal ones (1, 1.0, True) the first."""
     return sorted(set(_stored(distribution)))
 
 

@@ -296,7 +296,7 @@ class AutoSampler(TransferSampler):
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
     suggests the first trials. The better a model predicts the order of held-out trials, the more
     often it proposes. ``docs/evidence/README.md`` shows the cost of misleading memories.
-    ``explain(trial)`` tells which member proposed; ``visualization.plot_member_trust`` draws how
+    ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
     much each was trusted.
 
     Args:
@@ -330,7 +330,7 @@ class TSTSampler(TransferSampler):
 
     Each source has a Gaussian process, weighted by how well its ranking agrees with that of the
     trials so far. The search's own process weighs more with each trial.
-    ``explain(trial)`` tells the weights; ``visualization.plot_source_weights`` draws them.
+    ``explain(trial)`` gives the weights; ``visualization.plot_source_weights`` draws them.
 
     Args:
         sources: Earlier tasks: studies (one, several, several by name of the task), minimised or

@@ -1,7 +1,7 @@
 """Figures of the architecture, measured from its imports: ``python tests/shared/architecture.py``.
 
 Files, lines, import cycles, layers and the longest chain of modules behind a proposal; with
-``walks`` also how many modules run in each of the six walks of docs/architecture.md.
+``paths`` also how many modules run on each of the six paths that docs/architecture.md describes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE, ADAPTERS = "automl_plugins", "automl_plugins.adapters"
 FOLDERS = {CORE: ROOT / "automl_plugins", ADAPTERS: ROOT / "adapters"}
 GROUND = "ground"
-"""The modules of the top level that import no room above them."""
+"""The modules of the top level that import no package above them."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def module_of(imported: str) -> str | None:
     return module_of(parent) if parent.startswith(CORE) else None
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     """The folder of a module; of the core's top level the module itself, or the ground."""
     if module.startswith(f"{ADAPTERS}."):
         return "adapters"
@@ -137,15 +137,15 @@ def circle() -> list[str]:
 
 
 def layers() -> dict[str, int]:
-    """The layer of each room: one above the highest room that it imports."""
-    rooms: dict[str, set[str]] = defaultdict(set)
+    """The layer of each package: one above the highest one that it imports."""
+    packages: dict[str, set[str]] = defaultdict(set)
     for module, targets in arrows().items():
-        rooms[room_of(module)] |= {room_of(target) for target in targets}
-    for room, targets in rooms.items():
-        targets.discard(room)
+        packages[package_of(module)] |= {package_of(target) for target in targets}
+    for package, targets in packages.items():
+        targets.discard(package)
     found: dict[str, int] = {}
-    for room in TopologicalSorter(rooms).static_order():
-        found[room] = 1 + max((found[below] for below in rooms[room]), default=0)
+    for package in TopologicalSorter(packages).static_order():
+        found[package] = 1 + max((found[below] for below in packages[package]), default=0)
     return found
 
 
@@ -161,8 +161,8 @@ def longest_chain(start: str) -> list[str]:
     return list(below(start))
 
 
-def count_modules(walk: Callable[[], Any]) -> set[str]:
-    """The modules of this project in which a function runs during a walk."""
+def count_modules(run: Callable[[], Any]) -> set[str]:
+    """The modules of this project in which a function runs meanwhile."""
     files = {str(path): name for name, path in modules().items()}
     touched: set[str] = set()
 
@@ -175,14 +175,14 @@ def count_modules(walk: Callable[[], Any]) -> set[str]:
 
     sys.setprofile(note)
     try:
-        walk()
+        run()
     finally:
         sys.setprofile(None)
     return touched
 
 
-def walks(folder: Path) -> dict[str, Callable[[], Any]]:
-    """The six walks of docs/architecture.md, each as short as it can be."""
+def paths(folder: Path) -> dict[str, Callable[[], Any]]:
+    """The six paths through the code of docs/architecture.md, each as short as it can be."""
     import hyperopt
     import numpy as np
     import optuna
@@ -270,12 +270,12 @@ def main() -> None:
         chain = longest_chain(f"{ADAPTERS}.optuna.samplers")
         print(f"{max(layers().values())} layers; {len(chain)} modules in the longest chain:")
         print("  " + " -> ".join(chain))
-        for room, layer in sorted(layers().items(), key=lambda item: -item[1]):
-            print(f"  {layer} {room}")
-    if "walks" in sys.argv[1:]:
+        for package, layer in sorted(layers().items(), key=lambda item: -item[1]):
+            print(f"  {layer} {package}")
+    if "paths" in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
-            for name, walk in walks(Path(folder)).items():
-                print(f"{len(count_modules(walk)):3d} modules: {name}", flush=True)
+            for name, run in paths(Path(folder)).items():
+                print(f"{len(count_modules(run)):3d} modules: {name}", flush=True)
 
 
 if __name__ == "__main__":
