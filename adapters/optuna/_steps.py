@@ -20,7 +20,7 @@ from automl_plugins.spaces.scales import MOST_EXACT, Steps, is_narrow
 from . import _private
 
 _LISTED = 2**12  # steps up to which values are checked one by one
-_FEW = 1000
+_FEW = 1000  # values: a grid of which so many can be stored is searched without a warning
 _SAFE = 2**20  # index below which low + i * step passes Optuna's test of a multiple
 
 

@@ -57,9 +57,9 @@ Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # most rows of a start design for the number of hyperparameters alone
-_CANDIDATES = 1000
+_CANDIDATES = 1000  # of a proposal by default; half of them, and shorter ascents, lost on networks
 _MANY_ROWS = 128  # from here on a prediction takes longer, and one proposal matters less
-_FEWER_CANDIDATES = 300
+_FEWER_CANDIDATES = 300  # from ``_MANY_ROWS`` on
 _FEWER_STARTS = 3, 2  # of local searches: from observed configurations, from candidates
 _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 
@@ -74,7 +74,7 @@ _LEAST = {  # smallest legal value of each setting that is an integer or None
     "n_startup": 0,
     "n_candidates": 1,
 }
-_LEAST_REACH = 0.02
+_LEAST_REACH = 0.02  # else plateaus would be narrower than ``_RADIUS``
 
 _RADIUS = 0.02  # around evaluations that the models do not know, see ``distance_factor``
 _SMALL_RADIUS = 0.004  # around running ones that the surrogate knows

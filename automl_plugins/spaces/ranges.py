@@ -50,7 +50,7 @@ from automl_plugins.spaces.scales import (
 )
 
 _ROUND_PLACES = 13  # of ConfigSpace
-_HARDLY = 1e-10
+_HARDLY = 1e-10  # of the range: far less than two evaluations ever differ by
 _ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them
 
 

@@ -24,7 +24,7 @@ from automl_plugins.statistics.significance import OmnibusTest, ZeroMethod, cliq
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEAST_P = 1e-300
+_LEAST_P = 1e-300  # below it digits of a float get lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ _CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
 # relevances in chance where there are many inputs for its rows: rows beyond these then judge it.
 _RELEVANCE_ROWS, _MORE_RELEVANCE_ROWS = 64, 128
 _FEW_SCALES = 20  # inputs up to which it gets more rows
-_RELEVANCE_STEPS = 25
+_RELEVANCE_STEPS = 25  # of the ascent, each of which costs a factorisation
 _CHUNK = 256  # rows predicted at a time, whose correlations fit into the processor's cache
 
 

@@ -47,7 +47,7 @@ SHARED_SCALE_BOUNDS = (0.05, 100.0)  # inputs lie in [0, 1]; a grid of 20 values
 # The lower bound keeps K positive definite in float64: its condition number is at most
 # n * 1000 / 1e-6, duplicates included. The upper one explains all of the variance as noise.
 NOISE_BOUNDS = (1e-6, 1.0)
-_FIRST_NOISE = 0.01
+_FIRST_NOISE = 0.01  # where the ascent starts
 _MAX_STEPS = 60  # of the ascent that fits a kernel to many tasks
 _FEW_INPUTS = 24  # with more, distances are matrix products
 

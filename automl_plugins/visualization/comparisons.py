@@ -39,7 +39,7 @@ _BANDS: dict[Band, str] = {
     "quartiles": "band: quartiles over tables",
 }
 _AXES: dict[Unit, str] = {"trials": "Trial", "seconds": "Simulated seconds"}
-_N_SECONDS = 100
+_N_SECONDS = 100  # points of a curve over time
 
 
 def plot_regret(

@@ -38,8 +38,9 @@ from automl_plugins.meta.features.measures import (
 from automl_plugins.meta.features.table import Column, Target, Task
 from automl_plugins.streams import Streams
 
-_FOLDS = 3
+_FOLDS = 3  # of the cross-validation of a landmarker
 _FEWEST_ROWS = 2 * _FOLDS
+# See ``landmark_rows``.
 _MANY_CLASSES = 10
 _FEWER_ROWS = 500
 
@@ -220,8 +221,8 @@ def score_numbers(y: FloatArray, predicted: FloatArray) -> tuple[float, float, f
     return float(r2_score(y, predicted)), absolute, rank
 
 
-_MOST_SELECTED = 50
-_STALE = 5
+_MOST_SELECTED = 50  # columns; the search takes time in proportion to their square
+_STALE = 5  # expansions in a row without a better set, as in Weka
 _EPSILON = 1e-5  # a better set is better by more than this, as in Weka
 
 

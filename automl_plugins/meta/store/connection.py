@@ -26,7 +26,7 @@ from automl_plugins.formats import one_line
 
 T = TypeVar("T")
 
-_ATTEMPTS = 6
+_ATTEMPTS = 6  # of a transaction that others disturb; the waits between them add up to 0.3 s
 RESCUE = "Restore a copy or an export of it, or save what is left with sqlite3 FILE .recover."
 _DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")  # as SQLite says it
 _FULL = ("is full", "no space", "disk i/o error")
