@@ -9,11 +9,11 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from importlib import import_module
-from math import inf
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
 _LONGEST = 60  # characters of a value
+_LARGEST = sys.float_info.max  # whole numbers above it cannot become floats
 T = TypeVar("T")
 
 
@@ -46,7 +46,7 @@ def check_finite(
     """
     if optional and value is None:
         return
-    if not _is(Real, value) or not least <= value < inf or (positive and value == 0):
+    if not _is(Real, value) or not least <= value <= _LARGEST or (positive and value == 0):
         allowed = "> 0" if positive else f">= {least:g}"
         raise _refusal(name, value, Real, f"a finite number {allowed}", optional)
 

@@ -21,6 +21,7 @@ from typing import Any, ParamSpec
 
 from hyperopt import Domain, Trials, tpe
 
+from automl_plugins._arguments import check_finite
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.report import describe_lost_incumbent, describe_round
@@ -325,9 +326,7 @@ class Boasf(ArmMethod):
                 f" max_evals= (their number), got {given}."
             )
         for name in ("budget_seconds", "max_evals"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+            check_finite(name, getattr(self, name), positive=True, optional=True)
         if self.label is not None and self.split is not None:
             raise ValueError(
                 "label= makes the options of a choice the arms, split= makes cells of the whole"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -99,9 +99,14 @@ class ProposerSampler(SeededSampler):
         super().__init__(seed)
         self._proposer = proposer
         self._search_space = checked_space(search_space)
-        self._ordinal = {name: list(choices) for name, choices in (ordinal or {}).items()}
+        self._ordinal = _checked_ordinal(ordinal)
         if self._search_space:
             UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
+        if not isinstance(independent_sampler, BaseSampler | None):
+            raise TypeError(
+                "independent_sampler must be a sampler of Optuna, such as RandomSampler(), or"
+                f" None, got {independent_sampler!r}."
+            )
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)
@@ -412,6 +417,18 @@ class ProposerSampler(SeededSampler):
         if about not in self._warned:
             self._warned.add(about)
             _logger.warning(f"{self}: {message}")
+
+
+def _checked_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
+    """The ordered choices by name of the parameter; TypeError for anything else."""
+    is_mapping = isinstance(ordinal, Mapping | None)
+    every = ordinal.values() if is_mapping and ordinal else ()
+    if not is_mapping or any(isinstance(c, str) or not isinstance(c, Iterable) for c in every):
+        raise TypeError(
+            "ordinal must be ordered choices by name of the parameter, such as"
+            f" {{'size': ['small', 'medium', 'large']}}, got {ordinal!r}."
+        )
+    return {name: list(choices) for name, choices in (ordinal or {}).items()}
 
 
 def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:

@@ -13,6 +13,7 @@ One LightGBM model per quantile. Three forms, all ``fit(X, y)`` / ``predict(X)``
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, Self, get_args
 
 import lightgbm
@@ -166,8 +167,10 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     def check_arguments(self) -> None:
         """Raise ValueError or TypeError for the first illegal argument."""
         one_of("form", self.form, get_args(Form))
-        if not 0.0 < self.alpha < 1.0:
-            raise ValueError(f"alpha must lie in (0, 1), got {self.alpha!r}.")
+        is_number = isinstance(self.alpha, Real)
+        if not is_number or not 0.0 < self.alpha < 1.0:
+            error = ValueError if is_number else TypeError
+            raise error(f"alpha must lie in (0, 1), got {self.alpha!r}.")
         least = {"n_models": 1, "n_trees": 1, "num_leaves": 2, "min_leaf_rows": 1, "max_bin": 2}
         for name, low in least.items():
             check_integer(name, getattr(self, name), low)

@@ -19,6 +19,7 @@ from automl_plugins.adapters.optuna import (
     EIPerSecondSampler,
     GBQRSampler,
     NoImprovement,
+    PMFSampler,
     SurrogateSampler,
     _private,
     explain,
@@ -322,6 +323,15 @@ def test_a_forked_child_can_use_lightgbm() -> None:
     [
         (lambda: GBQRSampler(alpha=0.0), ValueError, r"alpha must lie in \(0, 1\), got 0.0"),
         (lambda: GBQRSampler(alpha=1.5), ValueError, r"alpha must lie in \(0, 1\), got 1.5"),
+        (lambda: GBQRSampler(alpha=None), TypeError, r"alpha must lie in \(0, 1\), got None"),
+        (lambda: GBQRSampler(ordinal=True), TypeError, "ordered choices by name .* got True"),
+        (lambda: GBQRSampler(ordinal={"a": 1}), TypeError, r"such as .*got \{'a': 1\}"),
+        (
+            lambda: GBQRSampler(independent_sampler=True),
+            TypeError,
+            r"a sampler of Optuna, such as RandomSampler\(\), or None, got True",
+        ),
+        (lambda: PMFSampler("svm", xi=10**400), ValueError, "xi must be a finite number >= 0"),
         (
             lambda: GBQRSampler(n_candidates=0),
             ValueError,
