@@ -40,6 +40,7 @@ from .trials import Document, note_of, values_of
 
 #: Active hyperparameters of a trial: value by label.
 Values = dict[str, Any]
+_Drawn = tuple[Values, Mapping[str, Any]] | None  # with the note of the suggest function
 
 #: How a space is split: every hyperparameter in so many parts, or only some of them.
 Split = int | Mapping[str, int]
@@ -191,7 +192,7 @@ class ArmSpace:
         inner: Suggest,
         streams: Streams,
         tried: Set[Any] = frozenset(),
-    ) -> tuple[Values, Mapping[str, Any]] | None:
+    ) -> _Drawn:
         """A configuration of an arm, and the note of ``inner`` on it; None if it proposes none.
 
         If a configuration was tried before, another is drawn a few times; then an untried one is
@@ -209,25 +210,29 @@ class ArmSpace:
         if not arm.labels:
             return self.outer(number, {}), {}
         own = self.view(number, documents)
-        values, note = Values(), dict[str, Any]()
-        for attempt in range(_REDRAWS if tried else 1):
-            seed = streams.integer("inner", tid, attempt)
-            proposed = inner([tid], self.domain(number), own, seed)
-            if not proposed:
-                return None
-            values, note = self.outer(number, values_of(proposed[0])), note_of(proposed[0])
-            if arm.key(values) not in tried:
-                return values, note
+
+        def draw(suggest: Suggest, seeds: Iterable[int]) -> tuple[bool, _Drawn]:
+            """Whether to stop, and the first proposal not tried, else the last; None if none."""
+            found: _Drawn = None
+            for seed in seeds:
+                if not (proposed := suggest([tid], self.domain(number), own, seed)):
+                    return True, None
+                values = self.outer(number, values_of(proposed[0]))
+                found = values, note_of(proposed[0])
+                if arm.key(values) not in tried:
+                    return True, found
+            return False, found
+
+        attempts = range(_REDRAWS if tried else 1)
+        ends, found = draw(inner, (streams.integer("inner", tid, attempt) for attempt in attempts))
+        if ends:
+            return found
         untried = [v for v in self.grid(number) if arm.key(v) not in tried]
         if untried:
             return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
-        for attempt in range(_RANDOM_DRAWS if tried else 0):
-            seed = streams.integer("untried", tid, attempt)
-            (drawn,) = rand.suggest([tid], self.domain(number), own, seed)
-            other = self.outer(number, values_of(drawn))
-            if arm.key(other) not in tried:
-                return other, {}
-        return values, note
+        attempts = range(_RANDOM_DRAWS)
+        is_new, other = draw(rand.suggest, (streams.integer("untried", tid, a) for a in attempts))
+        return other if is_new else found
 
 
 #: Arm spaces by domain and by the arguments of ``arms_of``: a cache.
