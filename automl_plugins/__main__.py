@@ -342,11 +342,11 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _import(args: argparse.Namespace) -> None:
-    from .meta.files import read_records
+    from .meta.files import read_searches
 
-    read_records(check_exists(args.file))  # a damaged file must not leave a new store
+    searches = read_searches(check_exists(args.file))  # a damaged file must not leave a new store
     with _open_store(args.store, make=True) as store:
-        print(f"{store.import_(args.file)} new runs.")
+        print(f"{store.import_(searches)} new runs.")
 
 
 def _delete(args: argparse.Namespace) -> int:

@@ -228,8 +228,10 @@ class MetaStore:
         self._database.checkpoint()
         return count
 
-    def import_(self, path: str | os.PathLike[str]) -> int:
+    def import_(self, path: str | os.PathLike[str] | list[StoredSearch]) -> int:
         """Store the runs of a file; returns how many are new. Those that are there are left alone.
+
+        What ``read_searches`` has read from it may be given in place of its path.
 
         The file is read and checked before anything is stored; each of its searches is a
         transaction of its own, and importing it again completes what was cut short.
@@ -242,7 +244,7 @@ class MetaStore:
             rows.Rows.of(s.record, search=s.search or None, keys=s.keys or None)
             if len(s.record) or s.search
             else rows.plain_task(s.record.name, s.record.meta_features, s.record.tags)
-            for s in read_searches(path)
+            for s in (path if isinstance(path, list) else read_searches(path))
         ]
         count = 0
         for added in found:
