@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
@@ -18,6 +18,7 @@ from hyperopt import (
     Trials,
 )
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import Method, NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -50,12 +51,15 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
 
     Raises:
         ValueError: For an unknown name, or an option of BOASF outside its range.
-        TypeError: For an option that ``algo`` does not take.
+        TypeError: For anything but a suggest function, or an option that it does not take.
     """
     if algo == "boasf" or algo is boasf_fmin or algo is boasf:
         Boasf(**_with_budget(options, {"max_evals": 1}))  # bad options fail here, not later
         return NamedMethod(name or "automl_plugins.boasf", partial(_start_boasf, options))
     suggest = _named(algo) if isinstance(algo, str) else algo
+    check_kind(
+        "optimizer", suggest, Callable, "a suggest function, such as tpe.suggest, or a name"
+    )
     label = name if name is not None else _label(suggest)
     try:
         inspect.signature(suggest).bind([], None, None, 0, **options)

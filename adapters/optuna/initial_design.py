@@ -31,6 +31,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from .space import distributions_in, read_space, value_in
+from .trials import check_study
 
 #: A search space: distributions, a space, a study with trials in it, or the objective itself.
 SearchSpace = (
@@ -95,7 +96,7 @@ def enqueue_initial_design(
         The suggestions in the study's values, best first.
 
     Raises:
-        TypeError: For a memory, design or search space of the wrong type.
+        TypeError: For a study, memory, design or search space of the wrong type.
         ValueError: For a memory that shares no parameter with the search space, an unknown design
             or mode, X without y, or without a memory or search space where one is needed. Nothing
             is enqueued then.
@@ -105,6 +106,7 @@ def enqueue_initial_design(
         print(enqueue_initial_design(study, memory="svm", X=X, y=y, search_space=objective))
         study.optimize(objective, n_trials=50)
     """
+    check_study("enqueue_initial_design", study)
     check_integer("n_startup_trials", n_startup_trials, 0)
     k = n_suggestions(mode, n_startup_trials, n_configs)
     filling: list[dict[str, Any]] = []

@@ -186,7 +186,8 @@ def meta_dataset_from_studies(
 def named_studies(studies: Studies) -> list[tuple[str, Study]]:
     """Studies with the names of their tasks."""
     if isinstance(studies, Mapping):
-        return [(str(name), study) for name, study in studies.items()]
+        named = zip(studies, studies_in(studies.values()), strict=True)
+        return [(str(name), study) for name, study in named]
     return [(task_name(study), study) for study in studies_in(studies)]
 
 

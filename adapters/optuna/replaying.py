@@ -18,6 +18,7 @@ from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler
 from optuna.trial import Trial, TrialState
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.conditions import is_active
 
@@ -55,6 +56,7 @@ def optimizer(
         **arguments: Arguments of the factory.
 
     Raises:
+        TypeError: For anything but a sampler or a factory.
         ValueError: For an unknown name, or arguments together with an instance.
     """
     if isinstance(sampler, BaseSampler) and arguments:
@@ -63,6 +65,8 @@ def optimizer(
             f" {type(sampler).__name__}."
         )
     named = factory = _find("sampler", sampler, "optuna.samplers", __package__)
+    allowed = "a sampler, its class or another factory, or the name of one"
+    check_kind("optimizer", factory, (BaseSampler, Callable), allowed)
     stops = _find("pruner", pruner or NopPruner(), "optuna.pruners")
     while isinstance(named, partial):
         named = named.func

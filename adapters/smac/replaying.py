@@ -59,10 +59,12 @@ def optimizer(
 
     Raises:
         ValueError: For an unknown name, or arguments that the replay sets.
-        TypeError: For a part that the facade does not take.
+        TypeError: For anything but a facade class, or a part that it does not take.
     """
     if isinstance(facade, str):
         facade = _find_facade(facade)
+    if not (isinstance(facade, type) and issubclass(facade, AbstractFacade)):
+        raise TypeError(f"optimizer takes a class of facades or its name; got {facade!r}.")
     extra = dict(scenario or {})
     if taken := sorted({*extra} & {*_SCENARIO_OF_THE_REPLAY} | {*parts} & {*_PARTS_OF_THE_REPLAY}):
         raise ValueError(f"{', '.join(taken)} cannot be given: the replay sets them.")

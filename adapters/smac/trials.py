@@ -142,6 +142,8 @@ def runs_in(sources: Source | Iterable[Source] | Mapping[str, Source]) -> list[R
     """
     if isinstance(sources, RunHistory | AbstractFacade | str | Path):
         return runs_of(sources)
+    if not isinstance(sources, Iterable):
+        return runs_of(sources)  # which raises
     if not isinstance(sources, Mapping):
         return [run for source in sources for run in runs_of(source)]
     named = ((str(name), run) for name, source in sources.items() for run in runs_of(source))

@@ -28,6 +28,10 @@ READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "optuna.source_shares": (in_optuna.source_shares, "source_shares takes a study"),
     "optuna.member_trust": (in_optuna.member_trust, "member_trust takes a study"),
     "optuna.arm_report": (in_optuna.arm_report, "arm_report takes a study"),
+    "optuna.enqueue_initial_design": (
+        in_optuna.enqueue_initial_design,
+        "enqueue_initial_design takes a study",
+    ),
     "hyperopt.explain": (in_hyperopt.explain, r"explain takes hyperopt\.Trials"),
     "hyperopt.member_trust": (in_hyperopt.member_trust, r"member_trust takes hyperopt\.Trials"),
     "hyperopt.arm_report": (in_hyperopt.arm_report, r"arm_report takes hyperopt\.Trials"),
@@ -56,6 +60,19 @@ def test_the_number_of_a_trial_is_checked() -> None:
         in_hyperopt.explain(hyperopt.Trials(), "0")
 
 
-def test_no_studies_are_found_in_what_cannot_be_iterated_over() -> None:
-    with pytest.raises(TypeError, match="Expected optuna studies, a storage, its address"):
-        in_optuna.meta_dataset_from_studies(3)
+def test_several_searches_are_refused_like_one() -> None:
+    for nothing in (None, 3):
+        with pytest.raises(TypeError, match=f"Expected optuna studies, .* got {nothing}"):
+            in_optuna.meta_dataset_from_studies(nothing)
+        with pytest.raises(TypeError, match=f"reads run histories, .* not {nothing}"):
+            in_smac.meta_dataset_from_runhistory(nothing)
+    named: Any = {"iris": 3}
+    with pytest.raises(TypeError, match="Expected optuna studies, got 3"):
+        in_optuna.meta_dataset_from_studies(named)
+
+
+@pytest.mark.parametrize("given", [None, 3, [], {"x": 1.0}], ids=repr)
+@pytest.mark.parametrize("adapter", [in_optuna, in_hyperopt, in_smac], ids=lambda a: a.__name__)
+def test_a_replay_refuses_what_is_no_optimizer(adapter: Any, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"^optimizer takes a "):
+        adapter.optimizer(given)
