@@ -28,7 +28,7 @@ help:
 	@echo "make smoke      every example and benchmark, as small as it can be"
 	@echo "make breaks     one-line mistakes that the tests must notice, tried on a copy: ARGS='smac -j 4'"
 	@echo "make fuzz       hostile spaces and histories, resumed where it stopped: ARGS='--cases 100000 --jobs 2'"
-	@echo "make oldest     tests with the oldest supported versions"
+	@echo "make oldest     tests with the oldest supported versions, of what depends on them"
 	@echo "make release    both archives in dist/, what they hold, and each extra alone in an environment of its own"
 	@echo "make docs       the docs site in build/docs, read in a browser where there is one"
 	@echo "make examples   every example, in full"
