@@ -155,11 +155,12 @@ $(VENV)/.docs: $(VENV)/.dev
 	.venv-engines/$(PIP) -c constraints.txt -e '.[engines]'
 	touch $@
 
-# Today's tools, then the frameworks and the numerics turned back.
+# Today's tools with the oldest frameworks and numerics, whose pins of today are left out.
 $(OLDEST)/.dev: pyproject.toml constraints.txt constraints-oldest.txt
 	$(call make_venv,$(OLDEST))
-	$(OLDEST)/$(PIP) -c constraints.txt -e '.[dev]'
-	$(OLDEST)/$(PIP) -r constraints-oldest.txt
+	sed -n 's/^\([^ #=]*==\).*/^\1/p' constraints-oldest.txt \
+		| grep -vif - constraints.txt >$(OLDEST)/today.txt
+	$(OLDEST)/$(PIP) -c $(OLDEST)/today.txt -r constraints-oldest.txt -e '.[dev]'
 	$(OLDEST)/bin/python -m pip check
 	touch $@
 

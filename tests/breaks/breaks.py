@@ -112,23 +112,20 @@ def copy_project(target: Path) -> Path:
         else:
             shutil.copy2(source, target / name)
     # Else an editable installation would import the adapters of the original.
-    (target / "automl_plugins" / "adapters").symlink_to(target / "adapters")
+    (target / "automl_plugins" / "adapters").symlink_to(Path("..") / "adapters")
     return target
 
 
 def _environment(root: Path) -> dict[str, str]:
-    return {
-        "PYTHONPATH": str(root),
-        "PYTHONDONTWRITEBYTECODE": "1",  # bytecode of a broken file could be used later
-        "OMP_NUM_THREADS": "1",
-    }
+    return {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
 
 
 def _run(arguments: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
+    # Nothing is broken yet: this writes the bytecode that the broken copies use.
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=root,
-        env=os.environ | _environment(root),
+        env=os.environ | _environment(root) | {"PYTHONDONTWRITEBYTECODE": ""},
         capture_output=True,
         text=True,
         timeout=_SECONDS,
@@ -153,8 +150,8 @@ def check_copy(root: Path) -> None:
 
 def _run_broken(tests: Sequence[str], root: Path, report: Path) -> None:
     """Run tests on a copy in this process, which ends with their exit code."""
-    # Also for the processes that the tests start.
-    os.environ |= _environment(root)
+    # Also for the processes that the tests start. Bytecode of a broken file could be used later.
+    os.environ |= _environment(root) | {"PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(root))
     os.chdir(root)
@@ -220,7 +217,8 @@ def main() -> int:
             return 1
         copies.put(first)
         for k in range(1, args.jobs):
-            copies.put(copy_project(Path(folder).resolve() / str(k)))
+            # With the bytecode, which takes longer to write than most tests take.
+            copies.put(shutil.copytree(first, first.with_name(str(k)), symlinks=True))
 
         def judge(one: Break) -> str:
             copy, start = copies.get(), time.monotonic()
