@@ -18,6 +18,7 @@ break has a process of its own, forked from one that has imported the libraries.
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import os
 import queue
@@ -153,6 +154,7 @@ def _run_broken(tests: Sequence[str], root: Path, report: Path) -> None:
     # Also for the processes that the tests start. Bytecode of a broken file could be used later.
     os.environ |= _environment(root) | {"PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
+    gc.freeze()  # at its end pytest collects garbage: not among all that the libraries hold
     sys.path.insert(0, str(root))
     os.chdir(root)
     with report.open("w", encoding="utf-8") as file:
