@@ -44,7 +44,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy -n $(WORKERS)
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n $(WORKERS) -m "not slow"
 
 slow: $(VENV)/.dev
