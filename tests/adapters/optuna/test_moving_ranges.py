@@ -41,6 +41,7 @@ def branches(trial: optuna.Trial) -> float:
     return abs(trial.suggest_float("x", low, low + 1.0) - best) + 0.1 * (kind == "a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [AutoSampler, GBQRSampler])
 def test_what_depends_on_a_range_is_learned(make: Callable[..., BaseSampler]) -> None:
     studies = [search(make(seed=seed), dependent, 40) for seed in range(3)]
@@ -49,6 +50,7 @@ def test_what_depends_on_a_range_is_learned(make: Callable[..., BaseSampler]) ->
         assert len({tuple(trial.params.values()) for trial in study.trials}) >= 34
 
 
+@pytest.mark.slow
 def test_a_name_may_have_another_range_in_each_branch() -> None:
     bests = [search(AutoSampler(seed=seed), branches, 40).best_value for seed in range(3)]
     assert np.median(bests) < 0.01

@@ -184,6 +184,7 @@ def test_a_cost_need_not_have_a_hash() -> None:
     assert explain(study.trials[-1]).seconds == pytest.approx(3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [GBQRSampler, AutoSampler])
 def test_a_branch_that_always_fails_lets_nothing_be_repeated(make: Any) -> None:
     """No complete trial has its parameters, so that nobody knows that they are conditional."""
@@ -424,6 +425,7 @@ def test_a_search_whose_trials_are_all_pruned_learns_how_far_they_came() -> None
     assert explain(study.trials[first - 1]).bound is None  # no loss was there to predict
 
 
+@pytest.mark.slow
 @needs_constraints
 def test_a_search_without_a_feasible_trial_looks_for_one() -> None:
     def objective(trial: optuna.Trial) -> float:
