@@ -138,7 +138,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
 
     Raises:
         ValueError: If no evaluation has shares, or ``n_sources`` is negative.
-        TypeError: If no adapter knows the source.
+        TypeError: If no adapter knows the source, or an evaluation has no shares by name.
         ModuleNotFoundError: If plotly is not installed.
     """
     check_integer("n_sources", n_sources, 0)
@@ -184,7 +184,7 @@ def plot_member_trust(source: Any) -> go.Figure:
 
     Raises:
         ValueError: If no evaluation was proposed by a committee.
-        TypeError: If no adapter knows the source.
+        TypeError: If no adapter knows the source, or an evaluation has no shares by name.
         ModuleNotFoundError: If plotly is not installed.
     """
     trust = source if isinstance(source, Mapping) else member_trust_of(source)
@@ -209,7 +209,16 @@ def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArra
     """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
     Names without any share are left out.
+
+    Raises:
+        TypeError: For an evaluation without shares by name.
     """
+    for number, named in shares.items():
+        if not isinstance(named, Mapping):
+            raise TypeError(
+                "Shares are given by name, by number of the evaluation, such as"
+                f" {{12: {{'svm': 0.4, 'knn': 0.6}}}}; got {named!r} for {number!r}."
+            )
     numbers = np.array(sorted(shares))
     found = dict.fromkeys(name for number in numbers.tolist() for name in shares[number])
     each = {n: np.array([shares[k].get(n, 0.0) for k in numbers.tolist()]) for n in found}
