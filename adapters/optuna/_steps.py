@@ -13,7 +13,12 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 
 from automl_plugins.spaces.scales import MOST_EXACT, Steps, is_narrow
 
@@ -69,9 +74,14 @@ class SteppedValues:
             yield from (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
 
 
-@lru_cache(maxsize=4096)
 def steps_of(distribution: BaseDistribution) -> SteppedValues | None:
     """The grid of a distribution; None if it is not a grid."""
+    # Choices may be lists, and a distribution of these has no hash.
+    return None if isinstance(distribution, CategoricalDistribution) else _read_steps(distribution)
+
+
+@lru_cache(maxsize=4096)
+def _read_steps(distribution: BaseDistribution) -> SteppedValues | None:
     if isinstance(distribution, IntDistribution) and (
         not distribution.log or is_narrow(distribution.low, distribution.high)
     ):

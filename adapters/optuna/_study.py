@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -25,7 +26,9 @@ from automl_plugins.spaces.values import finder, to_number
 from . import _private
 from ._moving import positions_in
 from .space import POSITION, UnionSpace, infer_rules
-from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
+from .trials import Cost, StudyColumns, StudyTrial, UnusableCost, is_maximized, read_trial
+
+_logger = get_logger("optuna.automl_plugins")
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 _ASKS = 60.0  # seconds within which a trial asks for its values, if its worker is alive
@@ -107,6 +110,7 @@ class StudyReader:
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
         self._reading = Reading()
+        self._unusable: list[UnusableCost] = []  # of the trials that are being read
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: tuple[Any, UnionSpace] | None = None
@@ -119,9 +123,12 @@ class StudyReader:
         Trials of other brackets are as informative, and a single bracket has few. Optuna's TPE
         reads them all, too.
 
+        The seconds of a trial with an unusable cost are unknown, with a warning.
+
         Raises:
-            ValueError: If the cost of a trial is not a number of seconds, or ``cost`` names a
-                user attribute that no complete trial has, though some began since the first call.
+            ValueError: If no trial has a usable cost, and a complete one has something else than a
+                number; or if ``cost`` names a user attribute that no complete trial has, though
+                some began since the first call.
         """
         if self._begun is None:
             self._begun = trial.number
@@ -148,6 +155,7 @@ class StudyReader:
             named and any(self._cost in t.user_attrs for t in finished)
         )
         if finished:
+            self._unusable = []
             columns = columns.extended([self._read(t) for t in finished])
             self._check_cost(columns, has_cost)
         oldest = oldest_running(columns.facts("number")) if running else 0
@@ -164,13 +172,24 @@ class StudyReader:
         )
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
-        """Read a trial, with proposed values that it has not asked for unless it is complete."""
-        row = read_trial(trial, maximize=self._maximize, cost=self._cost)
-        if row.status != Status.COMPLETE:
+        """Read a trial; one that runs or failed with proposed values that it has not asked for."""
+        try:
+            row = read_trial(trial, maximize=self._maximize, cost=self._cost)
+        except UnusableCost as error:
+            row = read_trial(trial, maximize=self._maximize, cost=lambda _: None)
+            if row.status == Status.COMPLETE:  # others may have stopped before they had a cost
+                self._unusable.append(error)
+        if row.status not in (Status.COMPLETE, Status.PRUNED):
             row.values.update(_private.read_proposal(trial) | row.values)
         return row
 
     def _check_cost(self, columns: StudyColumns, has_cost: bool) -> None:
+        if self._unusable:
+            is_known = np.isfinite(columns.facts("seconds")).any()
+            for error in self._unusable:
+                if not (is_known or error.is_number):
+                    raise error
+                _logger.warning(f"{error} Its seconds count as unknown.")
         if has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return
         complete = columns.facts("status") == Status.COMPLETE
@@ -207,6 +226,7 @@ class StudyReader:
             recent = complete[-_RULE_TRIALS:]
             values = {name: view.columns.values(name)[recent] for name in view.distributions}
             rules = self._foresight.rules(values, view.distributions)
+            rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
             expected = view.expected.keys() - view.asked.keys()
             self._conditions = n, rules, find_refuted(values, rules, expected)
         return self._conditions[1:]
@@ -242,8 +262,8 @@ class _Rows:
     def of(cls, trials: Sequence[StudyTrial], union: UnionSpace) -> _Rows:
         """The rows of ``trials``; of ranges that move, the positions in them.
 
-        Trials that are not complete have proposed values of parameters that they have not asked
-        for. They count as values of trials that have stopped, and as missing in running ones.
+        Running and failed trials have proposed values of parameters that they have not asked for.
+        They count as values of failed trials, and as missing in running ones.
         """
         space = union.vectors
         vectors = union.encode_all(
@@ -335,6 +355,48 @@ class Foresight:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Foresight:
         return self  # nothing in it ever changes
+
+
+def explain_by_stopped(
+    trials: Sequence[StudyTrial], distributions: Mapping[str, BaseDistribution], rules: list[Rule]
+) -> list[Rule]:
+    """The ``rules``, and conditions that complete trials alone leave open.
+
+    A branch of which no trial completes would else seem to have the parameters of the others, and
+    the same configuration would be proposed again with other values of these. What pruned trials
+    asked for is trusted like that of complete ones. A failed one may have stopped before it asked
+    for all: it may show for which choices a parameter is asked for, but no threshold.
+    """
+    stopped = (Status.PRUNED, Status.FAILED)
+    found = {rule.child: rule for rule in rules}
+    for n in range(1, len(stopped) + 1):
+        if not any(trial.status == stopped[n - 1] for trial in trials):
+            continue
+        rows = [t for t in trials if t.status in (Status.COMPLETE, *stopped[:n])]
+        asked = [
+            {k: v for k, v in (t.constants | t.values).items() if k in t.config} for t in rows
+        ]
+        values = {
+            name: np.array([row.get(name, math.nan) for row in asked]) for name in distributions
+        }
+        for rule in infer_rules(values, distributions):
+            trusted = rule.relation == "in" or stopped[n - 1] == Status.PRUNED
+            if (
+                trusted
+                and rule.child not in found
+                and not _decides(rule.child, rule.parent, found)
+            ):
+                found[rule.child] = rule
+    return [found[child] for child in sorted(found)]
+
+
+def _decides(name: str, other: str, rules: Mapping[str, Rule]) -> bool:
+    """Whether ``name`` is a parent of ``other``, or of its parents."""
+    while other in rules:
+        other = rules[other].parent
+        if other == name:
+            return True
+    return False
 
 
 def find_refuted(

@@ -12,7 +12,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import preset
+from automl_plugins._arguments import check_finite, check_integer, preset
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.model_weights import (
@@ -410,7 +410,7 @@ def _check_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
             f" n_trials={n_trials!r} and seconds={seconds!r}."
         )
     if seconds is not None:
+        check_finite("seconds", seconds, positive=True)
         return seconds, "seconds"
-    if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer):
-        raise ValueError(f"n_trials must be a whole number, got {n_trials!r}.")
+    check_integer("n_trials", n_trials, 1)
     return int(n_trials), "trials"

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any, TypedDict
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -24,11 +25,24 @@ from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
-from .seeded_sampler import Cache, SeededSampler
+from .seeded_sampler import Cache, SeededSampler, refuse_foreign
 from .space import checked_space
 from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
+
+
+_INSIDE = "an argument of the sampler inside the arms, see inner"
+_ELSEWHERE = {
+    "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)",
+    "n_startup_trials": _INSIDE,
+    "n_candidates": _INSIDE,
+    "n_ei_candidates": _INSIDE,
+    "multivariate": _INSIDE,
+    "group": _INSIDE,
+    "constant_liar": _INSIDE,
+    "ordinal": _INSIDE,
+}
 
 
 class ArmOptions(TypedDict, total=False):
@@ -77,7 +91,7 @@ class ArmSampler(SeededSampler):
 
     Raises:
         ValueError: For an argument outside its range, or an arm that is not categorical.
-        TypeError: For an ``arm``, ``inner`` or ``cost`` of the wrong type.
+        TypeError: For an ``arm``, ``inner`` or ``cost`` of the wrong type, or an unknown argument.
     """
 
     def __init__(
@@ -92,8 +106,13 @@ class ArmSampler(SeededSampler):
         reward_range: tuple[float, float] | None = None,
         cost: Cost = None,
         seed: int | None = None,
+        **foreign: Any,
     ) -> None:
         super().__init__(seed)
+        own = [
+            p.name for p in signature(type(self)).parameters.values() if p.kind != p.VAR_KEYWORD
+        ]
+        refuse_foreign(type(self), foreign, [*own, *ArmOptions.__annotations__], _ELSEWHERE)
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
         self.arm = arm if split is None else split.key

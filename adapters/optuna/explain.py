@@ -48,6 +48,8 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         facts, own, shares = {"origin": origin}, None, None
     elif frozen.state == TrialState.WAITING or not (frozen.params or frozen.state.is_finished()):
         origin = "pending"
+    elif not frozen.params:
+        facts, origin = {}, "unasked"
     elif arm is not None:
         origin = "inner"
     else:  # a sampler of this package stores its own time with each trial that it served

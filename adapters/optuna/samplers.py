@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
@@ -22,6 +21,7 @@ from automl_plugins.recipes.without_memory import (
 from automl_plugins.surrogates import Surrogate
 
 from .proposer_sampler import ProposerSampler
+from .seeded_sampler import refuse_foreign
 from .trials import Cost
 
 S = TypeVar("S", bound=type[ProposerSampler])
@@ -86,11 +86,6 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
     return decorated
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
-    near = get_close_matches(name, names, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
-
-
 def split(
     sampler: type[ProposerSampler], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -100,14 +95,7 @@ def split(
         TypeError: For an argument that the sampler does not take.
         ValueError: For a negative number of start-up trials.
     """
-    known = signature(sampler).parameters
-    if foreign := sorted(options.keys() - known.keys()):
-        reasons = [f"{name}: {_OF_OPTUNA[name]}" for name in foreign if name in _OF_OPTUNA]
-        hint = f" ({'; '.join(reasons)})" if reasons else _nearest(foreign[0], known)
-        raise TypeError(
-            f"{sampler.__name__} takes no argument {', '.join(foreign)}{hint}; it takes"
-            f" {', '.join(known)}."
-        )
+    refuse_foreign(sampler, options, signature(sampler).parameters, _OF_OPTUNA)
     check_integer(_STARTUP, options.get(_STARTUP), 0, optional=True)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()
     of_recipe = {n.replace(_STARTUP, "n_startup"): v for n, v in options.items()}

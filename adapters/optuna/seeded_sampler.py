@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from optuna.logging import get_logger
@@ -43,6 +44,32 @@ class Cache(dict[K, V]):
             for old in list(self)[:-_MAX_STUDIES]:
                 self.pop(old, None)
         return found
+
+
+def refuse_foreign(
+    sampler: type[BaseSampler],
+    given: Iterable[str],
+    known: Collection[str],
+    reasons: Mapping[str, str],
+) -> None:
+    """Raise TypeError for arguments that a sampler does not take.
+
+    Args:
+        sampler: Its class.
+        given: Names of the arguments.
+        known: Names of those that it takes.
+        reasons: Why it does not take one that other samplers of Optuna have.
+    """
+    foreign = sorted(set(given) - set(known))
+    if not foreign:
+        return
+    said = [f"{name}: {reasons[name]}" for name in foreign if name in reasons]
+    near = get_close_matches(foreign[0], known, n=1)
+    hint = f" ({'; '.join(said)})" if said else f" (did you mean {near[0]}?)" if near else ""
+    raise TypeError(
+        f"{sampler.__name__} takes no argument {', '.join(foreign)}{hint}; it takes"
+        f" {', '.join(known)}."
+    )
 
 
 class SeededSampler(ShowsArguments, BaseSampler):

@@ -177,7 +177,8 @@ def _mark(study: Study) -> str:
 
 def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
     """The distribution with all values of the given ones; None if they differ in kind."""
-    distinct: list[Any] = list(dict.fromkeys(distributions))
+    # By their text, for those of choices that are lists have no hash.
+    distinct: list[Any] = list({repr(d): d for d in distributions}.values())
     kind = type(distinct[-1])
     if len(distinct) == 1:
         return distributions[0]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ _STATUS = {
     TrialState.RUNNING: Status.RUNNING,
     TrialState.WAITING: Status.RUNNING,
 }
+
+
+class UnusableCost(ValueError):
+    """A trial has a cost that is no number of seconds."""
+
+    def __init__(self, message: str, *, is_number: bool) -> None:
+        super().__init__(message)
+        self.is_number = is_number
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,8 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
       The result must be a number of seconds, or None where it is unknown.
 
     Raises:
-        ValueError: If an attribute or callable gives anything but a finite number >= 0 or None.
+        UnusableCost: If an attribute or callable gives anything but a finite number >= 0 or None,
+            or a callable raises.
     """
     loss, sign = math.nan, -1.0 if maximize else 1.0
     if trial.state == TrialState.COMPLETE:
@@ -134,15 +144,20 @@ def _seconds(trial: FrozenTrial) -> float:
 def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None]) -> float:
     if callable(cost) and not trial.state.is_finished():
         return math.nan
-    value = cost(trial) if callable(cost) else trial.user_attrs.get(cost)
-    if value is None:
-        return math.nan
-    if not 0.0 <= as_number(value) < math.inf:
-        raise ValueError(
-            f"cost={cost!r} gave {value!r} for trial {trial.number}: it must be a finite number"
-            " of seconds >= 0, or None where it is unknown."
-        )
-    return float(value)
+    value = None
+    try:
+        value = cost(trial) if callable(cost) else trial.user_attrs.get(cost)
+    except Exception as error:  # a function of the user's may raise anything
+        gave = f"raised {error!r}"
+    else:
+        if value is None or 0.0 <= as_number(value) < math.inf:
+            return as_number(value)
+        gave = f"gave {value!r}"
+    raise UnusableCost(
+        f"cost={cost!r} {gave} for trial {trial.number}: it must be a finite number of seconds >="
+        " 0, or None where it is unknown.",
+        is_number=isinstance(value, Real),
+    )
 
 
 def check_cost(cost: Cost) -> Cost:

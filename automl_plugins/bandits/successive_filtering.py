@@ -214,9 +214,8 @@ class SuccessiveFiltering:
         min_pulls: int = 1,
         carry_debts: bool = True,
     ) -> None:
-        if not (np.isfinite(budget) and budget > 0):
-            raise ValueError(f"budget must be a positive number of {unit}, got {budget!r}.")
         one_of("unit", unit, get_args(Unit))
+        check_finite("budget", budget, positive=True)
         check_integer("rounds", rounds, 1)
         if score not in _DEFAULTS:
             raise ValueError(

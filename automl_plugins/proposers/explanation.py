@@ -16,6 +16,7 @@ ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "independent": "was sampled independently, one parameter at a time",
     "enqueued": "was enqueued by the user",
     "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
+    "unasked": "asked for no parameter",
     "pending": "has not been proposed yet",
 }
 MEMBERS = {  # what is behind the names of the members of a committee
@@ -81,7 +82,8 @@ class Explanation:
     Attributes:
         number: The trial.
         origin: ``"design"``, ``"random"``, ``"suggested"``, ``"model"``, ``"inner"``,
-            ``"independent"``, ``"enqueued"``, ``"foreign"`` or ``"pending"``, see ``ORIGINS``.
+            ``"independent"``, ``"enqueued"``, ``"foreign"``, ``"unasked"`` or
+            ``"pending"``, see ``ORIGINS``.
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.

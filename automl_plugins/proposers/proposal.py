@@ -168,7 +168,9 @@ def ask(
     dead = running & (history.number < oldest_running(history.number[~running]))
     if dead.any():
         history = history.rows(~dead)
-    with one_blas_thread():
+    # Densities underflow to 0 far from all observations, which is right; a user may have numpy
+    # raise errors for it.
+    with one_blas_thread(), np.errstate(under="ignore"):
         return _ask(proposer, space, fill_gaps(space, history, streams), streams, k, fixed)
 
 
@@ -203,7 +205,7 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
 
     Its outcome did not depend on such a value, so any will do. A gap itself would mislead a model:
     only rows that ended early have one, candidates never. A row always gets the same values. Those
-    of complete rows stay marked as missing: see ``Repeats``.
+    of complete and pruned rows stay marked as missing: see ``Repeats``.
     """
     gaps = history.missing & np.isnan(history.vectors)
     gaps &= (history.status != Status.RUNNING)[:, None]
@@ -219,18 +221,22 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
             vectors[row, column] = space.quantile(column, drawn[row, column])
     vectors[stopped] = space.activate(vectors[stopped])
     filled = np.isnan(history.vectors) & ~np.isnan(vectors)
-    complete = (history.status == Status.COMPLETE)[:, None]
-    missing[stopped] = (filled & complete)[stopped]
+    missing[stopped] = (filled & _ended_by_themselves(history)[:, None])[stopped]
     return replace(history, vectors=vectors, missing=missing)
+
+
+def _ended_by_themselves(history: History) -> BoolArray:
+    """Rows (n,) that asked for all that their objective asks for: complete and pruned ones."""
+    return np.isin(history.status, (Status.COMPLETE, Status.PRUNED))
 
 
 class Repeats:
     """Configurations that the proposal for number ``k`` should not repeat.
 
     They are those in the history, copies of running ones that have not asked for all of their
-    values yet, and those that a complete row did not tell apart: with the same values of all that
-    it asked for, its objective asks for nothing else. Else a condition that is not known would
-    let the same evaluation be proposed again and again, with other values of what nobody reads.
+    values yet, and those that a complete or pruned row did not tell apart: with the same values of
+    all that it asked for, its objective asks for nothing else. Else a condition that is not known
+    would let an evaluation be proposed again and again, with other values of what nobody reads.
 
     Attributes:
         taken: These running rows (p, d), NaN for values that are not compared. A parameter that no
@@ -247,7 +253,8 @@ class Repeats:
         asked = ~np.isnan(history.vectors) & ~proposed
         complete = history.status == Status.COMPLETE
         recent = (history.number >= k - MOST_ASKING) & proposed.any(axis=1) & ~complete
-        self._paths = _paths(space, history, asked, proposed & complete[:, None])
+        unasked = proposed & _ended_by_themselves(history)[:, None]
+        self._paths = _paths(space, history, asked, unasked)
         found = []
         for row in np.flatnonzero(recent):
             vector, own = history.vectors[row], asked[row]
@@ -277,16 +284,18 @@ class Repeats:
 def _paths(
     space: VectorSpace, history: History, asked: BoolArray, unasked: BoolArray
 ) -> list[tuple[BoolArray, npt.NDArray[np.uint64]]]:
-    """What complete rows asked for (d,), and the sorted keys of its values in these rows.
+    """What rows asked for (d,), and the sorted keys of its values in these rows.
 
     Only rows without values that they could have had count, ``unasked`` (n, d). A parameter that
-    no earlier row had asked for may be new in the objective: the row says nothing about it.
+    only later rows have asked for may be new in the objective: the row says nothing about it. One
+    that no row has asked for does not distinguish configurations.
     """
     rows = np.flatnonzero(unasked.any(axis=1) & asked.any(axis=1))
     if not len(rows):
         return []
     since = np.where(asked, history.number[:, None], np.inf).min(axis=0)
-    rows = rows[(~unasked[rows] | (since < history.number[rows, None])).all(axis=1)]
+    is_old = (since < history.number[rows, None]) | np.isinf(since)
+    rows = rows[(~unasked[rows] | is_old).all(axis=1)]
     found = []
     for own in np.unique(asked[rows], axis=0):
         alike = rows[(asked[rows] == own).all(axis=1)]

@@ -312,10 +312,10 @@ def test_choosing_does_not_go_through_the_records_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"budget": 0}, "positive number of trials, got 0"),
-        ({"budget": -3.0, "unit": "seconds"}, "positive number of seconds"),
-        ({"budget": NAN}, "positive"),
-        ({"budget": math.inf}, "positive"),
+        ({"budget": 0}, "budget must be a finite number > 0, got 0"),
+        ({"budget": -3.0, "unit": "seconds"}, "budget must be a finite number > 0"),
+        ({"budget": NAN}, "budget"),
+        ({"budget": math.inf}, "budget"),
         ({"budget": 9, "rounds": 0}, "rounds must be an integer >= 1"),
         ({"budget": 9, "c": -1}, "c must be"),
         ({"budget": 9, "temperature": 0}, "temperature must be"),

@@ -194,15 +194,16 @@ def test_more_arms_than_trials_is_said_and_survived(log: pytest.LogCaptureFixtur
     [
         ({}, "one of the two"),
         ({"n_trials": 10, "seconds": 60}, "one of the two"),
-        ({"n_trials": 0}, "positive number of trials"),
-        ({"n_trials": 2.5}, "whole number"),
-        ({"n_trials": True}, "whole number"),
-        ({"seconds": 0.0}, "positive number of seconds"),
+        ({"n_trials": 0}, "n_trials must be an integer >= 1"),
+        ({"n_trials": 2.5}, "n_trials must be an integer"),
+        ({"n_trials": True}, "n_trials must be an integer"),
+        ({"seconds": 0.0}, "seconds must be a finite number > 0, got 0.0"),
+        ({"seconds": "600"}, "seconds must be a finite number > 0, got '600'"),
         ({"n_trials": 9, "rounds": 0}, "rounds"),  # and what else SuccessiveFiltering refuses
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         boasf(**arguments)
 
 

@@ -210,3 +210,26 @@ def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(as_factor
             (name, float(value)) for name, value in trial.params.items() if name != "algorithm"
         }
         assert explain(trial).independent == ()
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (
+            BanditSampler,
+            {"constraints_func": len},
+            "BanditSampler takes no argument constraints_f",
+        ),
+        (
+            WeightedModelSampler,
+            {"multivariate": True},
+            "of the sampler inside the arms, see inner",
+        ),
+        (BanditSampler, {"polcy": None}, r"did you mean policy\?\); it takes arm, policy, inner"),
+        (WeightedModelSampler, {"sed": 1}, r"did you mean seed\?"),
+        (BanditSampler, {"foo": 1}, "it takes arm, policy, inner, search_space, warn"),
+    ],
+)
+def test_unknown_arguments_are_named(make: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make(**arguments)

@@ -91,7 +91,7 @@ def test_every_trial_of_a_study_is_explained(name: str) -> None:
     n = len(study.trials) - 4  # of the first trials
     assert all(str(why).startswith(f"Trial {k} ") for k, why in said.items())
     assert said[0].origin == "enqueued" and said[0].value is None
-    assert [said[k].origin for k in (n + 1, n + 2, n + 3)] == ["enqueued", "foreign", "foreign"]
+    assert [said[k].origin for k in (n + 1, n + 2, n + 3)] == ["enqueued", "foreign", "unasked"]
     assert said[n].fixed == ("algorithm",)
     origins = {said[k].origin for k in range(1, n)}
     if name in ("random", "TPE"):
@@ -131,6 +131,13 @@ def test_what_a_trial_has_not_been_asked_yet() -> None:
         assert explain(trial).origin == ("independent" if ours else "foreign")
         study.tell(trial, 1.0)
         assert explain(study.trials[0]).origin == ("independent" if ours else "foreign")
+
+
+def test_a_trial_without_parameters_is_not_said_to_be_another_samplers() -> None:
+    study = optuna.create_study(sampler=GBQRSampler(seed=0))
+    study.optimize(lambda trial: 1.0, n_trials=1)
+    assert explain(study.trials[0]).origin == "unasked"
+    assert str(explain(study.trials[0])) == "Trial 0 asked for no parameter."
 
 
 def test_values_are_those_of_a_maximised_objective() -> None:

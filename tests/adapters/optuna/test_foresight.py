@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.optuna._study import Foresight, find_refuted
+from automl_plugins.adapters.optuna._study import Foresight, explain_by_stopped, find_refuted
 from automl_plugins.adapters.optuna.space import infer_rules, value_in
+from automl_plugins.adapters.optuna.trials import StudyTrial
 from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import (
@@ -18,6 +19,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.values import ABSENT
 
@@ -144,3 +146,51 @@ def test_what_no_float_holds_is_nearest_to_an_end(distribution: Any) -> None:
     for value in (math.inf, 10**400, "1e999"):
         assert value_in(distribution, value, nearest=True) == distribution.high
     assert value_in(distribution, -math.inf, nearest=True) == distribution.low
+
+
+# Trials that stopped
+
+
+def stopped(status: Status, **values: float) -> StudyTrial:
+    return StudyTrial(dict(values), status, NAN, values=dict(values), distributions=SPACE)
+
+
+def test_pruned_trials_show_the_branches_of_which_none_completes() -> None:
+    trials = [
+        stopped(Status.COMPLETE, kind=0.0, n=1.0, x=0.2),
+        stopped(Status.PRUNED, kind=1.0, n=2.0, z=0.3),
+        stopped(Status.PRUNED, kind=2.0, n=3.0, z=0.4),
+    ]
+    found = explain_by_stopped(trials, SPACE, [])
+    assert found == [Rule("x", "kind", "in", (0.0,)), Rule("z", "kind", "in", (1.0, 2.0))]
+
+
+def test_what_complete_trials_explain_stays_as_it_is() -> None:
+    known = [Rule("x", "n", "above", (1.0,))]
+    trials = [
+        stopped(Status.PRUNED, kind=0.0, n=2.0, x=0.5),
+        stopped(Status.PRUNED, kind=1.0, n=2.0),  # before it asked for x
+    ]
+    assert explain_by_stopped(trials, SPACE, known) == known
+    assert explain_by_stopped([], SPACE, known) == known
+
+
+def test_a_failed_trial_shows_choices_and_no_threshold() -> None:
+    complete = stopped(Status.COMPLETE, kind=0.0, n=1.0, x=0.2)
+    assert explain_by_stopped([complete, stopped(Status.FAILED, kind=0.0, n=4.0)], SPACE, []) == []
+    assert explain_by_stopped([complete, stopped(Status.FAILED, kind=1.0, n=1.0)], SPACE, []) == [
+        Rule("x", "kind", "in", (0.0,))
+    ]
+
+
+def test_proposed_values_that_were_not_asked_for_explain_nothing() -> None:
+    ended = stopped(Status.FAILED, kind=1.0, n=1.0)
+    ended.values["x"] = 0.7
+    trials = [stopped(Status.COMPLETE, kind=0.0, n=1.0, x=0.2), ended]
+    assert explain_by_stopped(trials, SPACE, []) == [Rule("x", "kind", "in", (0.0,))]
+
+
+def test_a_parent_is_never_the_child_of_its_own_child() -> None:
+    earlier = [Rule("kind", "n", "above", (2.0,)), Rule("z", "kind", "in", (1.0,))]
+    trials = [stopped(Status.PRUNED, z=0.5, kind=1.0, n=1.0), stopped(Status.PRUNED, kind=0.0)]
+    assert explain_by_stopped(trials, SPACE, earlier) == earlier

@@ -156,16 +156,49 @@ def test_own_time_is_no_cost_of_the_objective() -> None:
         assert read_trial(trial, maximize=False).seconds == pytest.approx(passed - own, rel=1e-6)
 
 
-@pytest.mark.parametrize("bad", [-1.0, math.inf, math.nan, "fast"])
-def test_unusable_costs_name_the_trial(bad: object) -> None:
+def raising(trial: optuna.trial.FrozenTrial) -> float:
+    return float(trial.user_attrs["secnods"])
+
+
+@pytest.mark.parametrize(
+    ("bad", "cost", "message"),
+    [
+        ("fast", "seconds", r"cost='seconds' gave 'fast' for trial 0"),
+        ([1.0], "seconds", r"cost='seconds' gave \[1.0\] for trial 0"),
+        (1.0, raising, r"raised KeyError\('secnods'\) for trial 0"),
+    ],
+)
+def test_a_cost_that_no_trial_has_is_refused(bad: Any, cost: Any, message: str) -> None:
     def objective(trial: optuna.Trial) -> float:
         trial.set_user_attr("seconds", bad)
         return bowl(trial)
 
-    study = optuna.create_study(sampler=GBQRSampler(cost="seconds", seed=0))
-    with pytest.raises(ValueError, match=r"cost='seconds' gave .* for trial 0"):
+    study = optuna.create_study(sampler=GBQRSampler(cost=cost, seed=0))
+    with pytest.raises(ValueError, match=message):
         study.optimize(objective, n_trials=3)
     assert study.trials[0].state == TrialState.COMPLETE
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    ("number", "bad"), [(0, math.nan), (3, -1e-3), (3, math.inf), (3, "fast"), (3, None)]
+)
+def test_the_seconds_of_an_unusable_cost_are_unknown(
+    number: int, bad: Any, named: bool, log: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.number == 5:
+            raise MemoryError  # before it has a cost
+        trial.set_user_attr("seconds", bad if trial.number == number else 1.0 + trial.number % 3)
+        return bowl(trial)
+
+    cost: Any = "seconds" if named else (lambda trial: trial.user_attrs["seconds"])
+    study = optuna.create_study(sampler=GBQRSampler(cost=cost, seed=0, n_startup_trials=6))
+    study.optimize(objective, n_trials=15, catch=(MemoryError,))
+    assert [t.state for t in study.trials].count(TrialState.COMPLETE) == 14
+    assert explain(study.trials[-1]).seconds == pytest.approx(2.0, abs=1.0)
+    said = [m for m in log.messages if "count as unknown" in m]
+    assert len(said) == (bad is not None) and all(f"for trial {number}:" in m for m in said)
 
 
 def test_a_cost_need_not_have_a_hash() -> None:
@@ -200,6 +233,36 @@ def test_a_branch_that_always_fails_lets_nothing_be_repeated(make: Any) -> None:
     study.optimize(objective, n_trials=40, catch=(MemoryError,))
     done = study.get_trials(states=(TrialState.COMPLETE,))
     assert len(done) == len({tuple(trial.params.items()) for trial in done}) > 25
+
+
+@pytest.mark.parametrize("make", [GBQRSampler, AutoSampler])
+@pytest.mark.parametrize("end", [optuna.TrialPruned, MemoryError])
+def test_nothing_is_repeated_before_a_trial_is_complete(make: Any, end: type[Exception]) -> None:
+    """What each branch asks for is seen in trials that have stopped."""
+
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        trial.report(trial.suggest_float(f"x_{kind}", 0, 1) + (kind == "b"), 1)
+        raise end
+
+    study = optuna.create_study(sampler=make(seed=1))
+    study.optimize(objective, n_trials=25, catch=(MemoryError,))
+    assert len({str(trial.params) for trial in study.trials}) == 25
+
+
+@pytest.mark.parametrize("make", [GBQRSampler, AutoSampler])
+def test_a_declared_parameter_that_nobody_asks_for_lets_nothing_be_repeated(make: Any) -> None:
+    x, n = FloatDistribution(0, 1), IntDistribution(1, 4)
+    study = optuna.create_study(sampler=make(seed=1, search_space={"x": x, "n": n, "typo": x}))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_int("n", 1, 4), n_trials=25)
+    assert len({str(trial.params) for trial in study.trials}) == 25
+
+
+def test_underflow_may_be_an_error_for_the_user() -> None:
+    with np.errstate(all="raise"):
+        study = search(AutoSampler(seed=1), bowl, 25)
+    plain = search(AutoSampler(seed=1), bowl, 25)
+    assert [t.params for t in study.trials] == [t.params for t in plain.trials]
 
 
 def test_an_unknown_cost_attribute_is_named() -> None:

@@ -16,6 +16,7 @@ from automl_plugins.adapters.optuna import (
     TSTSampler,
     explain,
     meta_dataset_from_studies,
+    source_shares,
 )
 from automl_plugins.adapters.optuna.transfer_samplers import Sources, _widest, read_sources
 from ConfigSpace import ConfigurationSpace
@@ -332,3 +333,21 @@ def test_illegal_arguments(arguments: dict[str, Any], match: str) -> None:
 def test_running_times_are_not_weighed() -> None:
     with pytest.raises(TypeError, match="takes no argument cost; it takes"):
         TSTSampler(earlier(1), cost="duration")
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize("choices", [[(64,), (64, 64)], [[64], [64, 64]]])
+def test_choices_may_be_lists(choices: Any, tmp_path: Path) -> None:
+    """A storage on disk turns tuples into lists, which have no hash."""
+
+    def objective(trial: optuna.Trial) -> float:
+        layers = trial.suggest_categorical("layers", choices)
+        return len(layers) + trial.suggest_float("rate", 0, 1)
+
+    address = f"sqlite:///{tmp_path / 'studies.db'}"
+    old = optuna.create_study(storage=address, sampler=optuna.samplers.RandomSampler(seed=0))
+    old.optimize(objective, n_trials=12)
+    study = optuna.create_study(sampler=TSTSampler(address, seed=1))
+    study.optimize(objective, n_trials=6)
+    assert study.best_trial.params["layers"] == choices[0]
+    assert set(source_shares(study)) >= {1, 2}
