@@ -175,7 +175,15 @@ class ArmMemory(StudyReader):
     def situation(self, view: View, arms: Arms, k: int) -> Situation:
         """The situation before trial ``k``."""
         grids = [self.grid(view, arms, index) for index in range(len(arms))]
-        left = [i for i, grid in enumerate(grids) if grid is None or len(grid.untried)]
+        # Those of the arm that have not published a configuration will take one each.
+        waiting = [
+            row.values[self._key] for row in view.running if row.values.keys() == {self._key}
+        ]
+        left = [
+            i
+            for i, grid in enumerate(grids)
+            if grid is None or len(grid.untried) > waiting.count(float(i))
+        ]
         return Situation(
             k=k,
             arms=arms,

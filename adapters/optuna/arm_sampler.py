@@ -68,7 +68,8 @@ class ArmSampler(SeededSampler):
     The arm's sampler sees the trials of its cell only and proposes within it.
 
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
-    few configurations (a grid) does not repeat one, and leaves when all have been tried.
+    few configurations (a grid) does not repeat one once a trial of it is complete, and leaves when
+    all have been tried; only processes that propose at the same moment may choose the same one.
 
     Args:
         arm: Name of the categorical parameter.
@@ -167,7 +168,9 @@ class ArmSampler(SeededSampler):
         if len(study.directions) > 1:  # the sample methods raise
             return {}
         with self._clocked(study, trial):
-            return self._begin(study, trial).space(trial)
+            with self._turn:
+                pull = self._begin(study, trial)
+            return pull.space(trial)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -182,7 +185,12 @@ class ArmSampler(SeededSampler):
         if key not in self._pulls:
             self.infer_relative_search_space(study, trial)
         with self._clocked(study, trial):
-            return self._pulls[key].propose(study, trial, search_space)
+            pull = self._pulls[key]
+            if pull.grid is None:
+                return pull.propose(study, trial, search_space)
+            with self._turn:
+                self._look_again(study, trial, pull)
+                return pull.propose(study, trial, search_space)
 
     def sample_independent(
         self,
@@ -199,7 +207,8 @@ class ArmSampler(SeededSampler):
                 asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_private.trial_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
-                pull = self._begin(study, trial, asked)
+                with self._turn:
+                    pull = self._begin(study, trial, asked)
                 pull.foretell(trial)
             if param_name == self.arm and pull.parameter is not None:
                 return pull.choice
@@ -264,6 +273,15 @@ class ArmSampler(SeededSampler):
             streams=self._streams,
             has_changed=known.has_changed,
         )
+
+    def _look_again(self, study: Study, trial: FrozenTrial, pull: Pull) -> None:
+        """Take what others have published since the pull began from its untried configurations."""
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        assert pull.grid is not None and pull.arms is not None and pull.arm is not None
+        grid = known.grid(known.view(whole, trial), pull.arms, pull.arm)
+        if grid is not None and grid.union is pull.grid.union:
+            pull.grid = grid
 
     def _asked(self, trial: FrozenTrial) -> Arms | None:
         """The arms, if the trial has asked for them already."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from threading import RLock
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -116,15 +115,8 @@ class ProposerSampler(SeededSampler):
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # because a model failed
-        self._turn = RLock()
         self._turns = 0  # proposals published
         self._pace = _PACE  # seconds that the last proposal took
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_turn"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _turn=RLock())
 
     # --- Optuna's interface ---------------------------------------------------------------
 

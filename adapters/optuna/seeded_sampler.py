@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from threading import RLock
 from typing import Any, TypeVar
 
 from optuna.logging import get_logger
@@ -87,6 +88,13 @@ class SeededSampler(ShowsArguments, BaseSampler):
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         self._overheads: Cache[_private.TrialKey, float] = Cache()
+        self._turn = RLock()  # of the thread that proposes
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _turn=RLock())
 
     @property
     def seed(self) -> int:

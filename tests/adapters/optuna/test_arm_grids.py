@@ -159,3 +159,18 @@ def test_what_a_grid_has_tried_is_drawn_again_before_the_nearest_is_taken() -> N
             assert drawn[k] == fresh[0]
             redrawn += fresh[0] != attempts[0]
     assert redrawn >= 2
+
+
+@pytest.mark.parametrize(
+    "make", [partial(BanditSampler, seed=0), partial(BOASFSampler, n_trials=60, seed=0)]
+)
+def test_threads_try_every_configuration_once(make: Any) -> None:
+    """Also where the arms have fewer untried configurations than threads ask for."""
+
+    def objective(trial: optuna.Trial) -> float:
+        arm = trial.suggest_categorical("algorithm", ["a", "b", "c"])
+        return ord(arm) + trial.suggest_int(f"n_{arm}", 0, 9) + trial.suggest_int("m", 0, 1)
+
+    study = search(make(), objective, 6)  # one of each arm is complete
+    study.optimize(objective, n_trials=54, n_jobs=4)
+    assert distinct(params(study)) == 60
