@@ -26,6 +26,7 @@ from automl_plugins.bandits.model_weights import (
     weights_by_option,
     weights_from_numbers,
 )
+from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.cells import partition
 from automl_plugins.spaces.restriction import Domain as Domain_
 from automl_plugins.spaces.restriction import Range, domain_of, holds, restrict_space
@@ -74,7 +75,7 @@ class Arm:
 
     def key(self, values: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
         """Identity of a configuration within the arm."""
-        return tuple((name, float(values[name])) for name in self.labels if name in values)
+        return tuple((name, as_number(values[name])) for name in self.labels if name in values)
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,9 @@ class Pool:
         except BrokenExecutor:  # the running trials have failed too, which ``wait`` returns
             self.broken = True
             self._refused.append(document)
+        except Exception:  # it was shut down
+            self._refused.append(document)
+            raise
         else:
             self._running[future] = document, began, start, executor
 

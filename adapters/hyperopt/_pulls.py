@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from hyperopt import STATUS_OK, Domain, Trials
 
-from automl_plugins.bandits.records import Pulls
+from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Round, Unit
 from automl_plugins.records.trial import Status, Trial, as_number, oldest_running
@@ -234,7 +234,7 @@ def arm_report(
         raise ValueError(
             "The trials do not store the arms: pass the search space, arm_report(trials, space)."
         )
-    situation = read_pulls(trials, arms, reward_range=reward_range)
+    situation = read_pulls(trials, arms, reward_range=loss_range(reward_range))
     rounds = [] if search is None else read_rounds(documents, search)
     return ArmReport.from_pulls(
         arms.names,

@@ -24,6 +24,7 @@ from hyperopt import Domain, Trials, tpe
 from automl_plugins._arguments import check_finite
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice, Policy
+from automl_plugins.bandits.records import loss_range
 from automl_plugins.bandits.report import describe_lost_incumbent, describe_round
 from automl_plugins.bandits.successive_filtering import (
     PAPER,
@@ -101,6 +102,7 @@ class ArmMethod(ABC):
 
     def __post_init__(self) -> None:
         inner_of(self.inner, 1)
+        self.reward_range = loss_range(self.reward_range)
 
     def space(self, domain: Domain) -> ArmSpace:
         """The search space divided into arms.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,11 +29,12 @@ from hyperopt import (
     tpe,
 )
 from hyperopt.base import trials_from_docs, validate_loss_threshold, validate_timeout
-from hyperopt.exceptions import InvalidAnnotatedParameter
+from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm
 
 from automl_plugins._arguments import check_integer, document_arguments
 from automl_plugins.bandits.successive_filtering import Score
+from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
 
 from ._arms import Split, Values
@@ -161,11 +163,13 @@ def boasf_fmin(
         catch_eval_exceptions=catch_eval_exceptions,
         progress=_progress(show_progressbar if verbose else False, method),
     ).run_to_the_end()
-    if return_argmin:
-        if not len(trials.trials):
+    if not len(trials.trials):  # which leaves out trials that raised
+        if all_documents(trials):
+            raise AllTrialsFailed
+        if return_argmin:
             raise Exception("There are no evaluation tasks, cannot return argmin of task losses.")
-        return trials.argmin
-    return space_eval(space, trials.argmin) if len(trials) else None
+        return None
+    return trials.argmin if return_argmin else space_eval(space, trials.argmin)
 
 
 # --- arguments -------------------------------------------------------------------------------
@@ -202,18 +206,25 @@ def _generator(rstate: Any) -> np.random.Generator:
 
 
 def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
-    """The active values of a point."""
+    """The active values of a point, the indices of options as integers."""
     unknown = [label for label in point if label not in domain.params]
     if unknown:
         raise ValueError(
             f"points_to_evaluate: no label {unknown[0]!r}; there are {', '.join(domain.params)}."
         )
-    for label, choice in choices(domain.expr).items():
-        if label in point and point[label] not in choice.possible:
+    known = choices(domain.expr)
+    for label, value in point.items():
+        number = as_number(value)
+        if label in known and number not in known[label].possible:
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be the index of an option, one of"
-                f" {', '.join(map(str, choice.possible))}, got {point[label]!r}."
+                f" {', '.join(map(str, known[label].possible))}, got {value!r}."
             )
+        if not math.isfinite(number):
+            raise ValueError(
+                f"points_to_evaluate: {label!r} must be a finite number, got {value!r}."
+            )
+    point = {n: int(value) if n in known else value for n, value in point.items()}
     active = [label_of(node) for node in find_needed(domain.expr, point)]
     missing = [label for label in active if label not in point]
     if missing:
@@ -245,6 +256,11 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
                 " concurrent.futures.ProcessPoolExecutor(n_workers)."
             )
         return 1
+    if not (callable(executor) or callable(getattr(executor, "submit", None))):
+        raise TypeError(
+            "executor must be an executor of concurrent.futures, or a function that makes one,"
+            f" got {executor!r}."
+        )
     if n_workers is None and callable(executor):
         raise ValueError("n_workers= is needed with a function that makes executors.")
     if n_workers is None:

@@ -115,6 +115,8 @@ class PyllSpace:
     def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
         """Values by name from what a trial has drawn by label; inactive labels are absent.
 
+        Points that a user gives may have labels of all branches.
+
         Raises:
             ValueError: For a label, or an option, that the space does not have.
         """
@@ -123,7 +125,9 @@ class PyllSpace:
                 f"The trial has the label {foreign[0]!r}; the search space has"
                 f" {', '.join(self.space)}. Pass the space of these trials."
             )
-        return {label: self._value(label, value) for label, value in drawn.items()}
+        values = {label: self._value(label, value) for label, value in drawn.items()}
+        needed = {label_of(node) for node in find_needed(self.expr, drawn)}
+        return {label: value for label, value in values.items() if label in needed}
 
     def _value(self, label: str, drawn: Any) -> Any:
         if label in self.options:
@@ -324,6 +328,10 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     name, q = node.name, given.get("q")
     if name == "randint":
         first, end = (given["low"], given["high"]) if "high" in given else (0, given["low"])
+        if not first < end:
+            raise ValueError(
+                f"{label!r} needs an upper end above the lower one, got {first!r} and {end!r}."
+            )
         return _integers(label, int(first), int(end) - 1, log=False)
     log, normal = name in _LOG, name in _NORMAL
     if not (log or normal or name in ("uniform", "quniform")):
@@ -335,6 +343,8 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         raise ValueError(f"q of {label!r} must be a finite number above 0, got {q!r}.")
     if normal:
         mu, sigma = float(given["mu"]), float(given["sigma"])
+        if not 0.0 <= sigma < math.inf:
+            raise ValueError(f"sigma of {label!r} must be a finite number >= 0, got {sigma!r}.")
         given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
     low, high = given["low"], given["high"]
     if q is not None:

@@ -22,7 +22,7 @@ from automl_plugins.recipes.without_memory import GBQROptions
 from ._private import Facade
 from .encoders import CostAndSecondsEncoder, CostEncoder
 from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
-from .proposing import ExplainCallback, ProposerConfigSelector
+from .proposing import ExplainCallback, ProposerConfigSelector, check_random_design
 
 
 class GBQRFacade(Facade):
@@ -243,6 +243,8 @@ def _check_fits(
         )
     if selector.scenario.configspace != scenario.configspace:
         raise ValueError("config_selector was made for another search space.")
+    if design is not None:
+        check_random_design(design)
     if design is not None and selector.random_design not in (None, design):
         raise ValueError("random_design was given twice: to the facade and to its selector.")
 

@@ -120,8 +120,9 @@ def read_task(
 def _read_record(run: Run, finished: Sequence[FinishedTrial]) -> TaskRecord:
     if run.table is None:
         raise UnnamedTask(
-            "A run history does not store what was tuned: pass name=, or give the Scenario a name"
-            " and pass its folder or facade."
+            "A run history does not store what was tuned: give the Scenario a name, and pass its"
+            " folder or facade. Or name the task: {name: source} for meta_dataset_from_runhistory,"
+            " task= for RecordCallback, name= elsewhere."
         )
     return TaskRecord.of(
         run.table, run.read(finished), space=run.space, framework="smac", seed=run.seed

@@ -49,7 +49,8 @@ class ProposerConfigSelector(Selector):
     used.
 
     A proposal depends only on the seed, the number of configurations so far and the run history:
-    a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew.
+    a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew,
+    and that SMAC draws the order of several instances anew.
     Seeds and instances of a configuration are averaged, see
     ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
     configurations counts. If the proposer's model fails, a random configuration is taken, with
@@ -100,8 +101,8 @@ class ProposerConfigSelector(Selector):
                 f" got {proposer!r}."
             )
         check_integer("min_trials", min_trials, 1, optional=True)
-        if random_design is not None and not isinstance(random_design, AbstractRandomDesign):
-            raise TypeError(f"random_design must be one of SMAC's, got {random_design!r}.")
+        if random_design is not None:
+            check_random_design(random_design)
         self.space = VectorSpace(scenario.configspace)
         if isinstance(proposer, WithFallback):
             check_fits(proposer.memory, self.space)
@@ -235,6 +236,12 @@ class ProposerConfigSelector(Selector):
 
     def _key(self, config: Configuration) -> int:
         return int(self.space.keys(canonical(config)[None])[0])
+
+
+def check_random_design(design: Any) -> None:
+    """Raise TypeError for what is no random design of SMAC's."""
+    if not isinstance(design, AbstractRandomDesign):
+        raise TypeError(f"random_design must be one of SMAC's, got {design!r}.")
 
 
 class ExplainCallback(Callback):

@@ -33,6 +33,7 @@ _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid o
 _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 # Configurations drawn at once, and in all, before a forbidden region counts as the whole space.
 _MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
+_MOST_OTHERS = 100  # values of a category that are neighbours; its features are one-hot
 
 
 class _Drawing(threading.local):
@@ -183,9 +184,10 @@ class VectorSpace:
     ) -> tuple[FloatArray, IndexArray]:
         """One-exchange neighbours of all ``vectors`` in one array.
 
-        Every other value of one categorical, ``n_steps`` random steps of one number (their
-        widths log-uniform from 0.01 to 0.3, at least one grid value); hyperparameters that become
-        active are drawn at random (SMAC's neighbourhood, GBQR thesis 2.5.2).
+        Every other value of one categorical (100 at random where there are more), ``n_steps``
+        random steps of one number (their widths log-uniform from 0.01 to 0.3, at least one grid
+        value); hyperparameters that become active are drawn at random (SMAC's neighbourhood, GBQR
+        thesis 2.5.2).
 
         Args:
             vectors: Configurations (b, d).
@@ -203,6 +205,8 @@ class VectorSpace:
             rows = np.flatnonzero(active[:, column])
             if self.categorical[column]:
                 others = np.arange(1.0, self.n_values[column])
+                if len(others) > _MOST_OTHERS:
+                    others = rng.choice(others, _MOST_OTHERS, replace=False)
                 owners.append(np.repeat(rows, len(others)))
                 steps.append(np.tile(others, len(rows)))
             else:

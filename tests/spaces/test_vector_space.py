@@ -359,6 +359,14 @@ def test_neighbours_hold_every_other_category_once() -> None:
     assert sorted(map(tuple, moved)) == sorted(map(tuple, expected))
 
 
+def test_of_very_many_categories_some_are_neighbours() -> None:
+    space = VectorSpace(ConfigurationSpace({"c": [f"c{i}" for i in range(1000)]}))
+    start, stream = np.array([[500.0]]), rng()
+    drawn = [neighbours(space, start, stream)[:, 0] for _ in range(2)]
+    assert all(len(set(d)) == len(d) == 100 and 500.0 not in d for d in drawn)
+    assert set(drawn[0]) != set(drawn[1])
+
+
 def test_steps_have_the_stated_widths() -> None:
     space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
     steps = neighbours(space, np.full((20_000, 1), 0.5), rng(), n_steps=1)[:, 0] - 0.5

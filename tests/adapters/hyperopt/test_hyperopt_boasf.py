@@ -261,7 +261,9 @@ def test_more_arms_than_evaluations_is_warned_of() -> None:
         ),  # and others of the core
         ({"max_evals": 5, "inner": "tpee"}, "'random', 'tpe' or a suggest function"),
         ({"max_evals": 5, "label": "model", "split": 2}, "label= makes .* give one"),
-        ({"max_evals": 9, "reward_range": (1, 0)}, "reward_range must be two finite losses"),
+        ({"max_evals": 9, "reward_range": (1, 1)}, "reward_range must be two different finite"),
+        ({"max_evals": 9, "reward_range": (0,)}, "reward_range must be two different finite"),
+        ({"max_evals": 9, "reward_range": "ab"}, "reward_range must be two different finite"),
         ({"max_evals": 5, "n_workers": 2}, "n_workers=2 needs an executor="),
         ({"max_evals": 5, "where": hp.uniform("x", 0, 1)}, "split=2"),
     ],

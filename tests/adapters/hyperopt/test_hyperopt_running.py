@@ -39,7 +39,7 @@ from hyperopt import (
     space_eval,
 )
 from hyperopt.early_stop import no_progress_loss
-from hyperopt.exceptions import InvalidAnnotatedParameter, InvalidLoss
+from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter, InvalidLoss
 from hyperopt.fmin import fmin_pass_expr_memo_ctrl, generate_trials_to_calculate
 from hyperopt_runs import configs, minimise, values_of
 
@@ -285,11 +285,64 @@ def test_more_points_than_evaluations_are_refused_or_left() -> None:
         ({"model": 0, "C": 0.5, "c": 1}, "no label 'c'; there are model, C, depth"),
         ({"model": 7}, "'model' must be the index of an option, one of 0, 1, 2, got 7"),
         ({"model": "svm"}, "'model' must be the index of an option"),
+        ({"model": True}, "'model' must be the index of an option"),
+        ({"model": 0, "C": "a"}, "'C' must be a finite number, got 'a'"),
+        ({"model": 0, "C": None}, "'C' must be a finite number, got None"),
+        ({"model": 1, "depth": [3]}, r"'depth' must be a finite number, got \[3\]"),
+        ({"model": 0, "C": float("nan")}, "'C' must be a finite number, got nan"),
     ],
 )
 def test_points_that_are_none_of_the_space_are_refused(point: Any, message: str) -> None:
+    trials = Trials()
     with pytest.raises(ValueError, match=message):
-        run(points_to_evaluate=[point])
+        run(points_to_evaluate=[point], trials=trials)
+    assert not trials._dynamic_trials
+
+
+def test_an_index_may_be_written_as_a_float() -> None:
+    trials = Trials()
+    run(points_to_evaluate=[{"model": 1.0, "depth": np.int64(7)}], max_evals=3, trials=trials)
+    assert configs(trials)[0] == {"model": 1, "depth": 7}
+
+
+def test_trials_with_foreign_values_can_be_continued() -> None:
+    trials = generate_trials_to_calculate([{"model": 0, "C": "a"}])
+    run(trials=trials, max_evals=8, catch_eval_exceptions=True)
+    states = [document["state"] for document in trials._dynamic_trials]
+    assert states == [JOB_STATE_ERROR] + [JOB_STATE_DONE] * 7
+
+
+@pytest.mark.parametrize("return_argmin", [True, False])
+def test_a_search_whose_trials_all_raise_has_no_best(return_argmin: bool) -> None:
+    def raising(config: Any) -> float:
+        raise ArithmeticError
+
+    with pytest.raises(AllTrialsFailed):
+        boasf_fmin(
+            *(raising, space()),
+            max_evals=5,
+            catch_eval_exceptions=True,
+            return_argmin=return_argmin,
+            rstate=np.random.default_rng(0),
+            verbose=False,
+        )
+
+
+@pytest.mark.parametrize("executor", [4, dict])
+def test_what_is_no_executor_is_refused(executor: Any) -> None:
+    trials = Trials()
+    error: Any = TypeError if executor == 4 else AttributeError
+    with pytest.raises(error, match=r"submit|executor must be an executor of concurrent\.futures"):
+        run(executor=executor, n_workers=2, trials=trials)
+    assert all(d["state"] != JOB_STATE_RUNNING for d in trials._dynamic_trials)
+
+
+def test_an_executor_that_was_shut_down_leaves_no_running_trial() -> None:
+    trials, executor = Trials(), ThreadPoolExecutor(2)
+    executor.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        run(executor=executor, trials=trials)
+    assert [d["state"] for d in trials._dynamic_trials] == [JOB_STATE_NEW]
 
 
 # --- exceptions ---------------------------------------------------------------------------

@@ -279,6 +279,9 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         ),
         (lambda: hp.quniform("x", 0, 1, 0), "q of 'x' must be a finite number above 0, got 0"),
         (lambda: hp.qnormal("x", 0, 1, -0.5), "q of 'x' .* got -0.5"),
+        (lambda: hp.normal("x", 1, -1), "sigma of 'x' must be a finite number >= 0, got -1"),
+        (lambda: hp.randint("x", 3, 3), "'x' needs an upper end above the lower .* 3 and 3"),
+        (lambda: hp.randint("x", 0), "'x' needs an upper end above the lower .* 0 and 0"),
         (lambda: hp.qloguniform("x", 0, 1, math.inf), "q of 'x' .* got inf"),
     ],
 )
@@ -290,6 +293,15 @@ def test_what_configspace_cannot_express_is_named(space: Callable[[], Any], mess
 def test_ranges_may_be_expressions_of_constants() -> None:
     space: Any = translate({"b": hp.uniform("b", 0, scope.add(1, 2))}).space
     assert space["b"].upper == 3.0
+
+
+def test_labels_of_other_branches_are_absent() -> None:
+    """Points that a user gives may have values for all labels."""
+    known = translate(
+        hp.choice("m", [{"k": "svm", "C": hp.uniform("C", 0, 2)}, {"n": hp.randint("n", 99)}])
+    )
+    assert known.values({"m": 0, "C": 1.0, "n": 50}) == {"m": "svm", "C": 1.0}
+    assert set(known.values({"m": 1, "C": 1.0, "n": 50})) == {"m", "n"}
 
 
 def test_trials_of_another_space_are_refused() -> None:

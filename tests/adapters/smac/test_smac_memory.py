@@ -204,7 +204,7 @@ def several(losses: Any = 1.0, instances: str = "a") -> RunHistory:
 @pytest.mark.parametrize(
     ("source", "name", "error", "message"),
     [
-        (RunHistory(), None, ValueError, "pass name="),
+        (RunHistory(), None, ValueError, "give the Scenario a name.* task= for RecordCallback"),
         (several([1.0, 2.0]), "t", ValueError, "several objectives"),
         (several(instances="ab"), "t", ValueError, "2 instances"),
         (3, None, TypeError, "run histories, facades and folders"),

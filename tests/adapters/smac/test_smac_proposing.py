@@ -859,3 +859,8 @@ def test_combinations_that_make_no_sense(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         facade(tmp_path, **parts)
+
+
+def test_what_is_no_random_design_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="random_design must be one of SMAC's, got 'x'"):
+        facade(tmp_path, Watched(), random_design="x")
