@@ -1,10 +1,15 @@
-"""Addresses and paths to read from: missing ones are refused, and nothing is created."""
+"""Addresses and paths: missing ones are refused, and files are replaced as a whole."""
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
+from typing import IO
 
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
 _HEADER = b"SQLite format 3\0"
@@ -71,3 +76,22 @@ def _hint(file: Path) -> str:
         return "."
     found = file.with_name(near[0])
     return f"; did you mean {(as_database(found) if is_sqlite(found) else str(found))!r}?"
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of ``path`` once it is complete and on the disk.
+
+    If the block raises, or the process dies, what was there stays.
+    """
+    path = Path(path)
+    # Beside the file: a name can be replaced atomically only on one file system.
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -33,6 +33,7 @@ from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm
 
 from automl_plugins._arguments import check_integer, document_arguments
+from automl_plugins.addresses import replacing
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
@@ -441,9 +442,8 @@ class _Run:
     def _save(self) -> None:
         """Save the trials as ``fmin`` does, but atomically: a crash leaves the old file."""
         if path := self.trials_save_file:
-            with open(f"{path}.tmp", "wb") as file:
+            with replacing(path) as file:
                 dump(self.trials, file)
-            os.replace(f"{path}.tmp", path)
 
     def _read(self) -> Situation:
         return self.method.read(self.domain, self.trials)

@@ -16,7 +16,6 @@ import json
 import lzma
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.addresses import replacing
 from automl_plugins.meta.plain import (
     PLAIN_TYPES,
     VALUE_RULE,
@@ -109,16 +109,8 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
     data = _seal(encode(_document(searches)).encode())
     if path.name.endswith(".xz"):
         data = lzma.compress(data, preset=6)
-    # Beside the file: a name can be replaced atomically only on one file system.
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with partial.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.write(data)
 
 
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:

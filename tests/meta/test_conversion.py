@@ -213,7 +213,7 @@ def test_folders_and_addresses_are_histories(tmp_path: Path) -> None:
     stored.add_trials(study.trials)
     assert convert(url, "hyperopt", space=UNIT).losses()[0] == study.trials[0].value
     assert convert(tmp_path, "optuna").study_name == "converted"
-    with pytest.raises(ValueError, match="pass name="):
+    with pytest.raises(ValueError, match="name= elsewhere"):
         FRAMEWORKS["smac"].ADAPTER.read_task(tmp_path)  # a memory tells tasks by their names
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from numbers import Real
-from pathlib import Path
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer, one_of
 from automl_plugins._versions import require
+from automl_plugins.addresses import replacing
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (
     Conditioned,
@@ -279,14 +279,8 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         }
         arrays |= {name: getattr(self.parameters_, name) for name in _PARAMETERS}
         arrays |= {name: np.asarray(getattr(self.scale_prior_, name)) for name in _PRIOR}
-        target = Path(path)
-        partial = target.with_name(target.name + ".partial")
-        try:  # what is there stays until the new file is complete
-            with partial.open("wb") as file:
-                np.savez(file, **arrays)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
