@@ -157,8 +157,14 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
 
 def _check_columns(frame: pd.DataFrame, unit: Unit) -> str:
     """Check the columns; return the name of the one from which the regret is computed."""
+    import pandas as pd
     from pandas.api.types import is_numeric_dtype
 
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            "Searches are given as a data frame with table, method, seed, trial and loss, as"
+            f" replay(...) returns it, got a {type(frame).__name__}."
+        )
     seconds = ["seconds"] if unit == "seconds" else []
     values = [name for name in _VALUES if name in frame]
     missing = [name for name in (*_KEYS, *seconds) if name not in frame]

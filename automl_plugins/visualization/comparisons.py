@@ -219,8 +219,14 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
 
     Raises:
         ValueError: If there is no such budget, or there are several and ``budget`` is None.
+        TypeError: For anything but a comparison.
         ModuleNotFoundError: If plotly is not installed.
     """
+    if not isinstance(comparison, Comparison):
+        raise TypeError(
+            "A rank diagram is drawn of what statistics.compare(...) returns, got a"
+            f" {type(comparison).__name__}."
+        )
     if budget is None and len(comparison.budgets) > 1:
         names = join_names(
             "None" if b.budget is None else format_number(b.budget) for b in comparison.budgets

@@ -260,3 +260,12 @@ def test_diagram_of_a_wide_frame_and_of_one_task() -> None:
     one = plot_rank_diagram(compare(wide.iloc[:1]))
     assert one.layout.title.subtitle.text == "one task only: nothing could be tested"
     assert groups(one) == []
+
+
+@pytest.mark.parametrize("given", [3, None, [0.5]])
+def test_what_is_no_frame_or_comparison_is_refused(given: Any) -> None:
+    for plot in (plot_regret, plot_ranks):
+        with pytest.raises(TypeError, match=r"as replay\(...\) returns it, got a"):
+            plot(given)
+    with pytest.raises(TypeError, match=r"what statistics.compare\(...\) returns, got a"):
+        plot_rank_diagram(given)
