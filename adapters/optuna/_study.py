@@ -1,17 +1,13 @@
-"""A study as a sampler reads it, and the search space expected from earlier tasks.
-
-Readers are caches: they can be rebuilt from the trials.
-"""
+"""A study as a sampler reads it. Readers are caches: they can be rebuilt from the trials."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -21,11 +17,11 @@ from automl_plugins.proposers.model_based import refit_point
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running, unix_time
 from automl_plugins.spaces.conditions import Rule
-from automl_plugins.spaces.values import finder, to_number
 
 from . import _private
+from ._foresight import Foresight, explain_by_stopped, find_refuted
 from ._moving import positions_in
-from .space import POSITION, UnionSpace, infer_rules
+from .space import POSITION, UnionSpace
 from .trials import Cost, StudyColumns, StudyTrial, UnusableCost, is_maximized, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
@@ -287,183 +283,3 @@ class _Rows:
             np.concatenate([self.vectors, others.vectors]),
             np.concatenate([self.missing, others.missing]),
         )
-
-
-# --- earlier tasks ------------------------------------------------------------------------------
-
-
-class Foresight:
-    """Distributions and conditions expected from earlier tasks.
-
-    The trials of the study take precedence: what they contradict is dropped.
-
-    Args:
-        distributions: The expected distributions by name.
-        tasks: Configurations of each task, values by name; inactive parameters are absent.
-    """
-
-    def __init__(
-        self,
-        distributions: Mapping[str, BaseDistribution],
-        tasks: Iterable[Sequence[Mapping[str, Any]]],
-    ) -> None:
-        self.distributions = {n: d for n, d in distributions.items() if not d.single()}
-        self._examples = _condense(tasks, self.distributions)
-
-    def rules(
-        self, values: Mapping[str, FloatArray], distributions: Mapping[str, BaseDistribution]
-    ) -> list[Rule]:
-        """Conditions that explain both the complete trials and the earlier tasks.
-
-        For a parameter without such conditions, or that no task has, those that explain the
-        trials alone.
-
-        Args:
-            values: Internal values (n,) of the complete trials by name, NaN where not asked for.
-            distributions: Distribution of each name.
-        """
-        rules = {rule.child: rule for rule in infer_rules(values, distributions)}
-        earlier, knows = self._internal(distributions)
-        n = len(next(iter(values.values()))) if values else 0
-        by_tasks: dict[bytes, list[str]] = {}  # parameters that occur in the same tasks
-        for name in earlier:
-            by_tasks.setdefault(knows[name].tobytes(), []).append(name)
-        for children in by_tasks.values():
-            rows = knows[children[0]]
-            none = np.full(n, math.nan)
-            both = {m: np.append(values.get(m, none), earlier[m][rows]) for m in earlier}
-            for rule in infer_rules(both, distributions):
-                if rule.child in children:
-                    rules[rule.child] = rule
-        return [rules[child] for child in sorted(rules)]
-
-    def _internal(
-        self, distributions: Mapping[str, BaseDistribution]
-    ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
-        """Examples (m,) by name in internal values, and whether the name occurs in their task."""
-        names = sorted({n for known, _ in self._examples for n in known} & distributions.keys())
-        read = {name: _internal_reader(distributions[name]) for name in names}
-        rows = []
-        for known, example in self._examples:
-            row = {name: read[name](example[name]) for name in names if name in example}
-            if None not in row.values():  # else the example is not of this search space
-                rows.append((known, row))
-        return (
-            {n: np.array([row.get(n, math.nan) for _, row in rows], np.float64) for n in names},
-            {n: np.array([n in known for known, _ in rows], dtype=bool) for n in names},
-        )
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Foresight:
-        return self  # nothing in it ever changes
-
-
-def explain_by_stopped(
-    trials: Sequence[StudyTrial], distributions: Mapping[str, BaseDistribution], rules: list[Rule]
-) -> list[Rule]:
-    """The ``rules``, and conditions that complete trials alone leave open.
-
-    A branch of which no trial completes would else seem to have the parameters of the others, and
-    the same configuration would be proposed again with other values of these. What pruned trials
-    asked for is trusted like that of complete ones. A failed one may have stopped before it asked
-    for all: it may show for which choices a parameter is asked for, but no threshold.
-    """
-    stopped = (Status.PRUNED, Status.FAILED)
-    found = {rule.child: rule for rule in rules}
-    for n in range(1, len(stopped) + 1):
-        if not any(trial.status == stopped[n - 1] for trial in trials):
-            continue
-        rows = [t for t in trials if t.status in (Status.COMPLETE, *stopped[:n])]
-        asked = [
-            {k: v for k, v in (t.constants | t.values).items() if k in t.config} for t in rows
-        ]
-        values = {
-            name: np.array([row.get(name, math.nan) for row in asked]) for name in distributions
-        }
-        for rule in infer_rules(values, distributions):
-            trusted = rule.relation == "in" or stopped[n - 1] == Status.PRUNED
-            if (
-                trusted
-                and rule.child not in found
-                and not _decides(rule.child, rule.parent, found)
-            ):
-                found[rule.child] = rule
-    return [found[child] for child in sorted(found)]
-
-
-def _decides(name: str, other: str, rules: Mapping[str, Rule]) -> bool:
-    """Whether ``name`` is a parent of ``other``, or of its parents."""
-    while other in rules:
-        other = rules[other].parent
-        if other == name:
-            return True
-    return False
-
-
-def find_refuted(
-    values: Mapping[str, FloatArray], rules: Sequence[Rule], expected: Collection[str]
-) -> set[str]:
-    """Expected parameters that a complete trial should have asked for, and did not.
-
-    Args:
-        values: As for ``Foresight.rules``.
-        rules: The conditions in force.
-        expected: Names that no trial has asked for.
-    """
-    by_child = {rule.child: rule for rule in rules}
-    n = len(next(iter(values.values()))) if values else 0
-    gone: set[str] = set()
-    while True:
-        before = len(gone)
-        for name in set(expected) - gone:
-            rule = by_child.get(name)
-            if rule is None or rule.parent in gone:
-                refuted = n > 0
-            else:
-                refuted = rule.parent in values and bool(_holds(rule, values).any())
-            if refuted:
-                gone.add(name)
-        if len(gone) == before:
-            return gone
-
-
-def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:
-    """Function from a recorded value to the internal one; None if invalid, any number is valid."""
-    if isinstance(distribution, CategoricalDistribution):
-        return finder(distribution.choices)
-    return lambda value: None if math.isnan(number := to_number(value)) else number
-
-
-def _holds(rule: Rule, values: Mapping[str, FloatArray]) -> BoolArray:
-    parent = values[rule.parent]
-    if rule.relation == "in":
-        return np.isin(parent, rule.values)
-    return parent > rule.values[0] if rule.relation == "above" else parent < rule.values[0]
-
-
-def _condense(
-    tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Mapping[str, BaseDistribution]
-) -> list[tuple[frozenset[str], dict[str, Any]]]:
-    """Two examples for each combination of categories: its least and its largest numbers.
-
-    Conditions on a category or a threshold are the same for them as for all configurations.
-
-    Returns:
-        The names that occur in the task of each example, and the example.
-    """
-    found: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
-    for configurations in tasks:
-        known = frozenset(name for values in configurations for name in values)
-        for values in configurations:
-            numbers = {
-                name: value
-                for name, value in values.items()
-                if isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and not isinstance(distributions.get(name), CategoricalDistribution)
-            }
-            others = [(n, type(v).__name__, str(v)) for n, v in values.items() if n not in numbers]
-            key = known, frozenset(numbers), tuple(sorted(others))
-            low, high = found.setdefault(key, (dict(values), dict(values)))
-            for name, value in numbers.items():
-                low[name], high[name] = min(low[name], value), max(high[name], value)
-    return [(key[0], example) for key, pair in found.items() for example in pair]

@@ -26,9 +26,10 @@ from automl_plugins.proposers.proposal import (
 from automl_plugins.spaces.values import ABSENT
 
 from . import _private
+from ._foresight import Foresight
 from ._moving import taken_values, value_at
 from ._steps import merged_note
-from ._study import Foresight, StudyReader, View
+from ._study import StudyReader, View
 from .seeded_sampler import Cache, SeededSampler
 from .space import UnionSpace, checked_space, distinct_choices, value_in
 from .trials import Cost, check_cost

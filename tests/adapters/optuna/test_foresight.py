@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.optuna._study import Foresight, explain_by_stopped, find_refuted
+from automl_plugins.adapters.optuna._foresight import Foresight, explain_by_stopped, find_refuted
 from automl_plugins.adapters.optuna.space import infer_rules, value_in
 from automl_plugins.adapters.optuna.trials import StudyTrial
 from hypothesis import given

@@ -18,7 +18,7 @@ from automl_plugins.adapters.optuna import (
     meta_dataset_from_studies,
     source_shares,
 )
-from automl_plugins.adapters.optuna.transfer_samplers import Sources, _widest, read_sources
+from automl_plugins.adapters.optuna._sources import Sources, _widest, read_sources
 from ConfigSpace import ConfigurationSpace
 from objectives import earlier, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution

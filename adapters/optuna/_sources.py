@@ -1,0 +1,205 @@
+"""What samplers learn from: studies, or a memory. A study is left out of its own sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    IntDistribution,
+)
+from optuna.logging import get_logger
+from optuna.storages import BaseStorage
+from optuna.study import Study
+
+from automl_plugins.addresses import check_exists, file_of
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.memories import AUTO, Memory, RecognisedMemory, TaskMemory
+from automl_plugins.meta.union import union_space
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.values import to_values
+
+from ._foresight import Foresight
+from .memory import Studies, key_of, named_studies, read_study, task_name
+from .space import distributions_of, space_of_trials
+from .trials import finished_trials, owns
+
+_logger = get_logger("optuna.automl_plugins")
+
+#: Studies, as ``meta_dataset_from_studies`` takes them, or a memory.
+AnySources = Studies | Memory | RecognisedMemory
+Distributions = dict[str, BaseDistribution]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Earlier tasks, the search space expected from them, and their names by mark of the study."""
+
+    memory: TaskMemory | RecognisedMemory
+    foresight: Foresight
+    marks: Mapping[str, str]
+
+    def without(self, study: Study) -> TaskMemory | RecognisedMemory:
+        """The memory without the study itself; logged if it was there."""
+        itself = {task_name(study), self.marks.get(_mark(study), "")}
+        if isinstance(self.memory, TaskMemory):
+            itself &= set(self.memory.names)
+            if itself:
+                _logger.info(
+                    f"Study {study.study_name!r} is one of its own sources; tasks left out:"
+                    f" {', '.join(sorted(itself))}."
+                )
+        return self.memory.without(itself)
+
+
+def read_sources(
+    sources: AnySources | None, task: str | None = None, *, called: str = "sources"
+) -> Sources:
+    """Read the argument that is ``called`` so, without the runs of ``task``.
+
+    Raises:
+        TypeError: For an object without tasks.
+        ValueError: For a path or address that does not exist, or studies of several objectives.
+        MemoryMismatch: If there is nothing to learn from, unless a place is still filling up.
+    """
+    marks: dict[str, str] = {}
+    if isinstance(sources, str) and sources == AUTO:
+        sources = RecognisedMemory(task=task, logger=_logger)
+    if isinstance(sources, RecognisedMemory):
+        own = sources if task is None else sources.without({task})
+        return Sources(own, Foresight({}, ()), marks)
+    if _holds_studies(sources):
+        of_storage = isinstance(sources, BaseStorage | str)
+        records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
+        memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
+    elif isinstance(sources, Mapping):
+        raise TypeError(f"{called} by name must be optuna studies, got {sources!r}.")
+    else:
+        try:
+            memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                f"{called} must be optuna studies (one, several, or by name), a storage, or a"
+                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, the"
+                f" name of a bundled one, or 'auto'. Got {sources!r}."
+            ) from None
+        distributions = _expected(memory.known)
+    tasks: list[Sequence[Mapping[str, Any]]]
+    if isinstance(known := memory.known, MetaDataset):
+        tasks = [to_values(known.space, known.distinct[0])]
+    else:
+        tasks = [record.configurations for record in known]
+    return Sources(memory, Foresight(distributions, tasks), marks)
+
+
+def _holds_studies(sources: Any) -> bool:
+    if isinstance(sources, Study | BaseStorage):
+        return True
+    if isinstance(sources, Mapping):
+        return all(isinstance(study, Study) for study in sources.values())
+    if isinstance(sources, Sequence) and not isinstance(sources, str):
+        return any(isinstance(study, Study) for study in sources)
+    return isinstance(sources, str) and owns(sources) and not _is_store(sources)
+
+
+def _is_store(address: str) -> bool:
+    """Whether an address is a database without studies; False for a journal.
+
+    Raises:
+        ValueError: If there is no such database.
+    """
+    if "://" not in address:
+        return False
+    import sqlalchemy as sa  # few sources are databases
+
+    engine = sa.create_engine(check_exists(address))
+    try:
+        return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
+    except sa.exc.DatabaseError:
+        if file_of(address) is None:  # a server says itself what is wrong
+            raise
+        return True  # it is damaged, or no database: a store says so in plain words
+    finally:
+        engine.dispose()
+
+
+def _of_studies(
+    sources: Studies, of_storage: bool
+) -> tuple[list[TaskRecord], Distributions, dict[str, str]]:
+    """Runs, the union of the distributions, and the name of the task by mark of the study.
+
+    The user did not pick the studies ``of_storage``: unusable ones are left out, not refused.
+    """
+    records: list[TaskRecord] = []
+    marks: dict[str, str] = {}
+    found: dict[str, list[BaseDistribution]] = {}
+    for name, study in named_studies(sources):
+        if of_storage and len(study.directions) > 1:
+            _logger.warning(f"Source {name!r} is left out: it has several objectives.")
+            continue
+        mark = _mark(study)
+        if mark in marks:
+            _logger.warning(f"Source {name!r} is left out: the same study was given before.")
+            continue
+        trials = finished_trials(study)
+        if of_storage and not trials:  # such as the study itself, which has just been made
+            continue
+        records.append(read_study(study, name, space_of_trials(trials), trials=trials))
+        if mark:
+            marks[mark] = name
+        for trial in trials:
+            for parameter, distribution in trial.distributions.items():
+                found.setdefault(parameter, []).append(distribution)
+    return records, {n: d for n, ds in found.items() if (d := _widest(ds)) is not None}, marks
+
+
+def _mark(study: Study) -> str:
+    """Identity of a study in any storage; empty as long as it has no trial."""
+    trials = study.get_trials(deepcopy=False)
+    return f"{study.study_name} {key_of(trials[0])}" if trials else ""
+
+
+def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
+    """The distribution with all values of the given ones; None if they differ in kind."""
+    # By their text, for those of choices that are lists have no hash.
+    distinct: list[Any] = list({repr(d): d for d in distributions}.values())
+    kind = type(distinct[-1])
+    if len(distinct) == 1:
+        return distributions[0]
+    if any(type(d) is not kind for d in distinct):
+        return None
+    if kind is CategoricalDistribution:
+        choices = [choice for d in distinct for choice in d.choices]
+        return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
+    wide = [d for d in distinct if not d.single()] or distinct
+    low, high = min(d.low for d in distinct), max(d.high for d in distinct)
+    # A range that had one value may lie below a logarithmic scale, or between the steps.
+    log = low > 0 and all(d.log for d in wide)
+    step = wide[0].step
+    is_even = all(d.step == step for d in wide)
+    if log or not is_even or any(_is_between(d.low, low, step) for d in distinct):
+        step = 1 if kind is IntDistribution else None
+    made: BaseDistribution = kind(low, high, log=log, step=step)
+    return made
+
+
+def _is_between(value: float, low: float, step: float | None) -> bool:
+    """Whether a value lies between the steps from ``low``."""
+    if step is None or isinstance(step, int):
+        return bool(step and (value - low) % step)
+    # Not %, by which 0.3 is nearly a whole step of 0.1 too far.
+    return abs(math.remainder(value - low, step)) > 1e-9 * step
+
+
+def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
+    """Distributions of the recorded spaces; empty if they are unknown or contradictory."""
+    try:
+        return distributions_of(
+            known.space if isinstance(known, MetaDataset) else union_space(known)
+        )
+    except ValueError:
+        return {}
