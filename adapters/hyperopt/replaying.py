@@ -42,9 +42,9 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
 
     Args:
         algo: A suggest function such as ``hyperopt.tpe.suggest``, or its name: ``"tpe"``,
-            ``"rand"``, ``"anneal"``, ``"atpe"``, or ``"package.module:attribute"``. ``"boasf"``
-            is ``boasf_fmin``, whose arms are the options of the one categorical with children;
-            it is charged the recorded seconds.
+            ``"rand"``, ``"anneal"``, ``"atpe"``, one of this package such as ``"auto"``, or
+            ``"package.module:attribute"``. ``"boasf"`` is ``boasf_fmin``, whose arms are the
+            options of the one categorical with children; it is charged the recorded seconds.
         name: Label in the results.
         **options: Keyword arguments of ``algo``. Without ``budget_seconds`` or ``max_evals`` the
             budget of BOASF is that of the replay, times its workers if it is in seconds.
@@ -80,10 +80,13 @@ def _named(name: str) -> Suggest:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # the module exists, but one of its own imports failed
         found = None
+    if found is None and not colon:
+        found = getattr(import_module(__package__), name, None)
     if not callable(found):
         raise ValueError(
             f"No suggest function {name!r}: name one of Hyperopt's, such as 'tpe', 'rand' or"
-            " 'anneal', or any other as 'package.module:attribute'."
+            " 'anneal', one of this package, such as 'auto', or any other as"
+            " 'package.module:attribute'."
         )
     suggest: Suggest = found
     return suggest

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,8 @@ def optimizer(
     new; the search then ends, sometimes before everything was tried.
 
     Args:
-        facade: A facade class, or its name in ``smac`` with or without "Facade".
+        facade: A facade class; or its name in ``smac``, or among those of this package, with or
+            without "Facade".
         name: Label in the results.
         scenario: Further arguments of ``Scenario``; the defaults here are deterministic=True, and
             the first and the last step as min_budget and max_budget.
@@ -76,11 +79,14 @@ def optimizer(
 
 
 def _find_facade(name: str) -> type[AbstractFacade]:
-    for found in (getattr(smac, name, None), getattr(smac, f"{name}Facade", None)):
+    own = import_module(__package__)
+    for module, called in product((smac, own), (name, f"{name}Facade")):
+        found = getattr(module, called, None)
         if isinstance(found, type) and issubclass(found, AbstractFacade):
             return found
     known = ", ".join(sorted(key for key in vars(smac) if key.endswith("Facade")))
-    raise ValueError(f"No facade {name!r} in smac, which has {known}.")
+    ours = " and ".join(key for key in dir(own) if key.endswith("Facade"))
+    raise ValueError(f"No facade {name!r} in smac, which has {known}, or here: {ours}.")
 
 
 def label(facade: str) -> str:
@@ -108,8 +114,7 @@ class SMACMethod:
         if budgets:
             arguments |= {"min_budget": budgets[0], "max_budget": budgets[-1]}
         with tempfile.TemporaryDirectory() as folder, quiet():
-            # The facade writes its scenario; ask and tell write nothing.
-            scenario = Scenario(
+            scenario = _UnsavedScenario(
                 problem.space,
                 seed=problem.seed,
                 n_trials=_UNLIMITED if problem.n_trials is None else problem.n_trials,
@@ -125,6 +130,14 @@ class SMACMethod:
                 " replay a table with learning curves, or use another facade."
             )
         return SMACSearch(facade, problem)
+
+
+class _UnsavedScenario(Scenario):
+    """A scenario that is not written: SMAC cannot write spaces with our own hyperparameters."""
+
+    def save(self) -> None:
+        """Make the folder, in which facades write other files."""
+        self.output_directory.mkdir(parents=True, exist_ok=True)
 
 
 def _make_part(part: Any, scenario: Scenario) -> Any:

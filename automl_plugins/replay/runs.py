@@ -137,7 +137,10 @@ def replay(
         "max_trials": max_trials if in_seconds else None,
         "version": 1,
     }
-    frames = _frames_of(jobs, None if path is None else Journal(path, settings), n_jobs, progress)
+    journal = None
+    if path is not None:
+        journal = Journal(path, settings, {table.name: table.digest() for table in tables})
+    frames = _frames_of(jobs, journal, n_jobs, progress)
     # In the order of the jobs, not that in which they finished.
     chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
     empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
@@ -303,14 +306,21 @@ class Journal:
     Args:
         path: The CSV file; created when the first run is written.
         settings: Settings that all runs in the file must share; JSON values.
+        digests: Hashes of what is recorded, by name of the table.
 
     Raises:
-        ValueError: If the file has runs with other settings, was not written by a replay, or has
-            lost rows since.
+        ValueError: If the file has runs with other settings or on other data, was not written by
+            a replay, or has lost rows since.
     """
 
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        settings: dict[str, Any],
+        digests: Mapping[str, str] | None = None,
+    ) -> None:
         self.path = Path(path)
+        self._digests = digests or {}
         self._log = Path(f"{self.path}.journal")
         self.done: set[Key] = set()
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -341,11 +351,19 @@ class Journal:
                 " settings, or choose another file."
             )
         entries = [json.loads(line) for line in lines]
+        seen = {(e["table"], e.get("data")) for e in entries}
+        if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
+            raise ValueError(
+                f"{self.path} holds runs on table {', '.join(other)} as it was before its records"
+                " changed: choose another file."
+            )
         size = self.path.stat().st_size if self.path.exists() else 0
         end = entries[-1]["end"] if entries else 0
         if size < end:
+            what = f"has {size} bytes of {end} written: it was cut or changed"
             raise ValueError(
-                f"{self.path} has {size} bytes of {end} written: it was cut or changed."
+                f"{self.path} {what if size else 'is gone or empty'}. To begin anew, delete"
+                f" {self._log.name} too."
             )
         if size > end:
             os.truncate(self.path, end)
@@ -362,7 +380,8 @@ class Journal:
             os.fsync(file.fileno())
             end = file.tell()
         table, method, seed = key
-        self._append(json.dumps({"table": table, "method": method, "seed": seed, "end": end}))
+        entry = {"table": table, "method": method, "seed": seed, "end": end}
+        self._append(json.dumps(entry | {"data": self._digests.get(table)}))
         self.done.add(key)
 
     def _append(self, line: str) -> None:

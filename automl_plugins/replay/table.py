@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +62,8 @@ class Table:
         configs: The n recorded configurations: values by name; inactive hyperparameters are
             absent, NaN, or None unless None is one of their choices.
         losses: Losses (n,), to be minimised; NaN for a run that failed.
-        seconds: Duration of each run (n,), or one number for all; None where unknown.
+        seconds: Duration of each run (n,), or one number for all; None where unknown. Where only
+            some are NaN, these count as the median of the others.
         curves: Losses (n, s) along each run, NaN from where a run has ended.
         steps: The steps (s,) of ``curves``, ascending: epochs, rows, rungs.
         curve_seconds: Seconds (n, s) from the start of a run to each step; None spreads
@@ -246,6 +248,14 @@ class Table:
             none=_NONE if any(v is None for t in trials for v in t.config.values()) else None,
         )
 
+    def digest(self) -> str:
+        """A hash of all that is recorded, equal for equal tables."""
+        found = hashlib.blake2b(digest_size=16)
+        recorded = (self.losses, self.seconds, self.curves, self.curve_seconds)
+        arrays = [None if array is None else array.tolist() for array in recorded]
+        found.update(repr((list(self.space), self._values, self.steps, arrays)).encode())
+        return found.hexdigest()
+
     def with_losses(
         self, name: str, losses: npt.ArrayLike, *, seconds: npt.ArrayLike | None = None
     ) -> Table:
@@ -270,7 +280,7 @@ class Table:
         self.seconds = None
         if seconds is not None:
             filled = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
-            self.seconds = self._check_seconds("seconds", filled)
+            self.seconds = self._complete(self._check_seconds("seconds", filled))
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 
@@ -283,6 +293,20 @@ class Table:
                 f"Table {self.name!r}: {what} must be finite and >= 0, row {row} has {value}."
             )
         return np.array(values)
+
+    def _complete(self, seconds: FloatArray) -> FloatArray | None:
+        """Seconds (n,) with the median in place of unknown ones, which would be free else."""
+        unknown = np.isnan(seconds)
+        if unknown.all():
+            return None
+        if unknown.any():
+            seconds[unknown] = median = float(np.median(seconds[~unknown]))
+            note = (
+                f"{unknown.sum()} of {len(seconds)} runs have no seconds: they take {median:g} s,"
+                " the median of the others."
+            )
+            self.notes = tuple(dict.fromkeys([*self.notes, note]))
+        return seconds
 
     def _set_curves(
         self,

@@ -264,7 +264,9 @@ def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
         run(at_random, TABLES[:2], path=path)
     assert path.read_bytes() == before
     path.unlink()
-    with pytest.raises(ValueError, match="has 0 bytes"):
+    with pytest.raises(
+        ValueError, match=r"gone or empty. To begin anew, delete runs.csv.journal too"
+    ):
         run(at_random, TABLES[:2], path=path)
 
 
@@ -284,6 +286,43 @@ def test_other_settings_are_refused(changed: dict[str, Any], message: str, tmp_p
     with pytest.raises(ValueError, match=message):
         run(at_random, path=path, **changed)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def at_one(
+    space: ConfigurationSpace, records: Sequence[Record], rng: np.random.Generator
+) -> Mapping[str, Any]:
+    return {"n": 1 + len(records)}
+
+
+def test_changed_records_are_refused(tmp_path: Path) -> None:
+    path, configs, losses = tmp_path / "runs.csv", [{"n": i} for i in range(10)], np.arange(10.0)
+    space = ConfigurationSpace({"n": (0, 39)})
+    run(at_one, [Table("t", space, configs, losses), TABLES[0]], path=path, budget=3)
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    for changed in (
+        Table("t", space, configs, losses + 1.0),
+        Table("t", space, configs, losses, seconds=2.0),
+        Table("t", space, [*configs[:9], {"n": 12}], losses),
+    ):
+        with pytest.raises(ValueError, match="on table t as it was before its records changed"):
+            run(at_one, changed, path=path, budget=3)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+    run(at_one, Table("t", space, configs, losses), path=path, budget=3)  # equal ones continue
+
+
+def test_runs_without_seconds_take_the_median() -> None:
+    space, configs = ConfigurationSpace({"n": (0, 39)}), [{"n": i} for i in range(40)]
+    failed = np.arange(40) % 2 == 1
+    losses = np.where(failed, NAN, np.arange(40.0))
+    seconds = np.where(failed, NAN, 10.0 + np.arange(40) % 3)
+    table = Table("t", space, configs, losses, seconds=seconds)
+    frame = run(at_random, table, budget=100.0, unit="seconds")
+    assert 8 <= len(frame) <= 10 and (np.diff(frame.seconds) >= 10.0).all()
+    (note,) = [n for n in frame.attrs["notes"] if "seconds" in n]
+    assert "20 of 40 runs have no seconds: they take 11 s, the median of the others" in note
+    unknown = Table("t", space, configs, losses, seconds=np.full(40, NAN))
+    with pytest.raises(ValueError, match="has no seconds"):
+        run(at_random, unknown, budget=100.0, unit="seconds")
 
 
 def test_a_file_that_no_replay_wrote_is_left_alone(tmp_path: Path) -> None:

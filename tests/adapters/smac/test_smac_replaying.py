@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import smac
 from automl_plugins.adapters.smac import optimizer
@@ -39,6 +40,7 @@ from smac.model.random_forest.random_forest import RandomForest
 from smac.runhistory import StatusType
 
 from automl_plugins.frameworks import Method, Optimizer, Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.replay import Table, replay
 
 STEPS = (1.0, 3.0, 9.0)
 
@@ -281,3 +283,12 @@ def test_logging_and_random_numbers_of_the_user_are_left_alone() -> None:
     assert (root.handlers, root.level) == (handlers, level)
     assert logging.getLogger("smac").level == logging.NOTSET
     assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize("name", ["Random", "HyperparameterOptimization", "AutoFacade", "GBQR"])
+def test_facades_by_name_search_recorded_floats_of_full_precision(name: str) -> None:
+    """ConfigSpace rounds the ends of a range, so the table has a hyperparameter of our own."""
+    draws = np.random.default_rng(0).random((30, 2))
+    frame = pd.DataFrame(draws, columns=["C", "loss"])
+    table = Table.from_frame(frame, name="t", loss="loss")
+    assert len(replay(optimizer(name), table, budget=4)) == 4
