@@ -94,6 +94,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         # LightGBM keeps targets in single precision; quantiles are equivariant, so nothing else
         # changes.
         z, self.centre_, self.scale_ = standardise(y)
+        self.n_features_in_ = X.shape[1]
         if y.min() == y.max():  # there is nothing to split
             self.constant_ = float(y[0])
             return self
@@ -116,7 +117,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and standard deviation (m,) of the predicted quantiles at ``X`` (m, f)."""
         check_is_fitted(self)
-        X = as_features(X)
+        X = as_features(X, self.n_features_in_)
         if not self.models_:
             return np.full(len(X), self.constant_), np.zeros(len(X))
         quantiles = np.stack(

@@ -53,10 +53,17 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
     random_state: int | None = None
 
     def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
-        """Learn from features ``X`` (n, f) and the mask ``success`` (n,)."""
+        """Learn from features ``X`` (n, f) and the mask ``success`` (n,).
+
+        Raises:
+            ValueError: For wrong shapes, or anything but a mask.
+        """
         check_integer("n_trees", self.n_trees, 1)
         check_finite("prior", self.prior, positive=True)
         X, y = as_training(X, success)
+        if not np.isin(y, (0.0, 1.0)).all():
+            raise ValueError("success must be a mask: true where a row succeeded.")
+        self.n_features_in_ = X.shape[1]
         n = len(y)
         self.rate_ = float((y.sum() + 1.0) / (n + 2.0))  # Laplace's rule of succession
         self.trees_: list[tuple[Any, FloatArray]] = []  # with the prediction of each node
@@ -85,7 +92,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> FloatArray:
         """Probability of success (m,), strictly between 0 and 1."""
         check_is_fitted(self)
-        X = as_features(X)
+        X = as_features(X, self.n_features_in_)
         if not self.trees_:
             return np.full(len(X), self.rate_)
         X32 = np.ascontiguousarray(X, dtype=np.float32)
@@ -183,10 +190,12 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         X, seconds = as_training(X, seconds)
         if (seconds < 0).any():
             raise ValueError(f"seconds must be >= 0, got {seconds.min()}.")
+        self.n_features_in_ = X.shape[1]
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
         self.model_ = self._boost(X, target)
         known = np.ones(len(target), dtype=bool)
-        if lower_bound is not None and lower_bound.any():
+        lower_bound = np.zeros_like(known) if lower_bound is None else np.asarray(lower_bound)
+        if lower_bound.any():
             if lower_bound.shape != target.shape:
                 raise ValueError(
                     f"lower_bound must have shape {target.shape}, got {lower_bound.shape}."
@@ -205,7 +214,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean of ln seconds (m,) and its residual standard deviation (m,)."""
         check_is_fitted(self)
-        X = as_features(X)
+        X = as_features(X, self.n_features_in_)
         mean = np.asarray(self.model_.predict(X, num_threads=1), dtype=np.float64)
         return mean, np.full(len(X), self.std_)
 

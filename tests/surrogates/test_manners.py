@@ -184,7 +184,7 @@ def test_queries_that_are_refused(name: str) -> None:
         model.predict(np.full((1, 3), np.inf))
 
 
-@pytest.mark.parametrize("name", ["forest", "extra_trees", "gaussian_process", "two_stage"])
+@pytest.mark.parametrize("name", LOSSES)
 def test_queries_of_another_width_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="X must have 3 columns, got 2"):
         LOSSES[name](random_state=0).fit(*sample(name)).predict(np.zeros((2, 2)))

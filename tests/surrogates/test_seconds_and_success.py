@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier
@@ -271,3 +273,27 @@ def test_seconds_that_are_refused() -> None:
     for n in (1, 2):
         with pytest.raises(ValueError, match=rf"lower_bound must have shape \(3,\), got \({n},\)"):
             RunningTime().fit(np.zeros((3, 1)), np.ones(3), np.ones(n, dtype=bool))
+
+
+def test_features_of_another_number_are_refused() -> None:
+    X = np.random.default_rng(0).random((20, 3))
+    for model in (
+        Feasibility(random_state=0).fit(X, X[:, 0] > 0.5),
+        RunningTime().fit(X, X[:, 0]),
+    ):
+        with pytest.raises(ValueError, match="X must have 3 columns, got 2"):
+            model.predict(X[:, :2])
+
+
+def test_success_is_a_mask() -> None:
+    X = np.random.default_rng(0).random((20, 3))
+    with pytest.raises(ValueError, match="success must be a mask"):
+        Feasibility().fit(X, np.arange(20))  # type: ignore[arg-type]
+
+
+def test_bounds_may_be_a_list() -> None:
+    X = np.random.default_rng(0).random((20, 3))
+    bounds = X[:, 1] > 0.5
+    masks: tuple[Any, ...] = bounds, bounds.tolist()
+    first, second = (RunningTime().fit(X, X[:, 0], mask).predict(X)[0] for mask in masks)
+    np.testing.assert_array_equal(first, second)
