@@ -324,6 +324,7 @@ def save_picture(curves: pd.DataFrame, methods: Sequence[str], path: Path) -> No
 def publish(text: str, folder: Path, path: Path) -> None:
     """Write a page, with the notes in ``folder`` on how its searches came about, and print it."""
     if (notes := folder / "notes.md").exists():
-        text += "\n" + notes.read_text(encoding="utf-8")
+        # The page is a folder above the notes.
+        text += "\n" + notes.read_text(encoding="utf-8").replace("](../", "](")
     path.write_text(text, encoding="utf-8")
     print(text)
