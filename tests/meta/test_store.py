@@ -349,6 +349,19 @@ def test_what_is_deleted_is_not_in_the_file(tmp_path: Path) -> None:
 # --- files --------------------------------------------------------------------------------
 
 
+def test_an_older_file_changes_no_description(store: MetaStore, tmp_path: Path) -> None:
+    store.record("t", {"x": 1}, 0.5)
+    store.describe("t", meta_features={"n": 100}, tags={"owner": "ann", "old": "y"})
+    store.export(tmp_path / "old.json")
+    store.delete_task("t")
+    store.record("t", {"x": 1}, 0.5)
+    store.describe("t", meta_features={"n": 5000}, tags={"owner": "bob"})
+    store.import_(tmp_path / "old.json")
+    (task,) = store.tasks()
+    assert task.meta_features == {"n": 5000}
+    assert task.tags == {"owner": "bob", "old": "y"}  # what is missing is added
+
+
 def test_export_and_import(store: MetaStore, tmp_path: Path) -> None:
     store.add(record(), search="a")
     store.add(record("wine", space=None))

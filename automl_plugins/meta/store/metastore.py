@@ -229,7 +229,10 @@ class MetaStore:
         return count
 
     def import_(self, path: str | os.PathLike[str] | list[StoredSearch]) -> int:
-        """Store the runs of a file; returns how many are new. Those that are there are left alone.
+        """Store the runs of a file; returns how many are new.
+
+        Runs that are there are left alone, and so are meta-features and tags: the file adds those
+        that are missing, for it may be older.
 
         What ``read_searches`` has read from it may be given in place of its path.
 
@@ -249,9 +252,9 @@ class MetaStore:
         count = 0
         for added in found:
             if isinstance(added, rows.Rows):
-                count += self._database.write(partial(rows.add_runs, rows=added))
+                count += self._database.write(partial(rows.add_runs, rows=added, keep=True))
             else:
-                self._database.write(partial(rows.describe, task=added))
+                self._database.write(partial(rows.describe, task=added, keep=True))
         return count
 
     def save_artifact(

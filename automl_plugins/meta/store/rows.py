@@ -124,8 +124,8 @@ def _content_keys(rows: Sequence[Sequence[object]]) -> list[str]:
     return keys
 
 
-def describe(connection: Connection, task: Mapping[str, Any]) -> int:
-    """Make a task or add to what is known of it, the new winning; returns its id."""
+def describe(connection: Connection, task: Mapping[str, Any], *, keep: bool = False) -> int:
+    """Make a task or add to what is known, the new winning unless ``keep``; returns its id."""
     name = {"name": task["name"]}
     row = _ensure(connection, tasks, name, {"meta_features": "{}", "tags": "{}"})
     if not task["meta_features"] and not task["tags"]:
@@ -134,17 +134,21 @@ def describe(connection: Connection, task: Mapping[str, Any]) -> int:
         sa.select(tasks).where(tasks.c.id == row.id).with_for_update()
     ).one_or_none()
     if known is None:  # deleted since: begin again
-        return describe(connection, task)
+        return describe(connection, task, keep=keep)
     old = {column: getattr(known, column) for column in ("meta_features", "tags")}
-    new = {column: encode(json.loads(text) | task[column]) for column, text in old.items()}
+    new = {}
+    for column, text in old.items():
+        stored, given = json.loads(text), task[column]
+        new[column] = encode(given | stored if keep else stored | given)
     if new != old:
         connection.execute(tasks.update().where(tasks.c.id == row.id).values(new))
     return int(row.id)
 
 
-def add_runs(connection: Connection, rows: Rows) -> int:
-    """Store the runs whose keys are new; returns how many."""
-    unique = {"task_id": describe(connection, rows.task), "name": rows.search["name"]}
+def add_runs(connection: Connection, rows: Rows, *, keep: bool = False) -> int:
+    """Store the runs whose keys are new; returns how many. ``keep`` as for ``describe``."""
+    task_id = describe(connection, rows.task, keep=keep)
+    unique = {"task_id": task_id, "name": rows.search["name"]}
     known: dict[str, Any] = {name: v for name in ("framework", "seed") if (v := rows.search[name])}
     if rows.space is not None:
         row = _ensure(connection, spaces, {"digest": digest(rows.space)}, {"space": rows.space})
