@@ -216,7 +216,8 @@ def arm_report(
         label: The choice whose options are the arms; None is the root.
         split: See ``boasf``.
         max_arms: See ``boasf``.
-        reward_range: The best and the worst possible loss; None scales by the losses.
+        reward_range: The best and the worst possible loss, in either order; None scales by the
+            losses.
 
     Raises:
         TypeError: For anything but trials.

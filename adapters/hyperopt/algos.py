@@ -223,8 +223,8 @@ class Bandit(ArmMethod):
         inner: Suggest function inside an option, or ``"random"`` or ``"tpe"``.
             Hyperopt's TPE starts with 20 random trials that the options share, but each has at
             least 3; ``functools.partial(tpe.suggest, n_startup_jobs=...)`` sets the number.
-        reward_range: The best and the worst possible loss, with the rewards 1 and 0; None scales
-            by the losses so far, see ``RewardScale``.
+        reward_range: The best and the worst possible loss, with the rewards 1 and 0, in either
+            order; None scales by the losses so far, see ``RewardScale``.
         seed: For runs that are to be continued; None takes what ``fmin`` draws.
 
     Raises:

@@ -82,8 +82,8 @@ class Explanation:
     Attributes:
         number: The trial.
         origin: ``"design"``, ``"random"``, ``"suggested"``, ``"model"``, ``"inner"``,
-            ``"independent"``, ``"enqueued"``, ``"foreign"``, ``"unasked"`` or
-            ``"pending"``, see ``ORIGINS``.
+            ``"independent"``, ``"enqueued"``, ``"foreign"``, ``"unasked"`` or ``"pending"``,
+            see ``ORIGINS``.
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.

@@ -120,6 +120,7 @@ def replay(
     seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(s) for s in seed]
     methods = _methods(optimizer)
     _check(tables, seeds, budget, unit, n_workers)
+    check_integer("max_trials", max_trials, 1)
     in_seconds = unit == "seconds"
     n_trials, seconds = (max_trials, float(budget)) if in_seconds else (int(budget), math.inf)
     limit = Budget(n_trials, seconds, n_workers, overhead)
@@ -195,6 +196,13 @@ def _methods(optimizer: Any) -> dict[str, Method]:
 def _check(
     tables: Sequence[Table], seeds: Sequence[int], budget: float, unit: str, n_workers: int
 ) -> None:
+    if wrong := [t for t in tables if not isinstance(t, Table)]:
+        raise TypeError(
+            "replay takes tables, such as Table.from_frame(frame, name=..., loss=...); got a"
+            f" {type(wrong[0]).__name__}."
+        )
+    for seed in seeds:
+        check_integer("seed", seed, 0)
     one_of("unit", unit, ("trials", "seconds"))
     if not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
         what = "a whole number of trials" if unit == "trials" else "seconds"

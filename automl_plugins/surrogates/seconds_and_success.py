@@ -194,7 +194,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
         self.model_ = self._boost(X, target)
         known = np.ones(len(target), dtype=bool)
-        lower_bound = np.zeros_like(known) if lower_bound is None else np.asarray(lower_bound)
+        lower_bound = np.asarray(~known if lower_bound is None else lower_bound, dtype=bool)
         if lower_bound.any():
             if lower_bound.shape != target.shape:
                 raise ValueError(

@@ -160,6 +160,8 @@ def test_names_are_those_of_the_functions_or_of_the_mapping() -> None:
         ({"budget": 0}, "budget must be a whole number of trials > 0"),
         ({"budget": NAN}, "budget must be a whole number"),
         ({"budget": math.inf}, "budget must be a whole number"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"max_trials": 0}, "max_trials must be an integer >= 1, got 0"),
         ({"budget": -1.0, "unit": "seconds"}, "budget must be seconds > 0"),
         ({"n_workers": 0}, "n_workers must be an integer >= 1, got 0"),
         ({"table": []}, "at least one table and one seed"),
@@ -292,6 +294,11 @@ def at_one(
     space: ConfigurationSpace, records: Sequence[Record], rng: np.random.Generator
 ) -> Mapping[str, Any]:
     return {"n": 1 + len(records)}
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Table.from_frame\(.*\); got a str"):  # of its columns
+        run(at_random, pd.DataFrame({"n": [1], "loss": [0.5]}))
 
 
 def test_changed_records_are_refused(tmp_path: Path) -> None:
