@@ -32,17 +32,11 @@ from .trials import Cost, StudyColumns, check_cost
 _logger = get_logger("optuna.automl_plugins")
 
 
-_INSIDE = "an argument of the sampler inside the arms, see inner"
-_ELSEWHERE = {
-    "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)",
-    "n_startup_trials": _INSIDE,
-    "n_candidates": _INSIDE,
-    "n_ei_candidates": _INSIDE,
-    "multivariate": _INSIDE,
-    "group": _INSIDE,
-    "constant_liar": _INSIDE,
-    "ordinal": _INSIDE,
-}
+_INSIDE = (
+    *("n_startup_trials", "n_candidates", "n_ei_candidates", "multivariate", "group"),
+    *("constant_liar", "ordinal"),
+)
+_ELSEWHERE = dict.fromkeys(_INSIDE, "an argument of the sampler inside the arms, see inner")
 
 
 class ArmOptions(TypedDict, total=False):
@@ -110,10 +104,10 @@ class ArmSampler(SeededSampler):
         **foreign: Any,
     ) -> None:
         super().__init__(seed)
-        own = [
-            p.name for p in signature(type(self)).parameters.values() if p.kind != p.VAR_KEYWORD
-        ]
-        refuse_foreign(type(self), foreign, [*own, *ArmOptions.__annotations__], _ELSEWHERE)
+        if foreign:
+            every = signature(type(self)).parameters.values()
+            own = [p.name for p in every if p.kind != p.VAR_KEYWORD]
+            refuse_foreign(type(self), foreign, [*own, *ArmOptions.__annotations__], _ELSEWHERE)
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
         self.arm = arm if split is None else split.key

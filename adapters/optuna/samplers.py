@@ -52,7 +52,6 @@ _OWNERS = (ProposerSampler, ProposerSettings)  # which document the arguments th
 #: Arguments of Optuna's own samplers that ours do not need, and what there is in their place.
 _OF_OPTUNA = {
     "constant_liar": "running trials always count",
-    "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)",
     "group": "conditional parameters are always modelled jointly",
     "multivariate": "parameters are always modelled jointly",
     "n_ei_candidates": "it is called n_candidates here",

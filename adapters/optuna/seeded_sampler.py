@@ -25,6 +25,9 @@ V = TypeVar("V")
 _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler
+_REASONS = {
+    "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)"
+}
 
 
 class Cache(dict[K, V]):
@@ -59,8 +62,9 @@ def refuse_foreign(
         sampler: Its class.
         given: Names of the arguments.
         known: Names of those that it takes.
-        reasons: Why it does not take one that other samplers of Optuna have.
+        reasons: Why it does not take one that other samplers of Optuna have, besides constraints.
     """
+    reasons = _REASONS | dict(reasons)
     foreign = sorted(set(given) - set(known))
     if not foreign:
         return

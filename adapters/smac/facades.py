@@ -243,8 +243,7 @@ def _check_fits(
         )
     if selector.scenario.configspace != scenario.configspace:
         raise ValueError("config_selector was made for another search space.")
-    if design is not None:
-        check_random_design(design)
+    check_random_design(design)
     if design is not None and selector.random_design not in (None, design):
         raise ValueError("random_design was given twice: to the facade and to its selector.")
 

@@ -101,8 +101,7 @@ class ProposerConfigSelector(Selector):
                 f" got {proposer!r}."
             )
         check_integer("min_trials", min_trials, 1, optional=True)
-        if random_design is not None:
-            check_random_design(random_design)
+        check_random_design(random_design)
         self.space = VectorSpace(scenario.configspace)
         if isinstance(proposer, WithFallback):
             check_fits(proposer.memory, self.space)
@@ -239,8 +238,8 @@ class ProposerConfigSelector(Selector):
 
 
 def check_random_design(design: Any) -> None:
-    """Raise TypeError for what is no random design of SMAC's."""
-    if not isinstance(design, AbstractRandomDesign):
+    """Raise TypeError for what is neither a random design of SMAC's nor None."""
+    if not isinstance(design, AbstractRandomDesign | None):
         raise TypeError(f"random_design must be one of SMAC's, got {design!r}.")
 
 
