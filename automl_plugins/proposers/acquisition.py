@@ -33,7 +33,6 @@ _NEAR = 0.02  # smallest radius of a plateau, as a share of each range
 _GROWTH = 2.0  # radius of a plateau over the distance of its evaluations
 _INACTIVE = 1e300  # in place of a missing feature, far from all others
 _DIFFERENCE = 1e-4  # step of a difference quotient, as a share of the range
-_ASCENT = 20  # gradients of one ascent, at most
 _LOWEST = -1e9  # lower bound of the scores, which may be -inf, in difference quotients
 _MOST_SCORED = 30_000  # no step begins once a proposal has scored so many configurations
 _MAX_STEPS = 100  # of a local search, which may gain a little at every step
@@ -166,8 +165,8 @@ class LocalSearch:
             the first batch; 0 stops only where no neighbour is better at all.
         joins: Whether a step also tries all single gains of a start together, which saves steps
             where there are many hyperparameters.
-        climbs: Whether the best configuration found is moved up the gradient of its real numbers;
-            for smooth models.
+        n_gradients: Gradients of an ascent from the best configuration found, on its real
+            numbers, see ``climb``; 0 for none. For smooth models.
     """
 
     n_observed: int = 5
@@ -175,15 +174,11 @@ class LocalSearch:
     n_candidates: int = 3
     tolerance: float = 0.05
     joins: bool = True
-    climbs: bool = False
+    n_gradients: int = 0
 
-    def at_most(self, n_observed: int, n_candidates: int) -> LocalSearch:
-        """The same search from at most this many starts."""
-        return replace(
-            self,
-            n_observed=min(self.n_observed, n_observed),
-            n_candidates=min(self.n_candidates, n_candidates),
-        )
+    def at_most(self, **limits: int) -> LocalSearch:
+        """The same search with at most these numbers of starts and gradients."""
+        return replace(self, **{n: min(getattr(self, n), limit) for n, limit in limits.items()})
 
 
 # The local search of SMAC (Hutter et al. 2011, section 4.3; GBQR thesis 2.5.2).
@@ -254,8 +249,8 @@ def maximize(
             break
         points, levels = moved[best], scores[best]
     found = best_of(*_stack(batches), rng)
-    if search.climbs:
-        higher = climb(space, score, found, fixed)[None]
+    if search.n_gradients:
+        higher = climb(space, score, found, fixed, search.n_gradients)[None]
         if space.allowed(higher)[0] and not repeats(higher)[0]:
             batches.append((higher, *score(higher)))
             found = best_of(*_stack(batches), rng)
@@ -263,9 +258,15 @@ def maximize(
 
 
 def climb(
-    space: VectorSpace, score: Score, start: FloatArray, fixed: FloatArray | None
+    space: VectorSpace,
+    score: Score,
+    start: FloatArray,
+    fixed: FloatArray | None,
+    n_gradients: int,
 ) -> FloatArray:
-    """Return the end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
+    """The end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
+
+    It ends with the line search that takes the last of ``n_gradients``.
 
     The active real numbers move, except those ``fixed`` and those that decide which others are
     active. A gradient is made of central differences, scored in one batch.
@@ -288,7 +289,7 @@ def climb(
         widths = np.diagonal(places[1 : m + 1] - places[m + 1 :])
         return -float(scores[0]), -(scores[1 : m + 1] - scores[m + 1 :]) / widths
 
-    bounds, options = [(0.0, 1.0)] * m, {"maxfun": _ASCENT}
+    bounds, options = [(0.0, 1.0)] * m, {"maxfun": n_gradients}
     end = minimize(
         loss, start[columns], jac=True, bounds=bounds, method="L-BFGS-B", options=options
     )

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer, digest
-from automl_plugins.proposers.models import SharedFits
+from automl_plugins.proposers.models import Newest, SharedFits
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.proposers.targets import is_informative
 from automl_plugins.records.history import History
@@ -78,10 +77,7 @@ class Committee:
         self.prior = np.array([prior.get(name, 1.0) for name in members])
         self.tempering = tempering
         self.timed = any(member.timed for member in members.values())
-        self._cache: tuple[VectorSpace, bytes, dict[str, float]] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_cache": None}
+        self._trusted: Newest[dict[str, float]] = Newest()
 
     def __repr__(self) -> str:
         return f"Committee({', '.join(self.members)})"
@@ -98,11 +94,11 @@ class Committee:
         first, *_ = self.members.values()
         if all(member.starts(space, history, k) for member in self.members.values()):
             return first.propose(space, history, streams, k, fixed)
-        trust, fit_seconds = self._trust(space, history, streams)
+        trust, judge_seconds = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())
         drawn = streams.generator("member", k).choice(len(names), p=shares)
         proposal = self.members[names[drawn]].propose(space, history, streams, k, fixed)
-        spent = [s for s in (fit_seconds, proposal.fit_seconds) if s is not None]
+        spent = [s for s in (judge_seconds, proposal.fit_seconds) if s is not None]
         return replace(
             proposal,
             member=names[drawn],
@@ -113,31 +109,30 @@ class Committee:
     def _trust(
         self, space: VectorSpace, history: History, streams: Streams
     ) -> tuple[dict[str, float], float | None]:
-        """Positive trust by name (sum 1), and the seconds of the fits; None without a fit."""
+        """Positive trust by name (sum 1), and the seconds of judging; None if it was known."""
         judged = history.first(judging_point(history.n_finished))
-        key, cache = digest(judged, streams.seed), self._cache  # read once: threads share it
-        if cache is not None and cache[0] is space and cache[1] == key:
-            return cache[2], None
+        return self._trusted.get(
+            space, digest(judged, streams.seed), lambda: self._judge(space, judged, streams)
+        )
+
+    def _judge(self, space: VectorSpace, judged: History, streams: Streams) -> dict[str, float]:
         merits = [np.zeros(1)] * len(self.members)  # with nothing to judge by: trust is the prior
-        spent: list[float] = []
         if is_informative(judged):
             shared = SharedFits()
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
-            spent = [seconds for _, seconds in fitted if seconds is not None]
         shares = trust_in(merits, len(judged), self.prior, self.tempering)
-        trust = {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
-        self._cache = (space, key, trust)
-        return trust, sum(spent) if spent else None
+        return {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
 
 
 def judging_point(n: int) -> int:
     """Number of finished rows, of ``n``, by which the members are judged.
 
-    Judged anew at every row below 16, then every 2nd, from 32 every 4th, and so on: the judgement
-    is never more than 1/8 of the rows behind, and fits of members that are not asked are rare.
+    Judged anew at every row below 16, then every 2nd, from 32 every 4th; from 64 every 16th, from
+    128 every 32nd, and so on. So fits of members that are not asked are rare, and the judgement is
+    never more than 1/8 of the rows behind, from 64 on 1/4: it hardly changes by then.
     """
-    step = 1 << max(0, n.bit_length() - 4)
+    step = 1 << max(0, n.bit_length() - (4 if n < 64 else 3))
     return n - n % step
 
 

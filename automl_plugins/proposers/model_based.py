@@ -1,18 +1,17 @@
 """Propose the next configuration: design -> surrogate -> acquisition -> maximise.
 
 A proposal is a pure function of (space, history, seed, k). Between calls a ``ModelBasedProposer``
-keeps only a cache of the last fitted model, which may be dropped at any time: the model for n
-finished rows is always fitted on the first ``refit_point(n)`` of them (on all with
-``refit="always"``), with streams indexed by that point.
+keeps only its last models, which may be dropped at any time: those for n finished rows are always
+fitted on the first ``refit_point(n)`` of them (on all with ``refit="always"``), with streams
+indexed by that point, and a ``Conditional`` surrogate then takes in the others.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -34,9 +33,12 @@ from automl_plugins.proposers.acquisition import (
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
+    Newest,
     SharedFits,
+    condition,
     fit_models,
     incumbents,
+    succeeded,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.proposers.targets import all_alike, is_informative
@@ -45,6 +47,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
+    Conditional,
     PendingAware,
     Promising,
     RecordedTemplate,
@@ -58,9 +61,12 @@ Refit = Literal["schedule", "always"]
 _DESIGN_POOL = 512  # candidates among which a design chooses
 _LONGEST_START = 12  # most rows of a start design for the number of hyperparameters alone
 _CANDIDATES = 1000  # of a proposal by default; half of them, and shorter ascents, lost on networks
-_MANY_ROWS = 128  # from here on a prediction takes longer, and one proposal matters less
-_FEWER_CANDIDATES = 300  # from ``_MANY_ROWS`` on
-_FEWER_STARTS = 3, 2  # of local searches: from observed configurations, from candidates
+# The more rows, the longer a prediction takes and the less one proposal matters.
+_MANY_ROWS, _VERY_MANY_ROWS = 64, 128
+_WIDE = 20  # hyperparameters beyond which local searches take long: there many rows suffice
+_SHORTER_ASCENT = 10  # gradients, from many rows on
+_FEWER_CANDIDATES = 300  # from very many rows on; with fewer rows, searches of grids were worse
+_FEWER_STARTS = dict(n_observed=3, n_candidates=2)  # as the candidates
 _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 
 _PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising``
@@ -97,9 +103,10 @@ class ProposerSettings(ModelSettings):
         n_startup: Evaluations before the model is asked; None depends on the space: at least 6,
             more with many branches or parameters.
         n_candidates: Random candidates; a space of at most that size is enumerated instead. None
-            is 1 000, and 300 from 128 rows on.
+            is 1 000, and 300 from 128 rows on, from 64 with more than 20 hyperparameters.
         search: The local searches from the best candidates and evaluations; with
-            ``n_candidates=None`` they have at most five starts from 128 rows on.
+            ``n_candidates=None`` they have at most five starts where 300 candidates are drawn, and
+            ascents at most ten gradients from 64 rows on.
         refit: ``"schedule"`` fits a model at every ``refit_point`` of the finished rows, which
             bounds the time of many proposals; ``"always"`` fits one for each new finished row.
         uniform_start: Draw the start at random instead of filling the space.
@@ -145,15 +152,16 @@ class ProposerSettings(ModelSettings):
         check_share("cost_exponent", self.cost_exponent)
 
 
-def refit_point(n: int) -> int:
+def refit_point(n: int, *, conditional: bool = False) -> int:
     """Number of finished rows that the model for ``n`` finished rows is fitted on.
 
     Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
     model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
-    a fit is spread over ever more proposals.
+    a fit is spread over ever more proposals. A ``conditional`` model is fitted half as often from
+    64 rows on: it takes in the rows between two fits, unless one of them failed.
     """
     step = 1 << min(5, max(0, n.bit_length() - 6))
-    return n - n % step
+    return n - n % (2 * step if conditional and step > 1 else step)
 
 
 @dataclass(frozen=True)
@@ -207,10 +215,8 @@ class ModelBasedProposer:
     def __init__(self, settings: ProposerSettings) -> None:
         self.settings = settings
         self.timed = settings.timed
-        self._cache: tuple[VectorSpace, bytes, FittedModels] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_cache": None}
+        self._fitted: Newest[FittedModels] = Newest()
+        self._conditioned: Newest[FittedModels] = Newest()
 
     def propose(
         self,
@@ -272,19 +278,31 @@ class ModelBasedProposer:
         shared: SharedFits | None = None,
     ) -> tuple[FittedModels, float | None]:
         """The models for a proposal, and the seconds of their fit; None if they were cached."""
-        n = history.n_finished
-        training = history.first(refit_point(n) if self.settings.refit == "schedule" else n)
+        settings, finished = self.settings, history.first(history.n_finished)
+        n = point = len(finished)
+        conditional = isinstance(settings.surrogate, Conditional)
+        if settings.refit == "schedule":
+            point = refit_point(n, conditional=conditional)
+            if conditional and not succeeded(finished, settings)[point:].all():
+                # Failures are learnt by a model that is only fitted.
+                point, conditional = refit_point(n), False
+        training = finished.first(point)
         if not is_informative(training):  # the first informative row is newer
-            training = history.first(n)
-        key = digest(training, streams.seed)
-        # By identity: the adapters keep a space as long as nothing in it changes.
-        cache = self._cache  # read once: threads share the sampler
-        if cache is not None and cache[0] is space and cache[1] == key:
-            return cache[2], None
-        started = time.perf_counter()
-        models = fit_models(self.settings, space, training, streams, shared)
-        self._cache = (space, key, models)
-        return models, time.perf_counter() - started
+            training = finished
+        fitted, fit_seconds = self._fitted.get(
+            space,
+            digest(training, streams.seed),
+            lambda: fit_models(settings, space, training, streams, shared),
+        )
+        if not conditional or len(training) == n:
+            return fitted, fit_seconds
+        models, seconds = self._conditioned.get(
+            space,
+            digest(finished, streams.seed),
+            lambda: condition(fitted, settings, space, finished, streams),
+        )
+        spent = [s for s in (fit_seconds, seconds) if s is not None]
+        return models, sum(spent) if spent else None
 
     def _with_incumbent_in_reach(self, models: FittedModels, given: _Question) -> FittedModels:
         """The models, whose incumbent may lie outside a range that has shrunk, or a fixed value.
@@ -310,7 +328,9 @@ class ModelBasedProposer:
         if n_candidates is None:
             n_candidates = _CANDIDATES
             if models.n_rows >= _MANY_ROWS:
-                n_candidates, search = _FEWER_CANDIDATES, search.at_most(*_FEWER_STARTS)
+                search = search.at_most(n_gradients=_SHORTER_ASCENT)
+            if models.n_rows >= (_MANY_ROWS if space.d > _WIDE else _VERY_MANY_ROWS):
+                n_candidates, search = _FEWER_CANDIDATES, search.at_most(**_FEWER_STARTS)
         first, complete = asked.unseen(n_candidates)
         models, score = self._score(asked, models)
         if complete:

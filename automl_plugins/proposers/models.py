@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
+    Conditional,
     OutOfSample,
     PendingAware,
     Promising,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates import Feasibility, RunningTime
 
 M = TypeVar("M", "Feasibility", "RunningTime")
+T = TypeVar("T")
 
 _INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
 
@@ -104,6 +107,7 @@ class FittedModels:
         feasibility: Model of the probability of success; None where nothing ever failed.
         n_rows: Number of finished rows.
         learnt: Positions, among the targets, of the rows that the surrogate was fitted on.
+        penalised: Mask (n_rows,) of the failed rows that count with the worst loss.
         of_losses: Whether the targets are those of losses, not of substitutes.
     """
 
@@ -115,6 +119,7 @@ class FittedModels:
     feasibility: Feasibility | None
     n_rows: int
     learnt: npt.NDArray[np.int64]
+    penalised: npt.NDArray[np.bool_]
     of_losses: bool = True
 
     def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -241,6 +246,32 @@ class SharedFits:
         return cast(M, known[1])
 
 
+class Newest(Generic[T]):
+    """The value that was computed last, for a search space and a key.
+
+    There is no lock: threads that compute a value anew compute equal ones. It is not pickled.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[VectorSpace, bytes, T] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_last": None}
+
+    def get(
+        self, space: VectorSpace, key: bytes, compute: Callable[[], T]
+    ) -> tuple[T, float | None]:
+        """The value, and the seconds that ``compute`` took; None if the last one has this key."""
+        last = self._last  # read once: threads share it
+        # By identity: the adapters keep a space as long as nothing in it changes.
+        if last is not None and last[0] is space and last[1] == key:
+            return last[2], None
+        started = time.perf_counter()
+        value = compute()
+        self._last = (space, key, value)
+        return value, time.perf_counter() - started
+
+
 def fit_models(
     settings: ModelSettings,
     space: VectorSpace,
@@ -279,21 +310,14 @@ def fit_models(
             # smooth model fits, beside rows that may be the best ones.
             if feasibility.predictable:
                 penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
-    counted = with_substitute_losses(history)
-    losses = effective_losses(counted, penalised)
-    known = np.flatnonzero(~np.isnan(losses))
-    # Without a row there is no least loss, no median and no mean: "raw" needs none.
-    targets = transform(losses[known], settings.target if len(known) else "raw")
-    # Failed and infeasible rows come last, however good their losses: f* is that of the first.
-    order = np.lexsort((known, targets.values, ~success[known]))
-    rows = thin_out(targets.values, settings.max_rows, streams.generator("rows", n))
+    learnt = _Learnt.of(history, penalised, settings, streams)
     running_time = None
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)
         surrogate = reseed(template, streams.integer("surrogate", n))
-        surrogate.fit(features[known[rows]], targets.values[rows])
+        surrogate.fit(features[learnt.positions], learnt.values)
         timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
         if len(timed):
             # Failed evaluations took that long. Pruned ones would have taken longer.
@@ -302,18 +326,124 @@ def fit_models(
             running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
     models = FittedModels(
         surrogate=surrogate,
-        targets=targets,
-        best=float(targets.values[order[0]]) if len(order) else np.inf,
-        best_rows=known[order],
+        targets=learnt.targets,
+        best=learnt.best,
+        best_rows=learnt.order,
         running_time=running_time,
         feasibility=feasibility,
+        penalised=penalised,
         n_rows=n,
-        learnt=rows,
-        of_losses=counted is history,
+        learnt=learnt.rows,
+        of_losses=learnt.of_losses,
     )
-    if settings.incumbent == "observed" or not len(order):
+    return _with_incumbent(models, settings, features, success)
+
+
+def succeeded(history: History, settings: ModelSettings) -> npt.NDArray[np.bool_]:
+    """Mask (n,) of the rows of ``history`` that do not count as failures."""
+    if settings.failed_trials == "avoid":
+        history = with_diverged_as_failed(history)
+    return np.asarray((history.status != Status.FAILED) & history.feasible)
+
+
+def condition(
+    models: FittedModels,
+    settings: ModelSettings,
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+) -> FittedModels:
+    """``models``, which know the first rows of ``history``, with a surrogate that knows all.
+
+    What takes long stays as it was fitted: the kernels of the surrogate, the models of seconds and
+    of success. So the further rows should not be failures.
+
+    Raises:
+        SurrogateFailure: If the surrogate raises.
+    """
+    assert isinstance(models.surrogate, Conditional)
+    if settings.failed_trials == "avoid":
+        history = with_diverged_as_failed(history)
+    features = space.features(history.vectors)
+    failed = history.status == Status.FAILED
+    penalised = np.zeros(len(history), dtype=bool)
+    penalised[: models.n_rows] = models.penalised
+    penalised &= failed
+    learnt = _Learnt.of(history, penalised, settings, streams)
+    with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
+        surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)
+    models = replace(
+        models,
+        surrogate=surrogate,
+        targets=learnt.targets,
+        best=learnt.best,
+        best_rows=learnt.order,
+        penalised=penalised,
+        n_rows=len(history),
+        learnt=learnt.rows,
+        of_losses=learnt.of_losses,
+    )
+    return _with_incumbent(models, settings, features, succeeded(history, settings))
+
+
+@dataclass(frozen=True)
+class _Learnt:
+    """What a surrogate learns of a history.
+
+    Attributes:
+        targets: The transformed losses of the rows that have one.
+        rows: Positions, among the targets, of those to fit on.
+        positions: Those rows' positions in the history.
+        order: Positions in the history, best target first, feasible ones first.
+        best: The first target of ``order``; infinite without any row.
+        of_losses: See ``FittedModels``.
+    """
+
+    targets: Targets
+    rows: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64]
+    best: float
+    of_losses: bool
+
+    @property
+    def values(self) -> FloatArray:
+        """The targets to fit on."""
+        return self.targets.values[self.rows]
+
+    @classmethod
+    def of(
+        cls,
+        history: History,
+        penalised: npt.NDArray[np.bool_],
+        settings: ModelSettings,
+        streams: Streams,
+    ) -> _Learnt:
+        """Of finished rows, of which those ``penalised`` (n,) have the worst loss."""
+        counted = with_substitute_losses(history)
+        losses = effective_losses(counted, penalised)
+        known = np.flatnonzero(~np.isnan(losses))
+        # Without a row there is no least loss, no median and no mean: "raw" needs none.
+        targets = transform(losses[known], settings.target if len(known) else "raw")
+        success = (history.status != Status.FAILED) & history.feasible
+        # Failed and infeasible rows come last, however good their losses: f* is that of the first.
+        order = np.lexsort((known, targets.values, ~success[known]))
+        drawn = streams.generator("rows", len(history))
+        rows = thin_out(targets.values, settings.max_rows, drawn)
+        best = float(targets.values[order[0]]) if len(order) else np.inf
+        return cls(targets, rows, known[rows], known[order], best, counted is history)
+
+
+def _with_incumbent(
+    models: FittedModels,
+    settings: ModelSettings,
+    features: FloatArray,
+    success: npt.NDArray[np.bool_],
+) -> FittedModels:
+    """The models that improve on what ``settings.incumbent`` says."""
+    if settings.incumbent == "observed" or not len(models.best_rows):
         return models
-    return models.improving_on(features[incumbents(known[order], success)])
+    return models.improving_on(features[incumbents(models.best_rows, success)])
 
 
 def incumbents(

@@ -22,6 +22,7 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 _PRIOR = {"process": 1.5, "log process": 1.5}
 # No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
+_GRADIENTS = 20  # with fewer, searches of networks were worse
 # With narrower plateaus a process with noise would return to the best one for ever.
 _REACH = 0.2
 
@@ -131,7 +132,7 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
             surrogates.AveragedProcess(),
             target=target,
             incumbent="predicted",
-            search=LocalSearch(climbs=True),
+            search=LocalSearch(n_gradients=_GRADIENTS),
             **shared,
         )
         for name, target in targets.items()

@@ -152,6 +152,11 @@ class EvidenceAverage:
         self.evidence_ = weights / weights.sum()
         self._asked: list[_Solved] | None = None
 
+    @property
+    def likely(self) -> list[Candidate]:
+        """The candidates whose evidence is not negligible."""
+        return [solved.candidate for solved in self._solved()]
+
     def held_out(self) -> FloatArray:
         """Mean (n,) at each row, conditioned on all others (RW eq. 5.12).
 
@@ -268,10 +273,8 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         """Learn from features ``X`` (n, f) and losses ``y`` (n,)."""
         one_of("kernel", self.kernel, KERNELS)
         check_integer("max_rows", self.max_rows, 2)
-        X, y = as_training(X, y)
-        self.n_features_in_, self.n_rows_ = X.shape[1], len(y)
-        self.rows_ = informative_rows(y, self.max_rows)
-        X, y = X[self.rows_], y[self.rows_]
+        X, y = self._informative(*as_training(X, y))
+        self.n_features_in_ = X.shape[1]
         self.flagged_ = np.flatnonzero(np.isnan(X).any(axis=0))
         inputs = complete_inputs(X, self.flagged_)
         candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
@@ -296,6 +299,21 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         mean[self.rows_] = self.process_.held_out()
         return mean
 
+    def conditioned(self, X: FloatArray, y: FloatArray) -> Self:
+        """A copy that knows features ``X`` (n, f) and losses ``y`` (n,) instead of its rows.
+
+        The kernels stay the likely ones of ``fit``, unless a column has its first missing value.
+        """
+        check_is_fitted(self, "process_")
+        seen, everything = copy.copy(self), as_training(as_features(X, self.n_features_in_), y)
+        X, y = seen._informative(*everything)
+        if np.setdiff1d(np.flatnonzero(np.isnan(X).any(axis=0)), self.flagged_).size:
+            return seen.fit(*everything)
+        seen.process_ = EvidenceAverage(self.process_.likely, self.kernel).fit(
+            complete_inputs(X, self.flagged_), y
+        )
+        return seen
+
     def beside(self, pending: FloatArray) -> Self:
         """A copy that takes running evaluations (p, f) for finished, with the predicted losses.
 
@@ -309,6 +327,11 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
             np.vstack([known.inputs_, inputs]), believed
         )
         return seen
+
+    def _informative(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The rows to learn from, whose positions are kept."""
+        self.n_rows_, self.rows_ = len(y), informative_rows(y, self.max_rows)
+        return X[self.rows_], y[self.rows_]
 
     def _inputs(self, X: FloatArray) -> FloatArray:
         return complete_inputs(as_features(X, self.n_features_in_), self.flagged_)

@@ -80,6 +80,18 @@ class PendingAware(Surrogate, Protocol):
 
 
 @runtime_checkable
+class Conditional(Surrogate, Protocol):
+    """A fitted surrogate that takes in further rows in a fraction of the time of a fit."""
+
+    def conditioned(self, X: FloatArray, y: FloatArray) -> Surrogate:
+        """A copy that knows features ``X`` (n, f) and losses ``y`` (n,) instead of its rows.
+
+        The hyperparameters stay those of ``fit``.
+        """
+        ...
+
+
+@runtime_checkable
 class OutOfSample(Surrogate, Protocol):
     """A fitted surrogate with out-of-sample predictions for its own rows."""
 

@@ -502,7 +502,24 @@ def test_an_ascent_ends_at_the_maximum_of_a_smooth_score(d: int) -> None:
     (score, top), rng = bowl(d), np.random.default_rng(d)
     for _ in range(3):
         start = np.clip(top + 0.1 * rng.choice([-1.0, 1.0], d), 0.0, 1.0)
-        np.testing.assert_allclose(climb(cube(d), score, start, None), top, atol=1e-3)
+        np.testing.assert_allclose(climb(cube(d), score, start, None, 20), top, atol=1e-3)
+
+
+def test_a_shorter_search_has_at_most_so_many_of_everything() -> None:
+    search = LocalSearch(n_candidates=1, n_gradients=20)
+    shorter = search.at_most(n_observed=3, n_candidates=2, n_gradients=10)
+    assert shorter == LocalSearch(n_observed=3, n_candidates=1, n_gradients=10)
+
+
+def test_an_ascent_takes_as_many_gradients_as_it_is_given() -> None:
+    score, top = bowl(6)
+    steps, ends = [], []
+    for n in (1, 5, 10):
+        seen = list[FloatArray]()
+        ends.append(climb(cube(6), recorded(score, seen), top + 0.2, None, n))
+        steps.append(len(seen))
+    assert 1 <= steps[0] < 5 <= steps[1] < 10 <= steps[2] < 20  # a line search comes to its end
+    assert [score(end[None])[0][0] for end in ends] == sorted(score(np.array(ends))[0])
 
 
 def test_an_ascent_ends_at_the_border_and_scores_nothing_beyond() -> None:
@@ -512,7 +529,7 @@ def test_an_ascent_ends_at_the_border_and_scores_nothing_beyond() -> None:
         values = vectors @ [2.0, 1.0, -1.0] - (vectors[:, 1] - 0.5) ** 2
         return values, -values
 
-    end = climb(cube(3), recorded(score, seen), start, None)
+    end = climb(cube(3), recorded(score, seen), start, None, 20)
     np.testing.assert_allclose(end, [1.0, 1.0, 0.0], atol=1e-6)
     asked = np.concatenate(seen)
     assert asked.min() >= 0.0 and asked.max() <= 1.0
@@ -543,16 +560,18 @@ def test_an_ascent_moves_the_active_real_numbers_that_are_free() -> None:
     start, fixed = np.full(5, np.nan), np.full(5, np.nan)
     start[[kind, a, x, n]] = 0.0, 0.3, 0.9, 0.25
     start = space.canonical(start[None])[0]
-    end = climb(space, towards(0.5), start, None)
+    end = climb(space, towards(0.5), start, None, 20)
     np.testing.assert_allclose(end[[a, x]], 0.5, atol=1e-3)
     assert (end[kind], end[n]) == (start[kind], start[n]) and np.isnan(end[b])
     fixed[[x, kind]] = start[[x, kind]]
-    end = climb(space, towards(0.5), start, fixed)
+    end = climb(space, towards(0.5), start, fixed, 20)
     np.testing.assert_allclose(end[a], 0.5, atol=1e-3)
     assert end[x] == start[x] and np.isnan(end[b])
     fixed[a] = start[a]
-    np.testing.assert_array_equal(climb(space, towards(0.5), start, fixed), start)
-    found = maximum(space, towards(0.5), start[None], search=LocalSearch(climbs=True), fixed=fixed)
+    np.testing.assert_array_equal(climb(space, towards(0.5), start, fixed, 20), start)
+    found = maximum(
+        space, towards(0.5), start[None], search=LocalSearch(n_gradients=20), fixed=fixed
+    )
     assert (found[a], found[x], found[kind]) == (start[a], start[x], start[kind])
 
 
@@ -565,10 +584,10 @@ def test_an_ascent_keeps_numbers_that_decide_conditions() -> None:
     for start in ([0.4, np.nan], [0.6, 0.9]):
         for target in (0.1, 0.9):
             score = recorded(towards(target), seen)
-            end = climb(vectors, score, np.array(start), None)
+            end = climb(vectors, score, np.array(start), None, 20)
             assert end[0] == start[0] and np.isnan(end[1]) == np.isnan(start[1])
             first = vectors.activate(vectors.sample(5, np.random.default_rng(0)))
-            found = maximum(vectors, score, first, search=LocalSearch(climbs=True))
+            found = maximum(vectors, score, first, search=LocalSearch(n_gradients=20))
             assert np.isnan(found[1]) == (found[0] <= 0.5)
     scored = np.concatenate(seen)
     np.testing.assert_array_equal(np.isnan(scored[:, 1]), scored[:, 0] <= 0.5)
@@ -587,11 +606,13 @@ def test_an_ascent_to_a_forbidden_or_known_configuration_is_dropped() -> None:
 
     for seed in range(5):
         first = vectors.sample(20, np.random.default_rng(seed))
-        found = maximum(vectors, score, first, seed=seed, search=LocalSearch(climbs=True))
+        found = maximum(vectors, score, first, seed=seed, search=LocalSearch(n_gradients=20))
         assert vectors.allowed(found[None])[0]
     smooth, top = bowl(2)
-    end = climb(cube(2), smooth, top + 0.05, None)
-    found = maximum(cube(2), smooth, top[None] + 0.05, end[None], search=LocalSearch(climbs=True))
+    end = climb(cube(2), smooth, top + 0.05, None, 20)
+    found = maximum(
+        cube(2), smooth, top[None] + 0.05, end[None], search=LocalSearch(n_gradients=20)
+    )
     assert not (found == end).all()
 
 
@@ -602,11 +623,11 @@ def test_an_ascent_survives_scores_of_minus_infinity() -> None:
     def half(v: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.where(v[:, 0] > 0.1, score(v)[0], -INF), np.zeros(len(v))
 
-    nowhere = climb(cube(2), lambda v: (np.full(len(v), -INF), v[:, 0]), top + 0.1, None)
+    nowhere = climb(cube(2), lambda v: (np.full(len(v), -INF), v[:, 0]), top + 0.1, None, 20)
     np.testing.assert_array_equal(nowhere, top + 0.1)
-    np.testing.assert_allclose(climb(cube(2), half, top + 0.1, None), top, atol=1e-3)
+    np.testing.assert_allclose(climb(cube(2), half, top + 0.1, None, 20), top, atol=1e-3)
     for start in ([0.1, 0.5], [0.1 + 5e-5, 0.5], [0.05, 0.5]):  # at the cliff, and below it
-        end = climb(cube(2), half, np.array(start), None)
+        end = climb(cube(2), half, np.array(start), None, 20)
         assert np.isfinite(end).all() and (end >= 0.0).all() and (end <= 1.0).all()
 
 
@@ -624,7 +645,7 @@ def test_the_acquisition_of_a_process_is_maximised_to_a_thousandth_of_the_range(
         return log_expected_improvement(mean, std, float(y.min())), mean
 
     first, observed = cube(d).sample(1000, rng), X[np.argsort(y)]
-    found = maximum(cube(d), score, first, observed, search=LocalSearch(climbs=True))
+    found = maximum(cube(d), score, first, observed, search=LocalSearch(n_gradients=20))
     # Scipy's own search from the best of many more candidates
     starts = np.vstack([rng.random((5000, d)), np.clip(X + 0.02 * rng.normal(size=X.shape), 0, 1)])
     starts = starts[np.argsort(-score(starts)[0])[:20]]

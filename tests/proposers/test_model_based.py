@@ -21,6 +21,7 @@ from proposing import LINE, SQUARE, Told, branches, observed, search
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
+from automl_plugins.proposers.models import condition
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -162,6 +163,37 @@ def test_the_model_between_refits_is_that_of_the_refit_point() -> None:
     assert [propose(always, history.first(n)).n_rows for n in (130, 131)] == [130, 131]
 
 
+def test_processes_are_fitted_half_as_often_and_take_in_the_rows_between() -> None:
+    points = {63: 63, 64: 64, 67: 64, 127: 124, 128: 128, 135: 128, 259: 256, 511: 496}
+    points |= {2047: 1984}
+    assert {n: refit_point(n, conditional=True) for n in points} == points
+    history = observed(SQUARE, 71)
+    process = forest(AveragedProcess(), target="standardize")
+    fitted = process.models(SQUARE, history.first(68), Streams(5))[0]
+    models, seconds = process.models(SQUARE, history, Streams(5))
+    assert fitted.n_rows == 68 and models.n_rows == 71 and seconds is not None
+    both = [one.surrogate for one in (fitted, models)]
+    assert all(isinstance(one, AveragedProcess) for one in both)
+    assert len({id(one.process_.candidates[-1]) for one in both}) == 1  # type: ignore[attr-defined]
+    assert process.models(SQUARE, history, Streams(5)) == (models, None)
+    expected = condition(fitted, process.settings, SQUARE, history, Streams(5))
+    features = SQUARE.features(history.vectors)
+    np.testing.assert_array_equal(models.predict(features), expected.predict(features))
+    # A failure between two fits: fitted as often as other models are
+    for status, limit in ((Status.FAILED, 0.0), (Status.COMPLETE, 1.0)):
+        last = np.arange(71) == 69
+        history = History.of(
+            history.vectors,
+            np.where(last & (status == Status.FAILED), np.nan, history.vectors[:, 0]),
+            status=np.where(last, status, Status.COMPLETE),
+            constraints=np.where(last, limit, 0.0)[:, None],
+        )
+        models = process.models(SQUARE, history, Streams(5))[0]
+        assert models.n_rows == 70 and models.feasibility is not None
+    always = forest(AveragedProcess(), target="standardize", refit="always")
+    assert always.models(SQUARE, history, Streams(5))[0].n_rows == 71
+
+
 @pytest.mark.parametrize(
     "changed", ["losses", "seconds", "constraints", "space", "status", "nothing"]
 )
@@ -184,15 +216,40 @@ def test_models_are_fitted_again_when_anything_changes(changed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "rows", "scored", "starts"),
-    [(2000, 128, 2000, 8), (None, 127, 1000, 8), (None, 128, 300, 5)],
+    ("d", "asked", "rows", "scored", "starts"),
+    [
+        (2, 2000, 128, 2000, 8),
+        (2, None, 127, 1000, 8),
+        (2, None, 128, 300, 5),
+        (20, None, 64, 1000, 8),
+        (21, None, 63, 1000, 8),
+        (21, None, 64, 300, 5),
+    ],
 )
 def test_as_many_candidates_as_are_asked_for(
-    asked: int | None, rows: int, scored: int, starts: int
+    d: int, asked: int | None, rows: int, scored: int, starts: int
 ) -> None:
+    space = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(d)}))
     counting = Told(lambda X: X[:, 0])
-    propose(forest(counting, n_candidates=asked, refit="always"), observed(SQUARE, rows))
-    assert counting.sizes[:2] == [scored, 8 * starts]  # four steps of each number
+    proposer = forest(counting, n_candidates=asked, refit="always")
+    proposer.propose(space, observed(space, rows), Streams(0), rows)
+    assert counting.sizes[:2] == [scored, 4 * d * starts]  # four steps of each number
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows", "least", "most"), [(None, 63, 16, 40), (None, 64, 10, 15), (500, 64, 16, 40)]
+)
+def test_ascents_are_shorter_with_many_rows(
+    asked: int | None, rows: int, least: int, most: int
+) -> None:
+    def valley(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        x, y = 3.0 * X.T
+        return 100.0 * (y - x**2) ** 2 + (1.0 - x) ** 2, np.full(len(X), 0.1)
+
+    counting = Told(valley)
+    search = LocalSearch(n_gradients=20, joins=False)
+    propose(forest(counting, n_candidates=asked, search=search), observed(SQUARE, rows))
+    assert least <= counting.sizes.count(5) <= most  # a point and four differences
 
 
 def test_every_configuration_of_a_finite_space_comes_once() -> None:
@@ -358,7 +415,7 @@ def test_how_a_search_begins() -> None:
 def test_the_start_lasts_as_long_as_all_losses_are_alike() -> None:
     third = 0.1 + 0.2  # 0.3 up to rounding
     flat = observed(SQUARE, 20, losses=[0.3, third] * 10)
-    process = forest(AveragedProcess(), search=LocalSearch(climbs=True))
+    process = forest(AveragedProcess(), search=LocalSearch(n_gradients=20))
     assert propose(process, flat).origin == "design"
     for loss in (0.29, 0.31):
         other = observed(SQUARE, 20, losses=[0.3] * 19 + [loss])

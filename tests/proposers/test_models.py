@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,10 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
+    Newest,
+    condition,
     fit_models,
+    succeeded,
     thin_out,
 )
 from automl_plugins.proposers.targets import Target, with_diverged_as_failed
@@ -70,6 +74,50 @@ def test_seconds_and_failures_of_the_newest_rows_count() -> None:
     features = LINE.features(POINTS)
     assert (np.exp(fitted.log_seconds(features)) > 50.0).all()
     assert (np.exp(fitted.log_success(features)) < 0.5).all()
+
+
+def test_further_rows_count_as_if_they_had_been_there_but_for_the_kernels() -> None:
+    losses = np.where(np.arange(40) == 33, -0.5, (POINTS[:, 0] - 0.4) ** 2)
+    failed = np.isin(np.arange(40), [3, 4, 5])
+    rows = History.of(POINTS, np.where(failed, NAN, losses), status=np.where(failed, F, C))
+    settings = ModelSettings(AveragedProcess(), incumbent="predicted")
+    early = fit_models(settings, LINE, rows.first(30), Streams(0))
+    models = condition(early, settings, LINE, rows, Streams(0))
+    assert early.penalised.any() and np.array_equal(models.penalised[:30], early.penalised)
+    assert models.feasibility is early.feasibility and models.n_rows == 40
+    assert models.best_rows[0] == 33 != early.best_rows[0]
+    before, now = (one.to_loss(one.best) for one in (early, models))
+    assert before is not None and now is not None and now < before
+    features, known = LINE.features(POINTS), np.sort(models.best_rows)
+    assert known.tolist() == np.flatnonzero(~failed | models.penalised).tolist()
+    worst = np.where(models.penalised, losses.max(), losses)
+    np.testing.assert_array_equal(models.targets.losses, worst[known])
+    assert isinstance(early.surrogate, AveragedProcess)
+    expected = early.surrogate.conditioned(features[known], models.targets.values)
+    np.testing.assert_array_equal(models.predict(features), expected.predict(features))
+    # Of the rows that were there, one has succeeded since
+    mended = History.of(POINTS, losses, status=np.full(40, C))
+    assert not condition(early, settings, LINE, mended, Streams(0)).penalised.any()
+
+
+def test_a_row_fails_by_its_status_its_constraints_or_its_loss() -> None:
+    losses = np.array([0.0, 1.0, 0.5, 1e30, NAN, 0.2, 0.3, 0.4])
+    limits = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0])[:, None]
+    rows = History.of(POINTS[:8], losses, status=[C, C, C, C, F, C, C, C], constraints=limits)
+    avoid, ignore = (ModelSettings(Table(losses), failed_trials=f) for f in ("avoid", "ignore"))
+    assert succeeded(rows, avoid).tolist() == [1, 1, 0, 0, 0, 1, 1, 1]
+    assert succeeded(rows, ignore).tolist() == [1, 1, 0, 1, 0, 1, 1, 1]
+
+
+def test_the_newest_value_is_kept_for_a_space_and_a_key() -> None:
+    kept: Newest[list[int]] = Newest()
+    other = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+    value, seconds = kept.get(LINE, b"1", lambda: [1])
+    assert value == [1] and seconds is not None and seconds >= 0.0
+    assert kept.get(LINE, b"1", list) == (value, None)
+    for space, key in ((other, b"1"), (other, b"2")):
+        assert kept.get(space, key, lambda: [2])[1] is not None
+    assert pickle.loads(pickle.dumps(kept)).get(other, b"2", list)[0] == []
 
 
 # What is to be improved on

@@ -364,6 +364,35 @@ def test_evaluations_under_way_come_out_as_predicted() -> None:
     np.testing.assert_array_equal(model.predict(pending), before)  # itself unchanged
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_further_rows_are_taken_in_with_the_kernels_of_the_fit(missing: bool) -> None:
+    X, y = sample(40, noise=0.05, missing=missing)
+    model = AveragedProcess(max_rows=30).fit(X[:25], y[:25])
+    before, seen = model.predict(X), model.conditioned(X, y)
+    shares = zip(model.process_.candidates, model.process_.evidence_, strict=True)
+    likely = [candidate for candidate, share in shares if share >= 1e-4]
+    assert 0 < len(likely) < len(model.process_.candidates)
+    assert list(map(id, seen.process_.candidates)) == list(map(id, likely))
+    rows = informative_rows(y, 30)
+    inputs = complete_inputs(X, model.flagged_)
+    expected = EvidenceAverage(likely, "matern52").fit(inputs[rows], y[rows])
+    np.testing.assert_array_equal(seen.predict(X), expected.predict(inputs))
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(seen.held_out())), rows)
+    np.testing.assert_array_equal(model.predict(X), before)  # itself unchanged
+    np.testing.assert_allclose(model.conditioned(X[:25], y[:25]).predict(X), before)
+
+
+def test_a_column_that_has_its_first_missing_value_is_fitted_anew() -> None:
+    X, y = sample(40)
+    model = AveragedProcess(max_rows=30).fit(X[:25], y[:25])
+    X[[26, 27], 1] = np.nan
+    seen = model.conditioned(X, y)
+    assert seen.flagged_.tolist() == [1] and model.flagged_.tolist() == []
+    np.testing.assert_array_equal(
+        seen.predict(X), AveragedProcess(max_rows=30).fit(X, y).predict(X)
+    )
+
+
 def fitted(X: FloatArray, y: FloatArray, **arguments: int) -> GaussianProcess:
     return GaussianProcess(**{"random_state": 0, **arguments}).fit(X, y)
 
