@@ -13,7 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.proposers.model_based import refit_point
+from automl_plugins.proposers.refits import refit_point
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running, unix_time
 from automl_plugins.spaces.conditions import Rule

@@ -18,9 +18,9 @@ import numpy as np
 
 from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.model_based import ModelBasedProposer, digest
-from automl_plugins.proposers.models import Newest, SharedFits
+from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.proposers.refits import Newest, SharedFits, digest
 from automl_plugins.proposers.targets import is_informative
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace

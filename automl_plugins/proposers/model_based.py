@@ -8,7 +8,6 @@ indexed by that point, and a ``Conditional`` surrogate then takes in the others.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -33,14 +32,13 @@ from automl_plugins.proposers.acquisition import (
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
-    Newest,
-    SharedFits,
     condition,
     fit_models,
     incumbents,
     succeeded,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
+from automl_plugins.proposers.refits import Newest, SharedFits, digest, refit_point
 from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -150,18 +148,6 @@ class ProposerSettings(ModelSettings):
         check_finite("beta", self.beta)
         check_finite("plateau_reach", self.plateau_reach, least=_LEAST_REACH, optional=True)
         check_share("cost_exponent", self.cost_exponent)
-
-
-def refit_point(n: int, *, conditional: bool = False) -> int:
-    """Number of finished rows that the model for ``n`` finished rows is fitted on.
-
-    Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
-    model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
-    a fit is spread over ever more proposals. A ``conditional`` model is fitted half as often from
-    64 rows on: it takes in the rows between two fits, unless one of them failed.
-    """
-    step = 1 << min(5, max(0, n.bit_length() - 6))
-    return n - n % (2 * step if conditional and step > 1 else step)
 
 
 @dataclass(frozen=True)
@@ -458,12 +444,3 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
     low, high = float(utility.min()), float(utility.max())
     # At the reference itself a gain is 0, and no success or seconds could tell candidates apart.
     return low - 1e-3 * max(high - low, 1e-12)
-
-
-def digest(history: History, seed: int) -> bytes:
-    """Digest of the rows and the seed that a model is fitted with."""
-    hasher = hashlib.blake2b(str(seed).encode(), digest_size=16)
-    # Not the curves: those of a finished row, known by its number, do not change.
-    for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
-        hasher.update(np.ascontiguousarray(getattr(history, column)).tobytes())
-    return hasher.digest()

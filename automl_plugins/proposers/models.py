@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +14,7 @@ from automl_plugins import surrogates
 from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
+from automl_plugins.proposers.refits import SharedFits
 from automl_plugins.proposers.targets import (
     TARGETS,
     Target,
@@ -43,9 +42,6 @@ from automl_plugins.surrogates.base import (
 
 if TYPE_CHECKING:
     from automl_plugins.surrogates import Feasibility, RunningTime
-
-M = TypeVar("M", "Feasibility", "RunningTime")
-T = TypeVar("T")
 
 _INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
 
@@ -221,55 +217,6 @@ class FittedModels:
     def shares(self) -> Mapping[str, float] | None:
         """Share of each earlier task in the predictions, if the surrogate has any."""
         return self.surrogate.shares_ if isinstance(self.surrogate, Voting) else None
-
-
-class SharedFits:
-    """The newest model of each kind, for members of a committee that learn from the same rows.
-
-    There is no lock: threads that fit the same model fit equal ones.
-    """
-
-    def __init__(self) -> None:
-        self._newest: dict[str, tuple[bytes, Any]] = {}
-
-    def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
-        """``model`` fitted to ``data``, or the equal one that was fitted before."""
-        # Members set nothing but the seed of these models, so seed and data identify one.
-        shapes = [array.shape for array in data]
-        digest = hashlib.blake2b(f"{model.random_state} {shapes}".encode(), digest_size=16)
-        for array in data:
-            digest.update(np.ascontiguousarray(array).tobytes())
-        kind, key = type(model).__name__, digest.digest()
-        known = self._newest.get(kind)
-        if known is None or known[0] != key:
-            known = self._newest[kind] = key, model.fit(*data)
-        return cast(M, known[1])
-
-
-class Newest(Generic[T]):
-    """The value that was computed last, for a search space and a key.
-
-    There is no lock: threads that compute a value anew compute equal ones. It is not pickled.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[VectorSpace, bytes, T] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_last": None}
-
-    def get(
-        self, space: VectorSpace, key: bytes, compute: Callable[[], T]
-    ) -> tuple[T, float | None]:
-        """The value, and the seconds that ``compute`` took; None if the last one has this key."""
-        last = self._last  # read once: threads share it
-        # By identity: the adapters keep a space as long as nothing in it changes.
-        if last is not None and last[0] is space and last[1] == key:
-            return last[2], None
-        started = time.perf_counter()
-        value = compute()
-        self._last = (space, key, value)
-        return value, time.perf_counter() - started
 
 
 def fit_models(

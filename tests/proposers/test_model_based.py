@@ -20,9 +20,10 @@ from proposing import LINE, SQUARE, Told, branches, observed, search
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import LocalSearch
-from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings, refit_point
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import condition
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
+from automl_plugins.proposers.refits import refit_point
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace

@@ -16,12 +16,12 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
-    Newest,
     condition,
     fit_models,
     succeeded,
     thin_out,
 )
+from automl_plugins.proposers.refits import Newest
 from automl_plugins.proposers.targets import Target, with_diverged_as_failed
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status

@@ -1,0 +1,90 @@
+"""When models are fitted, and what is kept of them between proposals."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
+
+if TYPE_CHECKING:
+    from automl_plugins.surrogates import Feasibility, RunningTime
+
+M = TypeVar("M", "Feasibility", "RunningTime")
+T = TypeVar("T")
+
+
+def refit_point(n: int, *, conditional: bool = False) -> int:
+    """Number of finished rows that the model for ``n`` finished rows is fitted on.
+
+    Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
+    model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
+    a fit is spread over ever more proposals. A ``conditional`` model is fitted half as often from
+    64 rows on: it takes in the rows between two fits, unless one of them failed.
+    """
+    step = 1 << min(5, max(0, n.bit_length() - 6))
+    return n - n % (2 * step if conditional and step > 1 else step)
+
+
+def digest(history: History, seed: int) -> bytes:
+    """Digest of the rows and the seed that a model is fitted with."""
+    hasher = hashlib.blake2b(str(seed).encode(), digest_size=16)
+    # Not the curves: those of a finished row, known by its number, do not change.
+    for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
+        hasher.update(np.ascontiguousarray(getattr(history, column)).tobytes())
+    return hasher.digest()
+
+
+class SharedFits:
+    """The newest model of each kind, for members of a committee that learn from the same rows.
+
+    There is no lock: threads that fit the same model fit equal ones.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[bytes, Any]] = {}
+
+    def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
+        """``model`` fitted to ``data``, or the equal one that was fitted before."""
+        # Members set nothing but the seed of these models, so seed and data identify one.
+        shapes = [array.shape for array in data]
+        digest = hashlib.blake2b(f"{model.random_state} {shapes}".encode(), digest_size=16)
+        for array in data:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        kind, key = type(model).__name__, digest.digest()
+        known = self._newest.get(kind)
+        if known is None or known[0] != key:
+            known = self._newest[kind] = key, model.fit(*data)
+        return cast(M, known[1])
+
+
+class Newest(Generic[T]):
+    """The value that was computed last, for a search space and a key.
+
+    There is no lock: threads that compute a value anew compute equal ones. It is not pickled.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[VectorSpace, bytes, T] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_last": None}
+
+    def get(
+        self, space: VectorSpace, key: bytes, compute: Callable[[], T]
+    ) -> tuple[T, float | None]:
+        """The value, and the seconds that ``compute`` took; None if the last one has this key."""
+        last = self._last  # read once: threads share it
+        # By identity: the adapters keep a space as long as nothing in it changes.
+        if last is not None and last[0] is space and last[1] == key:
+            return last[2], None
+        started = time.perf_counter()
+        value = compute()
+        self._last = (space, key, value)
+        return value, time.perf_counter() - started
