@@ -20,7 +20,7 @@ from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.proposers.refits import Newest, SharedFits, digest
+from automl_plugins.proposers.refits import Newest, SharedFits, digest, total_seconds
 from automl_plugins.proposers.targets import is_informative
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -98,12 +98,11 @@ class Committee:
         names, shares = list(trust), list(trust.values())
         drawn = streams.generator("member", k).choice(len(names), p=shares)
         proposal = self.members[names[drawn]].propose(space, history, streams, k, fixed)
-        spent = [s for s in (judge_seconds, proposal.fit_seconds) if s is not None]
         return replace(
             proposal,
             member=names[drawn],
             trust=trust,
-            fit_seconds=sum(spent) if spent else None,
+            fit_seconds=total_seconds(judge_seconds, proposal.fit_seconds),
         )
 
     def _trust(

@@ -38,7 +38,13 @@ from automl_plugins.proposers.models import (
     succeeded,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
-from automl_plugins.proposers.refits import Newest, SharedFits, digest, refit_point
+from automl_plugins.proposers.refits import (
+    Newest,
+    SharedFits,
+    digest,
+    refit_point,
+    total_seconds,
+)
 from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -287,8 +293,7 @@ class ModelBasedProposer:
             digest(finished, streams.seed),
             lambda: condition(fitted, settings, space, finished, streams),
         )
-        spent = [s for s in (fit_seconds, seconds) if s is not None]
-        return models, sum(spent) if spent else None
+        return models, total_seconds(fit_seconds, seconds)
 
     def _with_incumbent_in_reach(self, models: FittedModels, given: _Question) -> FittedModels:
         """The models, whose incumbent may lie outside a range that has shrunk, or a fixed value.
@@ -302,8 +307,7 @@ class ModelBasedProposer:
             return models
         rows = rows[given.space.within_reach(history.vectors[rows], given.fixed)]
         if len(rows):
-            success = history.feasible & (history.status != Status.FAILED)
-            vectors = history.vectors[incumbents(rows, success)]
+            vectors = history.vectors[incumbents(rows, history.successful)]
         else:
             vectors, _ = given.unseen(_DESIGN_POOL)
         return models.improving_on(given.space.features(vectors))

@@ -102,7 +102,7 @@ class FittedModels:
         running_time: Model of ln seconds; None where no costs are known or wanted.
         feasibility: Model of the probability of success; None where nothing ever failed.
         n_rows: Number of finished rows.
-        learnt: Positions, among the targets, of the rows that the surrogate was fitted on.
+        learnt: Positions, among the targets, of the rows that the surrogate knows.
         penalised: Mask (n_rows,) of the failed rows that count with the worst loss.
         of_losses: Whether the targets are those of losses, not of substitutes.
     """
@@ -237,11 +237,10 @@ def fit_models(
     """
     n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
     avoid = settings.failed_trials == "avoid"
-    if avoid:
-        history = with_diverged_as_failed(history)
+    history = _as_counted(history, settings)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
-    success = ~failed & history.feasible
+    success = history.successful
     retried = failed
     if failed.any():  # a failure that a retry mended is not due to its configuration
         keys = space.keys(history.vectors)
@@ -288,9 +287,7 @@ def fit_models(
 
 def succeeded(history: History, settings: ModelSettings) -> npt.NDArray[np.bool_]:
     """Mask (n,) of the rows of ``history`` that do not count as failures."""
-    if settings.failed_trials == "avoid":
-        history = with_diverged_as_failed(history)
-    return np.asarray((history.status != Status.FAILED) & history.feasible)
+    return _as_counted(history, settings).successful
 
 
 def condition(
@@ -309,13 +306,11 @@ def condition(
         SurrogateFailure: If the surrogate raises.
     """
     assert isinstance(models.surrogate, Conditional)
-    if settings.failed_trials == "avoid":
-        history = with_diverged_as_failed(history)
+    history = _as_counted(history, settings)
     features = space.features(history.vectors)
-    failed = history.status == Status.FAILED
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.n_rows] = models.penalised
-    penalised &= failed
+    penalised &= history.status == Status.FAILED
     learnt = _Learnt.of(history, penalised, settings, streams)
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
         surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)
@@ -330,7 +325,12 @@ def condition(
         learnt=learnt.rows,
         of_losses=learnt.of_losses,
     )
-    return _with_incumbent(models, settings, features, succeeded(history, settings))
+    return _with_incumbent(models, settings, features, history.successful)
+
+
+def _as_counted(history: History, settings: ModelSettings) -> History:
+    """The history with the failures that ``settings`` count; see ``failed_trials``."""
+    return with_diverged_as_failed(history) if settings.failed_trials == "avoid" else history
 
 
 @dataclass(frozen=True)
@@ -372,9 +372,8 @@ class _Learnt:
         known = np.flatnonzero(~np.isnan(losses))
         # Without a row there is no least loss, no median and no mean: "raw" needs none.
         targets = transform(losses[known], settings.target if len(known) else "raw")
-        success = (history.status != Status.FAILED) & history.feasible
         # Failed and infeasible rows come last, however good their losses: f* is that of the first.
-        order = np.lexsort((known, targets.values, ~success[known]))
+        order = np.lexsort((known, targets.values, ~history.successful[known]))
         drawn = streams.generator("rows", len(history))
         rows = thin_out(targets.values, settings.max_rows, drawn)
         best = float(targets.values[order[0]]) if len(order) else np.inf

@@ -41,6 +41,12 @@ def digest(history: History, seed: int) -> bytes:
     return hasher.digest()
 
 
+def total_seconds(*parts: float | None) -> float | None:
+    """The sum of the known ``parts``; None if none is known."""
+    known = [seconds for seconds in parts if seconds is not None]
+    return sum(known) if known else None
+
+
 class SharedFits:
     """The newest model of each kind, for members of a committee that learn from the same rows.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from automl_plugins.proposers.models import (
     succeeded,
     thin_out,
 )
-from automl_plugins.proposers.refits import Newest
 from automl_plugins.proposers.targets import Target, with_diverged_as_failed
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -107,17 +105,6 @@ def test_a_row_fails_by_its_status_its_constraints_or_its_loss() -> None:
     avoid, ignore = (ModelSettings(Table(losses), failed_trials=f) for f in ("avoid", "ignore"))
     assert succeeded(rows, avoid).tolist() == [1, 1, 0, 0, 0, 1, 1, 1]
     assert succeeded(rows, ignore).tolist() == [1, 1, 0, 1, 0, 1, 1, 1]
-
-
-def test_the_newest_value_is_kept_for_a_space_and_a_key() -> None:
-    kept: Newest[list[int]] = Newest()
-    other = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
-    value, seconds = kept.get(LINE, b"1", lambda: [1])
-    assert value == [1] and seconds is not None and seconds >= 0.0
-    assert kept.get(LINE, b"1", list) == (value, None)
-    for space, key in ((other, b"1"), (other, b"2")):
-        assert kept.get(space, key, lambda: [2])[1] is not None
-    assert pickle.loads(pickle.dumps(kept)).get(other, b"2", list)[0] == []
 
 
 # What is to be improved on
