@@ -98,7 +98,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "--unit",
         choices=["trials", "seconds"],
         default="trials",
-        help="what --budget counts; default: trials",
+        help="what --budget counts; default: trials. Seconds need a --budget",
     )
     compare.add_argument(
         "--format",
@@ -211,6 +211,10 @@ def _read_frame(files: Sequence[str]) -> pd.DataFrame:
             first, *others = read_csv(file, nrows=0).columns
             if {"table", "method", "trial"} <= {first, *others}:
                 frames.append(read_runs(file))
+            elif not others:
+                raise ValueError(
+                    f"{file} is no table of comma-separated values: its one column is {first!r}."
+                )
             else:  # a task may be called 01, or NA
                 frames.append(read_csv(file, converters={first: str}))
         except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:

@@ -92,6 +92,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "replay.toml").write_text(CONFIG)
     (folder / "empty.csv").touch()
     (folder / "header.csv").write_text("task,a,b\n")
+    (folder / "semicolons.csv").write_text("task;a;b\n1;0.5;0.25\n")
     (folder / "binary.csv").write_bytes(bytes(range(256)))
     (folder / "foreign.db").write_text("no database, but a text that is long enough")
     write_store(f"{folder}/store.db")
@@ -279,6 +280,7 @@ def test_deleting_has_to_be_confirmed(
         ("compare empty.csv", "empty.csv is no table of comma-separated values"),
         ("compare binary.csv", "binary.csv is no table of comma-separated values"),
         ("compare header.csv", "header.csv has no rows"),
+        ("compare semicolons.csv", "comma-separated values: its one column is 'task;a;b'."),
         ("replay repaly.toml", "did you mean 'replay.toml'"),
         ("replay .", "is a folder"),
         ("store tasks missing.db", "There is no store"),

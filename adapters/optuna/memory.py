@@ -369,7 +369,7 @@ class StudyRecorder(SearchRecorder):
 
     def __repr__(self) -> str:
         task, new, lost = self.recorder.task, self.n_recorded, self.n_lost
-        return f"StudyRecorder(task={task!r}, {new} trials recorded, {lost} lost)"
+        return f"StudyRecorder(task={task!r}, {format_count(new, 'trial')} recorded, {lost} lost)"
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Write a finished trial; ignore any other."""

@@ -92,7 +92,8 @@ def read_memory(memory: Memory | None) -> Known:
             check_exists(os.fspath(memory), "memory")
         except ValueError as error:
             near = get_close_matches(os.fspath(memory).lower(), [*LEARNERS, AUTO], n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            text = "" if isinstance(memory, str) else "the text "
+            hint = f" Did you mean {text}{near[0]!r}?" if near else ""
             raise ValueError(
                 f"{error}{hint} Give an address or a path, or the name of a bundled memory:"
                 f" {', '.join(LEARNERS)}."

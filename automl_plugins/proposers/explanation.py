@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from automl_plugins.formats import format_count
+
 ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "design": "fills the search space (start-up or interleaved)",
     "random": "was drawn at random",
@@ -237,8 +239,8 @@ class Explanation:
         if self.origin == "model":
             if not self.n_rows:
                 return "was chosen by the surrogate model before any trial of its own"
-            trials = "trial" if self.n_rows == 1 else "trials"
-            return f"was chosen by the surrogate model, fitted on {self.n_rows} {trials}"
+            rows = format_count(self.n_rows, "trial")
+            return f"was chosen by the surrogate model, fitted on {rows}"
         if self.origin == "inner" and self.arm is not None and self.arm.sampler:
             inside = ", the sampler of its arm" if self.arm.arm is not None else ""
             return f"was proposed by {self.arm.sampler}{inside}"

@@ -79,7 +79,7 @@ class Search:
     def __repr__(self) -> str:
         out = f", {len(self.left_out)} left out" if self.left_out else ""
         name = "/".join((self.table, self.method, str(self.seed)))
-        return f"Search({name!r}, {len(self.trials)} trials{out})"
+        return f"Search({name!r}, {format_count(len(self.trials), 'trial')}{out})"
 
 
 #: Columns of the data frame of searches, in order; ``replay`` adds to them.

@@ -54,7 +54,8 @@ class TaskRecord:
         seed: Seed of the search; None where it is not known.
 
     Raises:
-        ValueError: On construction, naming the column and the row that is wrong.
+        TypeError: On construction, for a configuration that is not values by name.
+        ValueError: The same, naming the column and the row that is wrong.
 
     Example::
 
@@ -75,7 +76,13 @@ class TaskRecord:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        losses = self._column("losses", self.losses)
+        for row, configuration in enumerate(self.configurations):
+            if not isinstance(configuration, Mapping):
+                raise TypeError(
+                    f"Task {self.name!r}: configurations are values by name, such as"
+                    f" {{'C': 1.0}}; row {row} has {configuration!r}."
+                )
+        losses = self._column("losses", self.losses, required=True)
         given = self.status if np.size(self.status) else np.full(len(losses), Status.COMPLETE)
         status = self._column("status", given)
         done = (Status.COMPLETE, Status.PRUNED, Status.FAILED)
@@ -93,11 +100,11 @@ class TaskRecord:
         self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
 
-    def _column(self, name: str, values: Any) -> FloatArray:
+    def _column(self, name: str, values: Any, *, required: bool = False) -> FloatArray:
         n = len(self.configurations)
-        if not np.size(values):
+        if not np.size(values) and not required:
             return np.full(n, math.nan)
-        column = np.array(values, dtype=np.float64)
+        column = as_floats(values, f"Task {self.name!r}: {name}")
         if column.shape != (n,):
             raise ValueError(
                 f"Task {self.name!r}: {name} has shape {column.shape} for {n} configurations."
@@ -194,7 +201,8 @@ class TaskRecord:
             meta_features: Properties of the data.
 
         Raises:
-            ValueError: For a column that the frame does not have.
+            ValueError: For a column that the frame does not have, or one of losses or seconds
+                with something else than numbers.
         """
         measured = [loss] if seconds is None else [loss, seconds]
         names = parameter_columns(frame, parameters, measured)
@@ -209,8 +217,8 @@ class TaskRecord:
         return cls(
             name,
             configurations,
-            sign * frame[loss].to_numpy(dtype=np.float64),
-            seconds=_unknown() if seconds is None else frame[seconds].to_numpy(dtype=np.float64),
+            sign * float_column(frame, loss),
+            seconds=_unknown() if seconds is None else float_column(frame, seconds),
             space=space,
             meta_features=dict(meta_features or {}),
         )
@@ -232,3 +240,19 @@ def parameter_columns(
             f" {', '.join(map(str, frame.columns))}."
         )
     return list(parameters)
+
+
+def as_floats(values: npt.ArrayLike, what: str) -> FloatArray:
+    """A copy of ``values`` as floats, in any shape; a ValueError begins with ``what``."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numbers, NaN where one is unknown: {error}.") from error
+
+
+def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
+    """A column as floats, gaps as NaN; ValueError for one with something else."""
+    try:
+        return frame[name].to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        return as_floats(frame[name].tolist(), f"Column {name!r}")

@@ -45,7 +45,8 @@ class Status(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
-        return next((status for status in cls if str(status) == value), None)
+        text = value.lower() if isinstance(value, str) else value
+        return next((status for status in cls if str(status) == text), None)
 
 
 def count_statuses(status: IntArray) -> str:

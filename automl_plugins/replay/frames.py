@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -107,6 +107,19 @@ def infer_space(
 
 
 # --- cells ----------------------------------------------------------------------------------
+
+
+def check_values(frame: pd.DataFrame) -> None:
+    """Raise ValueError for a frame without rows, or a value that no hyperparameter can have."""
+    if not len(frame):
+        raise ValueError("The frame has no row: a table needs recorded runs.")
+    for column in frame:
+        for value in frame[column]:
+            if not isinstance(value, Hashable):
+                raise ValueError(
+                    f"Column {column!r} holds {value!r}: no hyperparameter has a"
+                    f" {type(value).__name__} as its value. Write it as text."
+                )
 
 
 def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any]]:

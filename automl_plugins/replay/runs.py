@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -204,9 +205,11 @@ def _check(
     for seed in seeds:
         check_integer("seed", seed, 0)
     one_of("unit", unit, ("trials", "seconds"))
-    if not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
+    is_number = isinstance(budget, Real) and not isinstance(budget, bool)
+    if not is_number or not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
         what = "a whole number of trials" if unit == "trials" else "seconds"
-        raise ValueError(f"budget must be {what} > 0, got {budget!r} (unit={unit!r}).")
+        error = ValueError if is_number else TypeError
+        raise error(f"budget must be {what} > 0, got {budget!r} (unit={unit!r}).")
     check_integer("n_workers", n_workers, 1)
     if not tables or not seeds:
         raise ValueError("replay needs at least one table and one seed.")

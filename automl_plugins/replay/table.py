@@ -18,9 +18,9 @@ from scipy.spatial.distance import cdist
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import searches_of
-from automl_plugins.records.task_record import parameter_columns
+from automl_plugins.records.task_record import as_floats, float_column, parameter_columns
 from automl_plugins.records.trial import Status
-from automl_plugins.replay.frames import cells_of, infer_space
+from automl_plugins.replay.frames import cells_of, check_values, infer_space
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -159,6 +159,7 @@ class Table:
         measured += [*curves.values(), *curve_seconds.values()]
         measured = list(dict.fromkeys(measured))  # the last step of a curve is the loss
         names = parameter_columns(frame, parameters, measured)
+        check_values(frame[names])
         if frame[names].duplicated().any() and repeats == "mean":
             groups = frame.groupby(names, dropna=False, sort=False, observed=True)
             frame = groups[measured].mean().reset_index()
@@ -176,15 +177,15 @@ class Table:
         sign = -1.0 if maximize else 1.0
         steps = sorted(curves)
 
-        def numbers(columns: str | list[str]) -> FloatArray:
-            return frame[columns].to_numpy(dtype=np.float64)
+        def numbers(columns: Iterable[str]) -> FloatArray:
+            return np.column_stack([float_column(frame, column) for column in columns])
 
         return cls(
             name,
             space,
             [dict(zip(cells, row, strict=True)) for row in rows],
-            sign * numbers(loss),
-            seconds=None if seconds is None else numbers(seconds),
+            sign * float_column(frame, loss),
+            seconds=None if seconds is None else float_column(frame, seconds),
             curves=sign * numbers([curves[s] for s in steps]) if steps else None,
             steps=steps,
             curve_seconds=numbers([curve_seconds[s] for s in steps]) if curve_seconds else None,
@@ -271,7 +272,7 @@ class Table:
 
     def _set_losses(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
         n = len(self._values)
-        self.losses = np.array(losses, dtype=np.float64)
+        self.losses = as_floats(losses, f"Table {self.name!r}: losses")
         if self.losses.shape != (n,):
             raise ValueError(
                 f"Table {self.name!r}: losses has shape {self.losses.shape} for {n}"
@@ -279,7 +280,7 @@ class Table:
             )
         self.seconds = None
         if seconds is not None:
-            filled = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
+            filled = np.broadcast_to(as_floats(seconds, f"Table {self.name!r}: seconds"), (n,))
             self.seconds = self._complete(self._check_seconds("seconds", filled))
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
@@ -321,7 +322,7 @@ class Table:
             if self.steps or curve_seconds is not None:
                 raise ValueError(f"Table {self.name!r} has steps or curve_seconds but no curves.")
             return
-        self.curves = np.array(curves, dtype=np.float64)
+        self.curves = as_floats(curves, f"Table {self.name!r}: curves")
         shape = (len(self), len(self.steps))
         if self.curves.shape != shape or not self.steps:
             raise ValueError(
@@ -331,7 +332,7 @@ class Table:
         if any(b <= a for a, b in pairwise(self.steps)):
             raise ValueError(f"Table {self.name!r}: steps must ascend, got {self.steps}.")
         if curve_seconds is not None:
-            spent = np.array(curve_seconds, dtype=np.float64)
+            spent = as_floats(curve_seconds, f"Table {self.name!r}: curve_seconds")
             self.curve_seconds = self._check_seconds("curve_seconds", spent)
             if spent.shape != shape:
                 raise ValueError(f"Table {self.name!r}: curve_seconds has shape {spent.shape}.")

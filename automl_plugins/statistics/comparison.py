@@ -11,7 +11,7 @@ import numpy as np
 from automl_plugins._arguments import one_of
 from automl_plugins._versions import require
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.formats import format_number, join_names
+from automl_plugins.formats import format_count, format_number, join_names
 from automl_plugins.statistics.results import BudgetComparison, Comparison
 from automl_plugins.statistics.runs import UNITS, Label, Notes, Runs, Unit, runs_of, searches_frame
 from automl_plugins.statistics.significance import (
@@ -351,8 +351,8 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
         key=lambda cell: (str(runs.tables[cell[0]]), str(runs.methods[cell[1]])),
     )
     return budget, (
-        f"Budget: {format_number(budget)} trials, the most that every method has made on every"
-        f" task ({runs.methods[method]} on {runs.tables[table]} made no more)."
+        f"Budget: {format_count(int(budget), 'trial')}, the most that every method has made on"
+        f" every task ({runs.methods[method]} on {runs.tables[table]} made no more)."
     )
 
 

@@ -253,6 +253,16 @@ def test_errors_teach(design: Any) -> None:
         design(SPACE, memory_of({0.1: np.nan}), None, 2)
     with pytest.raises(TypeError, match="memory must be a MetaDataset, got list"):
         design(SPACE, memory().records(), None, 3)
+    with pytest.raises(TypeError, match="space must be a ConfigurationSpace, got dict"):
+        design({"x": (0.0, 1.0)}, memory(), None, 3)
+    with pytest.raises(TypeError, match="Meta-features must be numbers by name, got 'iris'"):
+        design(SPACE, memory(), "iris", 3)
+
+
+@pytest.mark.parametrize("design", [top_k, delta, bad_start])
+def test_a_learner_is_fitted_before(design: Any) -> None:
+    with pytest.raises(TypeError, match="learner must be a fitted MetaLearner or None, got 'gbm'"):
+        design(SPACE, memory(), None, 3, learner="gbm")
 
 
 @pytest.mark.parametrize("design", ALL)

@@ -101,7 +101,7 @@ def test_defaults_of_a_run(store: MetaStore) -> None:
     begin = time.time()
     for x, loss in enumerate((0.5, None, float("inf"))):
         store.record("t", {"x": x}, loss)
-    store.record("t", {"x": 4}, 0.25, status=Status.PRUNED, budget=3)
+    store.record("t", {"x": 4}, 0.25, status="PRUNED", budget=3)
     (found,) = store.records()
     failed = Status.FAILED
     assert found.status.tolist() == [Status.COMPLETE, failed, failed, Status.PRUNED]
@@ -205,6 +205,8 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.record("t", {}, 0.1, seconds=-1), ValueError, "must be >= 0"),
     (lambda s: s.record("t", {}, 0.1, budget=np.inf), ValueError, "budget must be"),
     (lambda s: s.record("t", {}, 0.1, status=Status.RUNNING), ValueError, "status"),
+    (lambda s: s.record("t", {}, 0.1, status="done"), ValueError, "'complete', .*, got 'done'"),
+    (lambda s: s.record("t", [0.5], 0.1), TypeError, "values by name"),
     (lambda s: s.record("", {}, 0.1), ValueError, "1 to 500 characters, got 0"),
     (lambda s: s.record("t" * 501, {}, 0.1), ValueError, "got 501"),
     (lambda s: s.record("a\0b", {}, 0.1), ValueError, "cannot be stored"),

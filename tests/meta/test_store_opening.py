@@ -158,7 +158,10 @@ def set_version(version: int) -> Callable[[Path], object]:
         (set_version(-1), "unknown version -1"),
         (replace_by("a", "b"), "SQLite file of something else, with the tables a, b;"),
         (replace_by("meta_runs"), "SQLite file of something else, with the tables meta_runs;"),
-        (replace_by_studies, "holds studies of Optuna, it is not a store; .* mean 'sqlite:///"),
+        (
+            replace_by_studies,
+            "holds studies of Optuna, it is not a store; .* address: 'sqlite:///",
+        ),
     ],
 )
 def test_what_is_no_store_or_damaged_or_newer_stays_as_it_is(

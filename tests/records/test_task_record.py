@@ -48,6 +48,8 @@ def test_a_pruned_run_keeps_its_last_loss() -> None:
     ("columns", "message"),
     [
         ({"losses": np.zeros(3)}, "losses has shape"),
+        ({"losses": []}, r"losses has shape \(0,\) for 2 configurations"),
+        ({"losses": [0.5, "low"]}, "losses must be numbers, .*'low'"),
         ({"seconds": np.array([1.0, -1.0])}, "seconds must be >= 0 or NaN; row 1"),
         ({"seconds": np.array([1.0, np.inf])}, "seconds must be finite"),
         ({"status": np.array([0, Status.RUNNING])}, "status must be COMPLETE, PRUNED or FAILED"),
@@ -57,6 +59,11 @@ def test_wrong_columns_are_named(columns: dict[str, np.ndarray], message: str) -
     given = {"losses": np.zeros(2), **columns}
     with pytest.raises(ValueError, match=f"Task 'glass': {message}"):
         TaskRecord("glass", [{}, {}], **given)  # type: ignore[arg-type]
+
+
+def test_configurations_are_values_by_name() -> None:
+    with pytest.raises(TypeError, match=r"Task 'a': .* such as .*; row 1 has \[1.0\]"):
+        TaskRecord("a", [{"C": 1.0}, [1.0]], np.zeros(2))  # type: ignore[list-item]
 
 
 def test_trials_become_a_record() -> None:
@@ -83,6 +90,12 @@ def test_a_frame_becomes_a_record() -> None:
     assert record.seconds.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="no column 'loss'; it has kernel"):
         TaskRecord.from_frame(frame, name="a", loss="loss")
+    with pytest.raises(ValueError, match=r"Column 'kernel' must be numbers, .*'rbf'"):
+        TaskRecord.from_frame(frame, name="a", loss="kernel")
+    whole = frame.assign(score=pd.array([1, None], dtype="Int64"))
+    np.testing.assert_array_equal(
+        TaskRecord.from_frame(whole, name="a", loss="score").losses, [1.0, np.nan]
+    )
 
 
 def test_a_description_is_added() -> None:

@@ -107,6 +107,23 @@ def test_columns_that_cannot_be_inferred_are_refused() -> None:
         infer_space(pd.DataFrame({"x": [0.0, 1.0]}), log=["x"])
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"x": [0.5, 1.0], "loss": [1.0, "low"]}, "Column 'loss' must be numbers, .*'low'"),
+        (
+            {"x": [[8, 8], [4]], "loss": [1.0, 2.0]},
+            r"Column 'x' holds \[8, 8\]: .* a list .* text",
+        ),
+        ({"x": [], "loss": []}, "The frame has no row"),
+    ],
+)
+def test_frames_of_something_else_are_refused(columns: dict[str, Any], message: str) -> None:
+    for repeats in (None, "mean"):
+        with pytest.raises(ValueError, match=message):
+            Table.from_frame(pd.DataFrame(columns), name="t", loss="loss", repeats=repeats)
+
+
 # --- from_frame -----------------------------------------------------------------------------
 
 

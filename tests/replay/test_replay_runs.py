@@ -180,6 +180,8 @@ def test_illegal_arguments_are_refused(
     arguments = {"optimizer": at_random, "table": table_of(), **arguments}
     with pytest.raises(ValueError, match=message):
         run(**arguments, path=tmp_path / "runs.csv")
+    with pytest.raises(TypeError, match=r"budget must be a whole number of trials > 0, got '5'"):
+        run(at_random, budget="5", path=tmp_path / "runs.csv")
     assert not list(tmp_path.iterdir())
 
 

@@ -229,6 +229,8 @@ def test_recorded_configurations_must_be_in_the_space() -> None:
             {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1, 2], [1, -2]]},
             r"curve_seconds must be finite and >= 0, row 1 has -2",
         ),
+        ({"losses": [1.0, "low"]}, "Table 't': losses must be numbers, .*'low'"),
+        ({"seconds": ["long", 2.0]}, "Table 't': seconds must be numbers, .*'long'"),
     ],
 )
 def test_measurements_that_do_not_fit_are_refused(arguments: Any, message: str) -> None:

@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.tasks import TaskDescription
+from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.spaces.values import to_values
 
 
@@ -98,18 +98,24 @@ class Design(Sequence[Suggestion]):
 InitialDesign = Callable[[ConfigurationSpace, MetaDataset, TaskDescription, int], Design]
 
 
-def align_memory(space: ConfigurationSpace, memory: MetaDataset, k: int) -> MetaDataset:
-    """The memory aligned to the space.
+def align_memory(
+    space: ConfigurationSpace, memory: MetaDataset, task: TaskDescription, k: int
+) -> MetaDataset:
+    """The memory aligned to the space, once all arguments of a design have been checked.
 
     Raises:
-        TypeError: For a memory or a k of the wrong type.
-        ValueError: For k below 1, or a memory without a complete run in the space.
+        TypeError: For an argument of the wrong type.
+        ValueError: For k below 1, a meta-feature that is not a number, or a memory without a
+            complete run in the space.
     """
+    if not isinstance(space, ConfigurationSpace):
+        raise TypeError(f"space must be a ConfigurationSpace, got {type(space).__name__}.")
     if not isinstance(memory, MetaDataset):
         raise TypeError(
             f"memory must be a MetaDataset, got {type(memory).__name__}; a store has .dataset()."
         )
     check_integer("k", k, 1)
+    describe_task(task)
     memory = memory.aligned(space)
     if np.isnan(memory.complete_losses).all():
         raise ValueError(

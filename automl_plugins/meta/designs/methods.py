@@ -46,7 +46,7 @@ def portfolio(
     Arguments and errors are those of ``top_k``; ``task`` is not used. Scores are mean regrets
     over tasks, each scaled to [0, 1].
     """
-    memory = align_memory(space, memory, k)
+    memory = align_memory(space, memory, task, k)
     known = performance(memory)
     return _choose("portfolio", memory, known, known.filled, k)
 
@@ -68,7 +68,7 @@ def diverse(
 
     Without meta-features of the task it is the smoothed portfolio, and the notes say so.
     """
-    memory = align_memory(space, memory, k)
+    memory = align_memory(space, memory, task, k)
     known = performance(memory)
     plain, doubt = known.smoothed, _doubt(memory, known)
     described = TaskFeatures(memory.tasks, task)
@@ -181,7 +181,7 @@ def knn(
     say so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
     auto-sklearn.
     """
-    memory = align_memory(space, memory, k)
+    memory = align_memory(space, memory, task, k)
     known = performance(memory)
     described = TaskFeatures(memory.tasks, task)
     if not described.useful:
@@ -213,7 +213,7 @@ def opt(
     """
     from automl_plugins.meta.meta_learner import rank_correlation
 
-    memory = align_memory(space, memory, k)
+    memory = align_memory(space, memory, task, k)
     known = performance(memory)
     keys = memory.vector_space.keys(np.asarray(vectors, dtype=np.float64))
     place = {int(key): i for i, key in enumerate(keys)}
@@ -267,7 +267,9 @@ def top_k(
         learner: A learner fitted on ``memory.aligned(space)``; None fits one.
 
     Raises:
-        ValueError: For a memory that shares no hyperparameter with the space, or k below 1.
+        TypeError: For an argument of the wrong type.
+        ValueError: For a meta-feature that is not a number, a memory that shares no hyperparameter
+            with the space, or k below 1.
     """
     return _by_learner("top_k", space, memory, task, k, learner, lambda p: -p)
 
@@ -330,8 +332,11 @@ def _by_learner(
 ) -> Design:
     from automl_plugins.meta.meta_learner import MetaLearner
 
-    memory = align_memory(space, memory, k)
-    learner = MetaLearner().fit(memory) if learner is None else learner
+    memory = align_memory(space, memory, task, k)
+    if learner is None:
+        learner = MetaLearner().fit(memory)
+    elif not isinstance(learner, MetaLearner):
+        raise TypeError(f"learner must be a fitted MetaLearner or None, got {learner!r}.")
     candidates = memory.distinct[0]
     if method != "bad_start":  # what never completed fails, whatever its neighbours do
         candidates = candidates[memory.completed]

@@ -115,7 +115,7 @@ class MetaStore:
         loss: float | None,
         *,
         seconds: float | None = None,
-        status: Status | None = None,
+        status: Status | str | None = None,
         budget: float | None = None,
         time: float | None = None,
         space: ConfigurationSpace | None = None,
@@ -132,7 +132,8 @@ class MetaStore:
                 None.
             loss: What is minimised; None, NaN or infinite if the run failed.
             seconds: Duration.
-            status: COMPLETE, PRUNED or FAILED; None takes COMPLETE if there is a loss.
+            status: COMPLETE, PRUNED or FAILED, or its name as text; None takes COMPLETE if there
+                is a loss.
             budget: Step or budget at which it was evaluated; None in full.
             time: Unix time at which it ended; None is now.
             space: The space that is searched; the last one given is that of the whole search.
@@ -154,6 +155,12 @@ class MetaStore:
         for name, value in measured.items():
             if value is not None and not isinstance(value, int | float | np.number):
                 raise TypeError(f"{name} must be a number or None, got {value!r}.")
+        if status is not None:
+            try:
+                status = Status(status)  # type: ignore[arg-type]  # its name is a value, too
+            except ValueError:
+                allowed = "'complete', 'pruned', 'failed' or None"
+                raise ValueError(f"status must be {allowed}, got {status!r}.") from None
         if time is None:
             measured["time"] = clock.time()
         columns = {n: np.array([v], dtype=np.float64) for n, v in measured.items()}  # None: NaN

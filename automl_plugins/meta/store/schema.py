@@ -168,8 +168,9 @@ def _recognise_file(path: Path) -> None:
     if foreign and schema.name not in names:
         if {"studies", "trials"} <= names:
             raise StoreError(
-                f"{path} holds studies of Optuna, it is not a store; it was left as it is. Did you"
-                f" mean {as_database(path)!r}, as studies, or another file?"
+                f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
+                f" memory, studies have an address: {as_database(path)!r}. A store needs a file of"
+                " its own."
             )
         raise StoreError(
             f"{path} is an SQLite file of something else, with the tables"

@@ -106,6 +106,7 @@ def test_the_task_itself_and_tasks_without_a_finished_trial_are_left_out(
         ({"memory": 3}, TypeError, "memory must be a MetaDataset"),
         ({"memory": "nowhere"}, ValueError, "There is no memory 'nowhere'"),
         ({"memory": "lightgm"}, ValueError, "Did you mean 'lightgbm'?"),
+        ({"memory": Path("svm")}, ValueError, "Did you mean the text 'svm'?"),
         ({"memory": Trials()}, TypeError, "pass memory={name of the task: its trials}"),
         ({"memory": {"a": 3}}, TypeError, r"memory\['a'\] must be hyperopt.Trials, got 3"),
         ({"memory": {}}, ValueError, "no trials of another task"),

@@ -36,7 +36,7 @@ from objectives import (
     reporting,
     search,
 )
-from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 
@@ -441,6 +441,35 @@ def test_a_forked_child_can_use_lightgbm() -> None:
 def test_bad_arguments(make: Callable[[], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("declared", "objective", "message"),
+    [
+        (
+            FloatDistribution(0, 5),
+            lambda t: t.suggest_int("x", 0, 5),
+            "Cannot set different .* to the same parameter name",
+        ),
+        (
+            FloatDistribution(1, 5),
+            lambda t: t.suggest_float("x", 1, 5, log=True),
+            "Cannot set different .* to the same parameter name",
+        ),
+        (
+            CategoricalDistribution([1, 2]),
+            lambda t: t.suggest_categorical("x", [2, 1]),
+            "CategoricalDistribution does not support dynamic value space",
+        ),
+    ],
+)
+def test_a_parameter_declared_in_another_way_fails_as_the_docs_say(
+    declared: Any, objective: Callable[[optuna.Trial], float], message: str
+) -> None:
+    """Optuna compares the proposal with what is asked for, before a sampler can."""
+    study = optuna.create_study(sampler=AutoSampler(search_space={"x": declared}))
+    with pytest.raises(ValueError, match=message):
+        study.optimize(objective, 1)
 
 
 def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
