@@ -11,13 +11,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from hyperopt import Domain, Trials, rand, tpe
+from hyperopt import Domain, Trials, rand
 from hyperopt.base import trials_from_docs
 
 from automl_plugins.arrays import FloatArray
@@ -417,41 +416,3 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         )
     found = model_weights(arms.space, label, rule=weights)
     return np.array([found[known.options[label][i]] for i in drawn])
-
-
-# --- inside an arm ---------------------------------------------------------------------------
-
-_NAMED: dict[str, Suggest] = {"random": rand.suggest, "tpe": tpe.suggest}
-
-_STARTUP_JOBS = 20  # of Hyperopt's TPE, for the whole space
-_FEWEST = 3  # start-up trials of an arm: with fewer TPE has nothing to compare
-
-
-def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
-    """The suggest function for each of ``n_arms`` arms.
-
-    Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
-    (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
-    each, rounded up, but at least 3.
-    """
-    found = _NAMED.get(inner) if isinstance(inner, str) else inner
-    if not callable(found):
-        raise (ValueError if isinstance(inner, str) else TypeError)(
-            "inner must be 'random', 'tpe' or a suggest function such as hyperopt.tpe.suggest,"
-            f" got {inner!r}."
-        )
-    given = found.keywords if isinstance(found, partial) else {}
-    if (found.func if isinstance(found, partial) else found) is not tpe.suggest:
-        return found
-    share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
-    return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
-
-
-def name_of(inner: Suggest | str) -> str:
-    """Name of the suggest function inside the arms."""
-    if isinstance(inner, str):
-        return inner
-    if isinstance(inner, partial):
-        inner = inner.func
-    name = getattr(inner, "__name__", type(inner).__name__)
-    return str(inner.__module__).rpartition(".")[2] if name == "suggest" else name

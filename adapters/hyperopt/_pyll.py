@@ -48,6 +48,10 @@ _HALF = 0.49999  # a rounding interval, open at both ends
 _INSIDE, _INSIDE_STEP = 1e-9, 1e-6
 
 
+#: The options under which a hyperparameter is active, by label of the choice; None if always.
+Places = dict[str, set[int]] | None
+
+
 # --- nodes -----------------------------------------------------------------------------------
 
 
@@ -166,6 +170,74 @@ def describe(node: Any) -> str:
     if node.name == "hyperopt_param":
         return f"{node.arg['obj'].name}({label_of(node)!r})"
     return f"{node.name}({', '.join(map(describe, node.inputs()))})"
+
+
+# --- conditions ------------------------------------------------------------------------------
+
+
+def below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
+    """Labels below switches other than ``hp.choice``; ValueError for one if ``refuse`` is set."""
+    found: set[str] = set()
+    for node in pyll.dfs(expr):
+        if node.name == "switch" and find_switched(node) is None and depends(node.pos_args[0]):
+            if refuse:
+                raise ValueError(
+                    "The option of a switch depends on an expression,"
+                    f" {describe(node.pos_args[0])}: write it as hp.choice or hp.pchoice."
+                )
+            found.update(name for option in node.pos_args[1:] for name in labels(option))
+    return found
+
+
+def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
+    """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
+
+    Raises:
+        ValueError: For two hyperparameters with the same label.
+    """
+    params: dict[str, Any] = {}
+    places: dict[str, Places] = {}
+    stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
+    seen = set()
+    while stack:
+        node, under = stack.pop()
+        if (node, under) in seen:
+            continue
+        seen.add((node, under))
+        below = [(child, under) for child in node.inputs()]
+        if (switched := find_switched(node)) is not None:
+            below = [(node.pos_args[0], under)]
+            below += [(option, (switched, i)) for i, option in enumerate(node.pos_args[1:])]
+        stack.extend(reversed(below))
+        if node.name != "hyperopt_param":
+            continue
+        label = label_of(node)
+        if params.setdefault(label, node) is not node:
+            raise ValueError(
+                f"Two hyperparameters have the label {label!r}: give them different labels."
+            )
+        known = places.setdefault(label, {})
+        if under is None or known is None:
+            places[label] = None
+        else:
+            known.setdefault(under[0], set()).add(under[1])
+    return params, places
+
+
+def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:
+    """Replace a choice of which every option counts by the places where it is active itself."""
+    while where is not None:
+        whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
+        if whole is None:
+            return where
+        above = places[whole]
+        if above is None:
+            return None
+        rest = {p: set(indices) for p, indices in where.items() if p != whole}
+        for parent, indices in above.items():
+            rest.setdefault(parent, set()).update(indices)
+        where = rest
+    return None
 
 
 # --- names of options ------------------------------------------------------------------------

@@ -17,9 +17,10 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ParamSpec
 
-from hyperopt import Domain, Trials, tpe
+from hyperopt import Domain, Trials, rand, tpe
 
 from automl_plugins._arguments import check_finite
 from automl_plugins.bandits.confidence import MaxUCB
@@ -42,8 +43,6 @@ from ._arms import (
     Split,
     Weights,
     arms_of,
-    inner_of,
-    name_of,
     option_weights,
 )
 from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
@@ -395,3 +394,41 @@ class Boasf(ArmMethod):
 weighted = ArmAlgorithm(Weighted)
 bandit = ArmAlgorithm(Bandit)
 boasf = ArmAlgorithm(Boasf)
+
+
+# --- inside an arm ---------------------------------------------------------------------------
+
+_NAMED: dict[str, Suggest] = {"random": rand.suggest, "tpe": tpe.suggest}
+
+_STARTUP_JOBS = 20  # of Hyperopt's TPE, for the whole space
+_FEWEST = 3  # start-up trials of an arm: with fewer TPE has nothing to compare
+
+
+def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
+    """The suggest function for each of ``n_arms`` arms.
+
+    Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
+    (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
+    each, rounded up, but at least 3.
+    """
+    found = _NAMED.get(inner) if isinstance(inner, str) else inner
+    if not callable(found):
+        raise (ValueError if isinstance(inner, str) else TypeError)(
+            "inner must be 'random', 'tpe' or a suggest function such as hyperopt.tpe.suggest,"
+            f" got {inner!r}."
+        )
+    given = found.keywords if isinstance(found, partial) else {}
+    if (found.func if isinstance(found, partial) else found) is not tpe.suggest:
+        return found
+    share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
+    return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
+
+
+def name_of(inner: Suggest | str) -> str:
+    """Name of the suggest function inside the arms."""
+    if isinstance(inner, str):
+        return inner
+    if isinstance(inner, partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return str(inner.__module__).rpartition(".")[2] if name == "suggest" else name

@@ -60,16 +60,16 @@ from automl_plugins.spaces.scales import MOST_EXACT, Steps
 from automl_plugins.spaces.values import choices_of, find, placer, to_number
 
 from ._pyll import (
-    Choice,
+    below_foreign_switches,
     choices,
     constant,
     depends,
     describe,
     expression,
     find_needed,
-    find_switched,
     label_of,
-    labels,
+    places_of,
+    simplify,
 )
 
 #: Probability beyond each end of the range of a normal distribution.
@@ -81,9 +81,6 @@ _GRID = 1000  # multiples of q that are listed, at most
 _LOG_GRID = 16  # the same on a log scale
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
-
-#: The options under which a hyperparameter is active, by label of the choice; None if always.
-_Places = dict[str, set[int]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +272,8 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             another hyperparameter, a switch that is not an ``hp.choice``.
     """
     expr = pyll.as_apply(space)
-    stand_ins = _below_foreign_switches(expr, refuse=not lenient)
-    params, places = _places(expr)
+    stand_ins = below_foreign_switches(expr, refuse=not lenient)
+    params, places = places_of(expr)
     found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
     options = {label: choice.names() for label, choice in found.items()}
     hyperparameters: list[Hyperparameter[Any, Any]] = []
@@ -302,7 +299,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             continue
         parts = [
             one_of(translated[label], translated[parent], [options[parent][i] for i in sorted(to)])
-            for parent, to in (_simplify(where, places, found) or {}).items()
+            for parent, to in (simplify(where, places, found) or {}).items()
         ]
         if parts:
             limits.append(parts[0] if len(parts) == 1 else OrConjunction(*parts))
@@ -397,73 +394,3 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
             )
         given[name] = constant(node, name)
     return {name: value for name, value in given.items() if value is not None}
-
-
-# --- conditions ------------------------------------------------------------------------------
-
-
-def _below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
-    """Labels below switches other than ``hp.choice``; ValueError for one if ``refuse`` is set."""
-    found: set[str] = set()
-    for node in pyll.dfs(expr):
-        if node.name == "switch" and find_switched(node) is None and depends(node.pos_args[0]):
-            if refuse:
-                raise ValueError(
-                    "The option of a switch depends on an expression,"
-                    f" {describe(node.pos_args[0])}: write it as hp.choice or hp.pchoice."
-                )
-            found.update(name for option in node.pos_args[1:] for name in labels(option))
-    return found
-
-
-def _places(expr: Any) -> tuple[dict[str, Any], dict[str, _Places]]:
-    """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
-
-    Raises:
-        ValueError: For two hyperparameters with the same label.
-    """
-    params: dict[str, Any] = {}
-    places: dict[str, _Places] = {}
-    stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
-    seen = set()
-    while stack:
-        node, under = stack.pop()
-        if (node, under) in seen:
-            continue
-        seen.add((node, under))
-        below = [(child, under) for child in node.inputs()]
-        if (switched := find_switched(node)) is not None:
-            below = [(node.pos_args[0], under)]
-            below += [(option, (switched, i)) for i, option in enumerate(node.pos_args[1:])]
-        stack.extend(reversed(below))
-        if node.name != "hyperopt_param":
-            continue
-        label = label_of(node)
-        if params.setdefault(label, node) is not node:
-            raise ValueError(
-                f"Two hyperparameters have the label {label!r}: give them different labels."
-            )
-        known = places.setdefault(label, {})
-        if under is None or known is None:
-            places[label] = None
-        else:
-            known.setdefault(under[0], set()).add(under[1])
-    return params, places
-
-
-def _simplify(
-    where: _Places, places: Mapping[str, _Places], found: Mapping[str, Choice]
-) -> _Places:
-    """Replace a choice of which every option counts by the places where it is active itself."""
-    while where is not None:
-        whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
-        if whole is None:
-            return where
-        above = places[whole]
-        if above is None:
-            return None
-        rest = {p: set(indices) for p, indices in where.items() if p != whole}
-        for parent, indices in above.items():
-            rest.setdefault(parent, set()).update(indices)
-        where = rest
-    return None

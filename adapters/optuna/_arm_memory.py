@@ -24,7 +24,8 @@ from . import _private
 from ._arms import Arms, Choices, Split
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
-from .space import UnionSpace, hyperparameter_of, infer_rules
+from ._union import UnionSpace
+from .space import hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters

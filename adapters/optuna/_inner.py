@@ -27,8 +27,9 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._arm_memory import Grid
 from ._arms import Arms, Choices
+from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
-from .space import UnionSpace, single_value
+from .space import single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None

@@ -16,7 +16,7 @@ from automl_plugins.records.trial import Status
 
 from . import _private
 from ._steps import steps_of
-from .space import UnionSpace
+from ._union import UnionSpace
 from .trials import StudyTrial
 
 

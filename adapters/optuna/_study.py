@@ -21,7 +21,7 @@ from automl_plugins.spaces.conditions import Rule
 from . import _private
 from ._foresight import Foresight, explain_by_stopped, find_refuted
 from ._moving import positions_in
-from .space import POSITION, UnionSpace
+from ._union import POSITION, UnionSpace
 from .trials import Cost, StudyColumns, StudyTrial, UnusableCost, is_maximized, read_trial
 
 _logger = get_logger("optuna.automl_plugins")

@@ -30,8 +30,9 @@ from ._foresight import Foresight
 from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import StudyReader, View
+from ._union import UnionSpace
 from .seeded_sampler import Cache, SeededSampler
-from .space import UnionSpace, checked_space, distinct_choices, value_in
+from .space import checked_space, distinct_choices, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")

@@ -19,10 +19,10 @@ from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, T
 
 from . import _private
 from ._sources import AnySources, Sources, read_sources
+from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
 from .samplers import CostOptions, SamplerOptions, split, takes
 from .seeded_sampler import Cache
-from .space import UnionSpace
 
 
 class AutoOptions(AutoArguments, CostOptions, total=False):

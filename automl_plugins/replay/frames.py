@@ -19,6 +19,7 @@ from ConfigSpace.hyperparameters import (
 )
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
+LOSS, SECONDS = "_loss", "_seconds"  # columns of ``frame_of``
+_NONE = "\0None"  # stands for None in a frame; not a value of any hyperparameter
 _LARGEST_INTEGER = 2**53  # every float beyond it is whole
 
 
@@ -104,6 +107,46 @@ def infer_space(
         if len(known[name]) < len(values) and name not in explained
     ]
     return InferredSpace(space, cells, tuple(notes))
+
+
+# --- trials ---------------------------------------------------------------------------------
+
+
+class TrialFrame(NamedTuple):
+    """Trials of one problem, a row for each, with the columns ``LOSS`` and ``SECONDS``."""
+
+    frame: pd.DataFrame
+    parameters: list[str]  # columns of the hyperparameters
+    curves: Mapping[float, str]  # columns of the losses by step
+    none: str | None  # the text that stands for None; None if there is none
+
+
+def frame_of(trials: Sequence[Trial]) -> TrialFrame:
+    """Trials as a frame, without pruned ones, which have no final loss.
+
+    Raises:
+        ValueError: If there is no complete trial.
+    """
+    import pandas as pd
+
+    trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]
+    complete = [t for t in trials if t.status == Status.COMPLETE]
+    if not complete:
+        raise ValueError("There is no complete trial to build a table from.")
+    # A trial that failed half-way through its suggestions has only part of a configuration.
+    asked = {frozenset(t.config) for t in complete}
+    trials = [t for t in trials if frozenset(t.config) in asked]
+    # pandas treats None like an absent value, so another value stands for it.
+    marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
+    frame = pd.DataFrame(marked, dtype=object).infer_objects()
+    names = [str(c) for c in frame.columns]
+    frame[LOSS], frame[SECONDS] = [t.loss for t in trials], [t.seconds for t in trials]
+    steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
+    curves = {step: f"_at {step}" for step in steps}
+    for step, column in curves.items():
+        frame[column] = [t.curve.get(step, math.nan) for t in trials]
+    has_none = any(v is None for t in trials for v in t.config.values())
+    return TrialFrame(frame, names, curves, _NONE if has_none else None)
 
 
 # --- cells ----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,17 +18,20 @@ from scipy.spatial.distance import cdist
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.task_record import as_floats, float_column, parameter_columns
-from automl_plugins.records.trial import Status
-from automl_plugins.replay.frames import cells_of, check_values, infer_space
+from automl_plugins.replay.frames import (
+    LOSS,
+    SECONDS,
+    cells_of,
+    check_values,
+    frame_of,
+    infer_space,
+)
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_NONE = "\0None"  # stands for None in a frame; not a value of any hyperparameter
 
 
 @dataclass(frozen=True)
@@ -214,39 +216,22 @@ class Table:
         Raises:
             ValueError: If there is no complete trial, or for any error of ``Table``.
         """
-        import pandas as pd
-
         studies = studies if isinstance(studies, list | tuple) else [studies]
         labels = {"table": "", "method": "", "seed": 0}
         searches = [search for study in studies for search in searches_of(study, **labels)]
-        trials = [t for search in searches for t in search.trials]
-        trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]
-        complete = [t for t in trials if t.status == Status.COMPLETE]
-        if not complete:
-            raise ValueError("There is no complete trial to build a table from.")
-        # A trial that failed half-way through its suggestions has only part of a configuration.
-        asked = {frozenset(t.config) for t in complete}
-        trials = [t for t in trials if frozenset(t.config) in asked]
-        # pandas treats None like an absent value, so another value stands for it.
-        marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
-        frame = pd.DataFrame(marked, dtype=object).infer_objects()
-        names = [str(c) for c in frame.columns]
-        frame["_loss"], frame["_seconds"] = [t.loss for t in trials], [t.seconds for t in trials]
-        steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
-        for step in steps:
-            frame[f"_at {step}"] = [t.curve.get(step, math.nan) for t in trials]
+        known = frame_of([trial for search in searches for trial in search.trials])
         if space is None:
             space = next((s.space for s in searches if s.space is not None), None)
         return cls.from_frame(
-            frame,
+            known.frame,
             name=name,
-            loss="_loss",
-            parameters=names,
+            loss=LOSS,
+            parameters=known.parameters,
             space=space,
-            seconds=None if frame["_seconds"].isna().any() else "_seconds",
-            curves={step: f"_at {step}" for step in steps},
+            seconds=None if known.frame[SECONDS].isna().any() else SECONDS,
+            curves=known.curves,
             repeats=repeats,
-            none=_NONE if any(v is None for t in trials for v in t.config.values()) else None,
+            none=known.none,
         )
 
     def digest(self) -> str:

@@ -16,7 +16,8 @@ from automl_plugins.adapters.hyperopt import initial_trials
 from automl_plugins.adapters.hyperopt.space import ExpressionSpace, translate
 from automl_plugins.adapters.optuna import enqueue_initial_design, meta_dataset_from_studies
 from automl_plugins.adapters.optuna._foresight import Foresight
-from automl_plugins.adapters.optuna.space import UnionSpace, value_in
+from automl_plugins.adapters.optuna._union import UnionSpace
+from automl_plugins.adapters.optuna.space import value_in
 from automl_plugins.adapters.smac import MetaInitialDesign
 from ConfigSpace import ConfigurationSpace, Float
 from ConfigSpace.hyperparameters import UniformFloatHyperparameter

@@ -16,11 +16,11 @@ from automl_plugins.adapters.hyperopt._arms import (
     Arms,
     ArmSpace,
     arms_of,
-    inner_of,
     option_names,
     option_weights,
     root_choice,
 )
+from automl_plugins.adapters.hyperopt.algos import inner_of
 from automl_plugins.adapters.hyperopt.space import translate
 from automl_plugins.adapters.hyperopt.trials import new_document
 from hyperopt import Domain, Trials, hp, pyll, rand, space_eval, tpe

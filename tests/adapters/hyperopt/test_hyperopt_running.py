@@ -14,13 +14,12 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import arm_report, boasf_fmin
+from automl_plugins.adapters.hyperopt import _run, arm_report, boasf_fmin
 from automl_plugins.adapters.hyperopt._arms import arms_of
 from automl_plugins.adapters.hyperopt._pulls import read_pulls
 from automl_plugins.adapters.hyperopt.trials import note_of
@@ -216,12 +215,7 @@ def test_trials_are_saved_and_the_search_goes_on_from_the_file(tmp_path: Path) -
 def test_a_crash_while_trials_are_saved_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, module, calls = (
-        tmp_path / "trials.pkl",
-        import_module(boasf_fmin.__module__),
-        iter("123"),
-    )
-    dump = module.dump
+    path, dump, calls = tmp_path / "trials.pkl", _run.dump, iter("123")
 
     def crashing(trials: Trials, file: Any) -> None:
         if next(calls, None) is None:
@@ -229,7 +223,7 @@ def test_a_crash_while_trials_are_saved_loses_none(
             raise MemoryError
         dump(trials, file)
 
-    monkeypatch.setattr(module, "dump", crashing)
+    monkeypatch.setattr(_run, "dump", crashing)
     with pytest.raises(MemoryError):
         run(trials_save_file=str(path), max_evals=8)
     assert len(pickle.loads(path.read_bytes()).trials) == 3

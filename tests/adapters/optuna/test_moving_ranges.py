@@ -19,7 +19,7 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._moving import position_of, value_at
 from automl_plugins.adapters.optuna._study import StudyReader
-from automl_plugins.adapters.optuna.space import POSITION
+from automl_plugins.adapters.optuna._union import POSITION
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution

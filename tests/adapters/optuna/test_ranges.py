@@ -27,7 +27,8 @@ from automl_plugins.adapters.optuna import (
     explain,
     meta_dataset_from_studies,
 )
-from automl_plugins.adapters.optuna.space import UnionSpace, space_of_trials
+from automl_plugins.adapters.optuna._union import UnionSpace
+from automl_plugins.adapters.optuna.space import space_of_trials
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from objectives import Objective, params, search, studied

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna.space import UnionSpace, infer_rules, space_of_trials
+from automl_plugins.adapters.optuna._union import UnionSpace
+from automl_plugins.adapters.optuna.space import infer_rules, space_of_trials
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,

@@ -18,8 +18,8 @@ from automl_plugins.adapters.optuna import (
     explain,
     source_shares,
 )
+from automl_plugins.adapters.optuna._union import UnionSpace
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
-from automl_plugins.adapters.optuna.space import UnionSpace
 from automl_plugins.adapters.optuna.transfer_samplers import TransferSampler
 from objectives import (
     TRANSFER,

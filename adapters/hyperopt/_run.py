@@ -1,0 +1,201 @@
+"""One run of ``boasf_fmin``: what is evaluated next, and what becomes of a result."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hyperopt import (
+    JOB_STATE_DONE,
+    JOB_STATE_ERROR,
+    JOB_STATE_NEW,
+    JOB_STATE_RUNNING,
+    STATUS_OK,
+    Domain,
+    Trials,
+)
+from hyperopt.base import trials_from_docs
+
+from automl_plugins.addresses import replacing
+from automl_plugins.streams import Streams
+
+from ._pool import Evaluated, Pool
+from ._private import all_documents, dump
+from ._pulls import Situation, charge
+from .algos import Boasf
+from .trials import NOTE, UNFINISHED, Document, new_document, note_of, values_of
+
+logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
+
+#: ``stop(trials, *args) -> (whether, args for the next call)``, see ``hyperopt.early_stop``.
+EarlyStop = Callable[..., tuple[bool, Any]]
+
+
+@dataclass
+class Run:
+    """One run of ``boasf_fmin`` to its end; the fields are its arguments or made of them.
+
+    Trials that are new, or were running when an earlier search was killed, are evaluated first.
+    """
+
+    method: Boasf
+    streams: Streams
+    domain: Domain
+    trials: Trials
+    points: Sequence[Mapping[str, Any]]
+    pool: Pool
+    timeout: float | None
+    loss_threshold: float | None
+    early_stop_fn: EarlyStop | None
+    trials_save_file: str
+    catch_eval_exceptions: bool
+    progress: Callable[..., Any]
+    _stop_args: Any = field(default=(), init=False)
+    _stopped: bool = field(default=False, init=False)
+    _id: int | None = field(default=None, init=False)  # of a trial not proposed yet
+
+    def __post_init__(self) -> None:
+        documents = all_documents(self.trials)
+        known = [values_of(document) for document in documents]
+        self._points = [dict(point) for point in self.points if point not in known]
+        self._waiting = [d for d in documents if d["state"] in UNFINISHED]
+        for document in self._waiting:
+            document["state"] = JOB_STATE_NEW
+            for column in ("idxs", "vals"):
+                for label in self.domain.params:
+                    document["misc"][column].setdefault(label, [])
+
+    def run_to_the_end(self) -> None:
+        """Ask, evaluate and tell until the budget is spent or something else ends it."""
+        start, pool = time.monotonic(), self.pool
+        shown = self._show_progress()
+        error: Exception | None = None
+        with self.progress(initial=shown, total=self.method.filtering.budget) as bar:
+            try:
+                while True:
+                    late = self.timeout is not None and time.monotonic() - start >= self.timeout
+                    self._stopped = self._stopped or late or self._good_enough() or pool.broken
+                    while pool.free and not self._stopped:
+                        document = self._next()
+                        if document is None:
+                            break
+                        pool.start(document)
+                    if not len(pool):
+                        break
+                    for evaluated in pool.wait():
+                        error = self._tell(evaluated) or error
+                    if error is not None:
+                        self._stopped = True
+                        self._withdraw()
+                    bar.postfix = f"best loss: {self._read().best}"
+                    shown, before = self._show_progress(), shown
+                    bar.update(shown - before)
+            finally:
+                self._withdraw()
+                pool.close()
+        if error is not None:
+            raise error
+        if pool.broken:
+            logger.warning(
+                "A worker died, and the executor cannot be used any more: the search ends with"
+                " what it has. Pass a new executor and the same trials to continue it, or a"
+                " function that makes executors, such as partial(ProcessPoolExecutor, 1)."
+            )
+
+    def _next(self) -> Document | None:
+        """The next trial, inserted and running; None if there is none until a trial ends.
+
+        If it is None while no trial is running, the search is over.
+        """
+        spent = self._read().spent(self.method.unit)
+        if self.method.unit == "trials":
+            spent -= len(self._waiting)
+        if spent >= self.method.filtering.budget:
+            return None
+        if self._waiting:
+            document = self._waiting.pop(0)
+            document["state"] = JOB_STATE_RUNNING
+            return document
+        if self._id is None:
+            (self._id,) = self.trials.new_trial_ids(1)
+        if self._points:
+            values = self._points.pop(0)
+            document = new_document(self.trials, self.domain, self._id, values)
+            document["misc"][NOTE] = {"arm": self._read().arms.find(values)}
+        else:
+            found = self.method.suggest([self._id], self.domain, self.trials, self.streams)
+            if not found:
+                return None
+            (document,) = found
+        tid, self._id = self._id, None
+        self.trials.insert_trial_docs([document])
+        self.trials.refresh()
+        # The inserted document may be a copy.
+        document = next(d for d in reversed(self.trials.trials) if d["tid"] == tid)
+        document["state"] = JOB_STATE_RUNNING
+        return document
+
+    def _tell(self, evaluated: Evaluated) -> Exception | None:
+        """Store a result; return the exception if it ends the search."""
+        document, error = evaluated.document, evaluated.error
+        document["book_time"], document["refresh_time"] = evaluated.began, evaluated.ended
+        if evaluated.result is None:
+            document["state"] = JOB_STATE_ERROR
+            document["misc"]["error"] = (str(type(error)), str(error))
+        else:
+            document["state"], document["result"] = JOB_STATE_DONE, evaluated.result
+        self.trials.refresh()
+        seconds = charge(document, self.method.cost, evaluated.seconds)
+        document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
+        self._save()
+        if error is not None:
+            return None if self.catch_eval_exceptions else error
+        # Hyperopt's early-stop functions read the loss of the latest trial, so it must have one.
+        valued = document["result"].get("status") == STATUS_OK
+        if self.early_stop_fn is not None and valued and not self._stopped:
+            is_last = self.trials.trials[-1] is document and self.pool.n_workers == 1
+            seen = self.trials if is_last else self._list_finished(document)
+            self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
+            if self._stopped:
+                logger.info("Early stop: %s ended the search.", self.early_stop_fn)
+        return None
+
+    def _list_finished(self, latest: Document) -> Trials:
+        """The finished trials without the running ones, the latest last."""
+        done = [d for d in self.trials.trials if d["state"] == JOB_STATE_DONE]
+        done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
+        return trials_from_docs(done, validate=False)
+
+    def _withdraw(self) -> None:
+        """Make trials that have not begun new again."""
+        withdrawn = self.pool.cancel()
+        for document in withdrawn:
+            document["state"] = JOB_STATE_NEW
+            document["book_time"] = document["refresh_time"] = None
+        if withdrawn:
+            self._save()
+
+    def _save(self) -> None:
+        """Save the trials as ``fmin`` does, but atomically: a crash leaves the old file."""
+        if path := self.trials_save_file:
+            with replacing(path) as file:
+                dump(self.trials, file)
+
+    def _read(self) -> Situation:
+        return self.method.read(self.domain, self.trials)
+
+    def _good_enough(self) -> bool:
+        return self.loss_threshold is not None and self._read().best < self.loss_threshold
+
+    def _show_progress(self) -> float:
+        """The value of the progress bar: seconds or finished trials, at most the budget.
+
+        The last evaluations may exceed the budget in seconds, of which tqdm would warn.
+        """
+        situation = self._read()
+        if self.method.unit == "trials":
+            return int(situation.pulls.records.finished.sum())
+        return min(situation.spent("seconds"), self.method.filtering.budget)

@@ -1,0 +1,182 @@
+"""The parameters of an Optuna search that can vary as one ``VectorSpace``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import Constant, Hyperparameter
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from automl_plugins.arrays import FloatArray
+from automl_plugins.spaces.choices import categorical, ordinal
+from automl_plugins.spaces.conditions import Rule, as_condition
+from automl_plugins.spaces.values import index_of
+from automl_plugins.spaces.vector_space import VectorSpace
+
+from ._steps import steps_of
+from .space import Distributions, hyperparameter_of, parent_values, stored_choices
+
+POSITION = FloatDistribution(0.0, 1.0)
+"""The distribution of the position in a range that moves, see ``_moving``; compare with ``is``."""
+
+
+class UnionSpace:
+    """A ``VectorSpace`` over the Optuna parameters that can vary; encodes and decodes values.
+
+    Raises:
+        ValueError: If ``ordinal`` is not a permutation of a parameter's choices.
+    """
+
+    def __init__(
+        self,
+        distributions: Distributions,
+        rules: Sequence[Rule] = (),
+        ordinal: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        ordered = ordinal or {}
+        self.distributions = {n: d for n, d in distributions.items() if not d.single()}
+        # The code of each choice, where it is not the choice's own number.
+        self._ranks: dict[str, FloatArray] = {}
+        self._ordered = ordered.keys()
+        self.moving = {n for n, d in self.distributions.items() if d is POSITION}
+        for name, distribution in self.distributions.items():
+            if name in ordered:
+                self._ranks[name] = _ranks(name, distribution, ordered[name])
+            elif isinstance(distribution, CategoricalDistribution):
+                kept, codes = np.unique(stored_choices(distribution), return_inverse=True)
+                if len(kept) < len(distribution.choices):
+                    self._ranks[name] = codes.astype(np.float64)
+        space = ConfigurationSpace()
+        with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
+            space.add([self._hyperparameter(name) for name in self.distributions])
+            # All at once: ConfigSpace sorts the space anew at each addition.
+            found = (self._condition(space, rule) for rule in rules)
+            space.add([condition for condition in found if condition is not None])
+        self.vectors = VectorSpace(space)
+        self.column = {name: i for i, name in enumerate(self.vectors.names)}
+
+    def _hyperparameter(self, name: str) -> Hyperparameter[Any, Any]:
+        if name not in self._ranks:
+            return hyperparameter_of(name, self.distributions[name], listed=False)
+        choices = self.distributions[name].choices  # type: ignore[attr-defined]
+        # Of equal choices, which have one rank, the first.
+        _, first = np.unique(self._ranks[name], return_index=True)
+        if len(first) == 1:
+            return Constant(name, choices[0])
+        make = ordinal if name in self._ordered else categorical
+        return make(name, [choices[i] for i in first])
+
+    def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:
+        if rule.child not in space or rule.parent not in space:
+            return None
+        parent, distribution = space[rule.parent], self.distributions[rule.parent]
+        values = parent_values(rule, distribution)
+        if isinstance(distribution, IntDistribution):
+            if (steps := steps_of(distribution)) is not None:
+                places = np.rint(steps.steps.index(np.array(rule.values))).astype(np.int64)
+                values = [steps.value(int(i)) for i in places if 0 <= i < steps.n]
+            values = [value for value in values if parent.legal_value(value)]
+        if len(values) != len(rule.values):  # the parent has lost values of the rule
+            return None
+        return as_condition(space, rule, values)
+
+    def encode(self, name: str, internal: FloatArray) -> FloatArray:
+        """Vector column (n,) of internal values; NaN stays NaN.
+
+        Values of old ranges may leave [0, 1]. Values that the present scale cannot express (the
+        log of 0, an overflow), and choices that no longer exist, become NaN.
+        """
+        distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
+        out = np.full(len(internal), np.nan)
+        known = ~np.isnan(internal)
+        if isinstance(hyperparameter, Constant):
+            out[known] = float(hyperparameter.lower_vectorized)
+        elif isinstance(distribution, CategoricalDistribution):
+            known &= np.isin(internal, np.arange(len(distribution.choices)))
+            out[known] = internal[known]
+            if name in self._ranks:
+                out[known] = self._ranks[name][internal[known].astype(np.int64)]
+        else:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                out[known] = hyperparameter.to_vector(internal[known])
+        out[np.isinf(out)] = np.nan
+        return out
+
+    def encode_all(self, rows: Sequence[Mapping[str, float]]) -> FloatArray:
+        """Vectors (n, d) of rows of internal values by name; NaN where a row has no value."""
+        vectors = np.full((len(rows), self.vectors.d), np.nan)
+        places: dict[str, list[int]] = {}
+        for i, row in enumerate(rows):
+            for name in row:
+                places.setdefault(name, []).append(i)
+        for name in places.keys() & self.column.keys():
+            internal = np.array([rows[i][name] for i in places[name]])
+            vectors[places[name], self.column[name]] = self.encode(name, internal)
+        return vectors
+
+    def decode(self, name: str, entry: float) -> Any:
+        """The parameter value of a vector entry, as a builtin."""
+        distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
+        if isinstance(distribution, CategoricalDistribution):
+            index = 0 if isinstance(hyperparameter, Constant) else int(entry)
+            if name in self._ranks:
+                # Of equal choices the first, as Optuna stores them.
+                index = int(np.flatnonzero(self._ranks[name] == index)[0])
+            return distribution.choices[index]
+        if (steps := steps_of(distribution)) is not None:
+            return steps.value(round(min(max(entry, 0.0), 1.0) * (steps.n - 1)))
+        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        (value,) = hyperparameter.to_value(np.array([entry]))
+        cast = int if isinstance(distribution, IntDistribution) else float
+        return cast(min(max(cast(value), distribution.low), distribution.high))
+
+    def internal(self, name: str, entry: float) -> float:
+        """Optuna's internal representation of a vector entry."""
+        return float(self.distributions[name].to_internal_repr(self.decode(name, entry)))
+
+    def values(self, vector: FloatArray, rng: np.random.Generator) -> dict[str, Any]:
+        """Parameter values of a vector (d,); those of inactive parameters are drawn."""
+        complete = self.vectors.fill(vector, rng)
+        return {name: self.decode(name, complete[i]) for name, i in self.column.items()}
+
+    def internals(self, vector: FloatArray) -> dict[str, float]:
+        """Optuna's internal values of the active parameters of a vector (d,)."""
+        active = {name: vector[i] for name, i in self.column.items() if not np.isnan(vector[i])}
+        return {name: self.internal(name, entry) for name, entry in active.items()}
+
+    def fixed(self, values: Mapping[str, Any]) -> FloatArray:
+        """Vector (d,) of external values that are fixed, NaN elsewhere.
+
+        A value of a range that moves has no place yet.
+        """
+        vector = np.full(self.vectors.d, np.nan)
+        for name, value in values.items():
+            if name in self.column and name not in self.moving:
+                try:
+                    internal = self.distributions[name].to_internal_repr(value)
+                except ValueError:  # no longer a value of the parameter
+                    continue
+                vector[self.column[name]] = self.encode(name, np.array([float(internal)]))[0]
+        return vector
+
+
+def _ranks(name: str, distribution: BaseDistribution, ordered: Sequence[Any]) -> FloatArray:
+    """Rank of each choice (k,) in ``ordered``."""
+    if not isinstance(distribution, CategoricalDistribution):
+        raise ValueError(f"ordinal names {name!r}, which is not categorical: {distribution}.")
+    order = [index_of(distribution.choices, choice) for choice in ordered]
+    if set(order) != set(range(len(distribution.choices))) or len(order) != len(set(order)):
+        raise ValueError(
+            f"ordinal[{name!r}] must list each choice once, got {list(ordered)!r} for the choices"
+            f" {list(distribution.choices)!r}."
+        )
+    # The inverse of a permutation is what sorts it.
+    return np.argsort(np.array(order)).astype(np.float64)
