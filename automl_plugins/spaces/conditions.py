@@ -1,8 +1,8 @@
-"""Conditions, inferred from what was recorded, and forbidden clauses, on values and on vectors."""
+"""Conditions, some of them inferred from what was recorded, and forbidden clauses."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +142,76 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
     # An inactive parent never satisfies: NaN != value would be true.
     active = ~np.isnan(columns[condition.parent_vector_id])
     return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active
+
+
+# --- inactive columns ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Deactivation:
+    """When some columns of vectors are inactive.
+
+    Attributes:
+        children: The columns.
+        condition: A condition that they need; None where the categories of one column decide.
+        parent: That column.
+        table: Mask (k + 1, c) of the children that are inactive, for each of the k categories
+            and, at last, without one.
+    """
+
+    children: slice
+    condition: ConditionLike | None
+    parent: int = 0
+    table: BoolArray | None = None
+
+    @classmethod
+    def of_category(
+        cls, parent: int, n_values: FloatArray, conditions: Sequence[tuple[int, ConditionLike]]
+    ) -> Deactivation:
+        """For all (child, condition) whose parent is one categorical column.
+
+        One look-up for all children takes a fraction of the time of a comparison for each.
+        """
+        k = int(n_values[parent])
+        columns = np.full((len(n_values), k + 1), np.nan)
+        columns[parent, :k] = np.arange(k)
+        table = np.zeros((k + 1, len(n_values)), dtype=bool)
+        for child, condition in conditions:
+            table[:, child] |= ~satisfied(condition, columns)
+        children = [child for child, _ in conditions]
+        span = slice(min(children), max(children) + 1)
+        return cls(span, None, parent, np.ascontiguousarray(table[:, span]))
+
+    def inactive(self, vectors: FloatArray) -> BoolArray:
+        """Mask (n, c) of the children that are inactive in each of ``vectors`` (n, d)."""
+        if self.table is None:
+            assert self.condition is not None
+            return ~satisfied(self.condition, vectors.T)[:, None]
+        entries, none = vectors[:, self.parent], len(self.table) - 1
+        known = (entries >= 0) & (entries < none)
+        return self.table[np.where(known, entries, none).astype(np.intp)]
+
+
+def deactivations(
+    conditions: Sequence[tuple[int, ConditionLike]],
+    n_values: FloatArray,
+    decides: Callable[[ConditionLike], int | None],
+) -> list[Deactivation]:
+    """What conditions say, parents before children.
+
+    Args:
+        conditions: Columns with the conditions that they need; of a parent before its children.
+        n_values: Number of legal values of each column (d,).
+        decides: The column of the category that alone decides about a condition; None if
+            anything else does.
+    """
+    found: list[Deactivation] = []
+    for column in range(len(n_values)):
+        of_column = [c for child, c in conditions if child == column and decides(c) is None]
+        found += [Deactivation(slice(column, column + 1), condition) for condition in of_column]
+        if simple := [(child, c) for child, c in conditions if decides(c) == column]:
+            found.append(Deactivation.of_category(column, n_values, simple))
+    return found
 
 
 # --- forbidden clauses -----------------------------------------------------------------------

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -26,7 +25,7 @@ from ConfigSpace.conditions import Condition, ConditionLike
 
 from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.spaces.columns import Column, random_steps, reflected
-from automl_plugins.spaces.conditions import satisfied, sound
+from automl_plugins.spaces.conditions import Deactivation, deactivations, satisfied, sound
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
 # Of a hash; 2^64 over the golden ratio spreads neighbouring integers.
@@ -100,29 +99,16 @@ class VectorSpace:
         """The same, and whether an active hyperparameter has no value."""
         out = np.array(vectors, dtype=np.float64)
         missing = np.isnan(out)
-        for rule in self._rules:
-            inactive = rule.inactive(out)
+        for each in self._deactivations:
+            inactive = each.inactive(out)
             # A slice gives a view of ``out``; what is written to a list of columns would be lost.
-            out[:, rule.children][inactive] = np.nan
-            missing[:, rule.children][inactive] = False
+            out[:, each.children][inactive] = np.nan
+            missing[:, each.children][inactive] = False
         return out, bool(missing.any())
 
     @cached_property
-    def _rules(self) -> list[_Rule]:
-        """What conditions say, parents before children."""
-        rules: list[_Rule] = []
-        for column in range(self.d):
-            of_column = [c for child, c in self._conditions if child == column]
-            others = [c for c in of_column if self._deciding_category(c) is None]
-            rules += [_Rule(slice(column, column + 1), condition) for condition in others]
-            simple = [
-                (child, condition)
-                for child, condition in self._conditions
-                if self._deciding_category(condition) == column
-            ]
-            if simple:
-                rules.append(_Rule.of_category(self, column, simple))
-        return rules
+    def _deactivations(self) -> list[Deactivation]:
+        return deactivations(self._conditions, self.n_values, self._deciding_category)
 
     def _deciding_category(self, condition: ConditionLike) -> int | None:
         """The column of the category that alone decides; None if anything else decides."""
@@ -436,51 +422,6 @@ class VectorSpace:
         with np.errstate(divide="ignore"):
             bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
         return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """When some columns are inactive.
-
-    Attributes:
-        children: The columns.
-        condition: A condition that they need; None where the categories of one column decide.
-        parent: That column.
-        table: Mask (k + 1, c) of the children that are inactive, for each of the k categories
-            and, at last, without one.
-    """
-
-    children: slice
-    condition: ConditionLike | None
-    parent: int = 0
-    table: BoolArray | None = None
-
-    @classmethod
-    def of_category(
-        cls, space: VectorSpace, parent: int, conditions: list[tuple[int, ConditionLike]]
-    ) -> _Rule:
-        """The rule for all (child, condition) whose parent is one categorical column.
-
-        One look-up for all children takes a fraction of the time of a comparison for each.
-        """
-        k = int(space.n_values[parent])
-        columns = np.full((space.d, k + 1), np.nan)
-        columns[parent, :k] = np.arange(k)
-        table = np.zeros((k + 1, space.d), dtype=bool)
-        for child, condition in conditions:
-            table[:, child] |= ~satisfied(condition, columns)
-        children = [child for child, _ in conditions]
-        span = slice(min(children), max(children) + 1)
-        return cls(span, None, parent, np.ascontiguousarray(table[:, span]))
-
-    def inactive(self, vectors: FloatArray) -> BoolArray:
-        """Mask (n, c) of the children that are inactive in each of ``vectors`` (n, d)."""
-        if self.table is None:
-            assert self.condition is not None
-            return ~satisfied(self.condition, vectors.T)[:, None]
-        entries, none = vectors[:, self.parent], len(self.table) - 1
-        known = (entries >= 0) & (entries < none)
-        return self.table[np.where(known, entries, none).astype(np.intp)]
 
 
 def _draw_seed(rng: np.random.Generator) -> int:
