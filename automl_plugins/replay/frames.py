@@ -52,8 +52,8 @@ def infer_space(
 ) -> InferredSpace:
     """Infer the search space that recorded configurations span.
 
-    Texts, truth values and pandas categories become categories; whole numbers and real numbers
-    span the recorded range. A column with gaps is conditional on the column that explains them,
+    Texts, truth values and pandas categories become categories; whole numbers (also those stored
+    as floats, with a note) and real numbers span the recorded range. A column with gaps is conditional on the column that explains them,
     if there is one. ``log="auto"`` selects columns of positive numbers that span two decades or
     more and are spread more evenly on a log scale than on a linear one. The other arguments are
     those of ``Table.from_frame``.
@@ -97,6 +97,14 @@ def infer_space(
         f"{name} is taken to be on a log scale: its values span {min(known[name]):g} to"
         f" {max(known[name]):g}. Another choice: log=[...]."
         for name in (sorted(wanted) if isinstance(log, str) else ())
+    ]
+    notes += [
+        f"{name} is searched as an integer: all of its values are whole numbers. Another choice:"
+        " space=..."
+        for name in space
+        if isinstance(space[name], IntegerHyperparameter)
+        and frame[name].dtype.kind == "f"
+        and not frame[name].isna().any()  # with gaps pandas stores integers as floats
     ]
     explained = {rule.child for rule in rules}
     notes += [

@@ -95,6 +95,16 @@ def test_gaps_that_another_column_explains_are_a_condition(
     assert found == values or sorted(found) == values
 
 
+def test_whole_floats_become_integers_with_a_note() -> None:
+    columns = {"x": [1.0, 3.0, 2.0], "n": [1, 3, 2], "gaps": [1.0, NAN, 2.0], "y": [1.5, 2.0, 3.0]}
+    found = infer_space(pd.DataFrame(columns), log=())
+    assert found.space["x"] == Integer("x", (1, 3)) and found.space["gaps"] == Integer(
+        "gaps", (1, 2)
+    )
+    about = [note for note in found.notes if "is searched as an integer" in note]
+    assert len(about) == 1 and about[0].startswith("x is searched")
+
+
 def test_columns_that_cannot_be_inferred_are_refused() -> None:
     frame = pd.DataFrame({"kind": ["a", "b"], "x": [0.5, 1.0], "empty": [None, None]})
     with pytest.raises(ValueError, match=r"take numerical columns \(x\), got kind, y"):
