@@ -53,10 +53,10 @@ def infer_space(
     """Infer the search space that recorded configurations span.
 
     Texts, truth values and pandas categories become categories; whole numbers (also those stored
-    as floats, with a note) and real numbers span the recorded range. A column with gaps is conditional on the column that explains them,
-    if there is one. ``log="auto"`` selects columns of positive numbers that span two decades or
-    more and are spread more evenly on a log scale than on a linear one. The other arguments are
-    those of ``Table.from_frame``.
+    as floats, with a note) and real numbers span the recorded range. A column with gaps is
+    conditional on the column that explains them, if there is one. ``log="auto"`` selects columns
+    of positive numbers that span two decades or more and are spread more evenly on a log scale
+    than on a linear one. The other arguments are those of ``Table.from_frame``.
 
     Raises:
         ValueError: If ``log`` or ``grid`` names a column that is not numerical, or ``log`` one
