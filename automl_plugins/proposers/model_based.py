@@ -3,7 +3,8 @@
 A proposal is a pure function of (space, history, seed, k). Between calls a ``ModelBasedProposer``
 keeps only its last models, which may be dropped at any time: those for n finished rows are always
 fitted on the first ``refit_point(n)`` of them (on all with ``refit="always"``), with streams
-indexed by that point, and a ``Conditional`` surrogate then takes in the others.
+indexed by that point, and a ``Conditional`` surrogate then takes in the others, up to the first
+failure: ``n_conditional``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from automl_plugins.proposers.models import (
     condition,
     fit_models,
     incumbents,
-    succeeded,
+    n_conditional,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.proposers.refits import (
@@ -271,27 +272,29 @@ class ModelBasedProposer:
     ) -> tuple[FittedModels, float | None]:
         """The models for a proposal, and the seconds of their fit; None if they were cached."""
         settings, finished = self.settings, history.first(history.n_finished)
-        n = point = len(finished)
+        n = point = known = len(finished)
         conditional = isinstance(settings.surrogate, Conditional)
         if settings.refit == "schedule":
             point = refit_point(n, conditional=conditional)
-            if conditional and not succeeded(finished, settings)[point:].all():
-                # Failures are learnt by a model that is only fitted.
-                point, conditional = refit_point(n), False
+            known = n_conditional(finished, point, settings) if conditional else point
+            if conditional and known < n:  # what is not taken in is learnt by the next fit: sooner
+                point = refit_point(n)
+                known = max(point, n_conditional(finished, point, settings))
         training = finished.first(point)
         if not is_informative(training):  # the first informative row is newer
-            training = finished
+            training, known = finished, n
         fitted, fit_seconds = self._fitted.get(
             space,
             digest(training, streams.seed),
             lambda: fit_models(settings, space, training, streams, shared),
         )
-        if not conditional or len(training) == n:
+        if not conditional or len(training) == known:
             return fitted, fit_seconds
+        taken = finished.first(known)
         models, seconds = self._conditioned.get(
             space,
-            digest(finished, streams.seed),
-            lambda: condition(fitted, settings, space, finished, streams),
+            digest(taken, streams.seed),
+            lambda: condition(fitted, settings, space, taken, streams),
         )
         return models, total_seconds(fit_seconds, seconds)
 

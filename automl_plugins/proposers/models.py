@@ -285,9 +285,22 @@ def fit_models(
     return _with_incumbent(models, settings, features, success)
 
 
-def succeeded(history: History, settings: ModelSettings) -> npt.NDArray[np.bool_]:
-    """Mask (n,) of the rows of ``history`` that do not count as failures."""
-    return _as_counted(history, settings).successful
+def n_conditional(history: History, n_fitted: int, settings: ModelSettings) -> int:
+    """Number of first rows of ``history`` that models of the first ``n_fitted`` may know.
+
+    Their surrogate takes in further rows up to the first failure, which only a fit learns. None,
+    so 0, where later rows have changed what the models were fitted to: a first feasible or
+    complete row replaces substitutes by losses, and a better loss may show that another one has
+    diverged.
+    """
+    now, then = (_as_counted(h, settings) for h in (history, history.first(n_fitted)))
+    is_loss, was_loss = (with_substitute_losses(h) is h for h in (now, then))
+    if is_loss != was_loss or (now.successful[:n_fitted] != then.successful).any():
+        return 0
+    failed = ~now.successful[n_fitted:]
+    if settings.failed_trials == "ignore":
+        failed &= now.status[n_fitted:] != Status.FAILED
+    return n_fitted + int(failed.argmax()) if failed.any() else len(history)
 
 
 def condition(
@@ -300,7 +313,7 @@ def condition(
     """``models``, which know the first rows of ``history``, with a surrogate that knows all.
 
     What takes long stays as it was fitted: the kernels of the surrogate, the models of seconds and
-    of success. So the further rows should not be failures.
+    of success. So only rows that ``n_conditional`` counts should be taken in.
 
     Raises:
         SurrogateFailure: If the surrogate raises.
@@ -311,6 +324,9 @@ def condition(
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.n_rows] = models.penalised
     penalised &= history.status == Status.FAILED
+    if penalised.any():  # a retry may have succeeded, as in ``fit_models``
+        keys = space.keys(history.vectors)
+        penalised &= ~np.isin(keys, keys[history.status == Status.COMPLETE])
     learnt = _Learnt.of(history, penalised, settings, streams)
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
         surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)

@@ -26,7 +26,7 @@ def refit_point(n: int, *, conditional: bool = False) -> int:
     Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
     model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
     a fit is spread over ever more proposals. A ``conditional`` model is fitted half as often from
-    64 rows on: it takes in the rows between two fits, unless one of them failed.
+    64 rows on: it takes in the rows between two fits, up to the first failure.
     """
     step = 1 << min(5, max(0, n.bit_length() - 6))
     return n - n % (2 * step if conditional and step > 1 else step)

@@ -44,6 +44,7 @@ _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
 _NEGLIGIBLE = 1e-4  # evidence below which a kernel does not take part in predictions
+_SURPRISE = 2.0  # growth of the misfit beyond which the likely kernels do not explain new rows
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
 _LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
@@ -126,6 +127,7 @@ class EvidenceAverage:
         self.inputs_, self.losses_ = inputs, y
         self.factors_: list[FloatArray] = []
         self._log_weights: list[float] = []
+        self._misfits: list[float] = []
         correlations = self._correlations(inputs, self.candidates)
         for candidate in self.candidates:
             self._condition(candidate, correlations[candidate.scales.tobytes()])
@@ -138,14 +140,16 @@ class EvidenceAverage:
         self._condition(candidate, correlations[candidate.scales.tobytes()])
 
     def _condition(self, candidate: Candidate, correlations: FloatArray) -> None:
-        z, fit = self.z_, 0.0
+        z, fit, misfit = self.z_, 0.0, 0.0
         L = correlations
         if len(z):
             L = cholesky(candidate.variance * correlations, candidate.noise)
             w, _ = dtrtrs(L, z, lower=1)
+            misfit = float(w @ w) / len(z)
             # RW eq. 2.30 without the constant; constant losses favour no kernel.
             fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
         self.factors_.append(L)
+        self._misfits.append(misfit)
         self._log_weights.append(fit + candidate.log_prior)
         # Relative to the largest: the evidence of many rows itself would underflow.
         weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
@@ -156,6 +160,14 @@ class EvidenceAverage:
     def likely(self) -> list[Candidate]:
         """The candidates whose evidence is not negligible."""
         return [solved.candidate for solved in self._solved()]
+
+    @property
+    def misfit(self) -> float:
+        """Mean squared error of the rows in predictive deviations, by the likeliest candidate.
+
+        z' K^-1 z / n, which is about 1 where the losses are as this kernel expects.
+        """
+        return self._misfits[int(self.evidence_.argmax())]
 
     def held_out(self) -> FloatArray:
         """Mean (n,) at each row, conditioned on all others (RW eq. 5.12).
@@ -296,22 +308,26 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         """Mean (n,) at each row, conditioned on the others; NaN for rows not learnt from."""
         check_is_fitted(self, "process_")
         mean = np.full(self.n_rows_, np.nan)
-        mean[self.rows_] = self.process_.held_out()
+        # The last rows of a copy ``beside`` others are the running evaluations.
+        mean[self.rows_] = self.process_.held_out()[: len(self.rows_)]
         return mean
 
     def conditioned(self, X: FloatArray, y: FloatArray) -> Self:
         """A copy that knows features ``X`` (n, f) and losses ``y`` (n,) instead of its rows.
 
-        The kernels stay the likely ones of ``fit``, unless a column has its first missing value.
+        The kernels stay the likely ones of ``fit``. If they do not explain the further rows, the
+        other kernels are asked, too; if a column has its first missing value, all are fitted anew.
         """
         check_is_fitted(self, "process_")
         seen, everything = copy.copy(self), as_training(as_features(X, self.n_features_in_), y)
         X, y = seen._informative(*everything)
         if np.setdiff1d(np.flatnonzero(np.isnan(X).any(axis=0)), self.flagged_).size:
             return seen.fit(*everything)
-        seen.process_ = EvidenceAverage(self.process_.likely, self.kernel).fit(
-            complete_inputs(X, self.flagged_), y
-        )
+        inputs, known = complete_inputs(X, self.flagged_), self.process_
+        seen.process_ = EvidenceAverage(known.likely, self.kernel).fit(inputs, y)
+        # A single likely kernel with little noise would be certain of what it extrapolates.
+        if seen.process_.misfit > _SURPRISE * max(1.0, known.misfit):
+            seen.process_ = EvidenceAverage(known.candidates, self.kernel).fit(inputs, y)
         return seen
 
     def beside(self, pending: FloatArray) -> Self:

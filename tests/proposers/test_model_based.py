@@ -180,7 +180,7 @@ def test_processes_are_fitted_half_as_often_and_take_in_the_rows_between() -> No
     expected = condition(fitted, process.settings, SQUARE, history, Streams(5))
     features = SQUARE.features(history.vectors)
     np.testing.assert_array_equal(models.predict(features), expected.predict(features))
-    # A failure between two fits: fitted as often as other models are
+    # A failure between two fits: fitted as often as other models are, which learns it
     for status, limit in ((Status.FAILED, 0.0), (Status.COMPLETE, 1.0)):
         last = np.arange(71) == 69
         history = History.of(
@@ -190,7 +190,8 @@ def test_processes_are_fitted_half_as_often_and_take_in_the_rows_between() -> No
             constraints=np.where(last, limit, 0.0)[:, None],
         )
         models = process.models(SQUARE, history, Streams(5))[0]
-        assert models.n_rows == 70 and models.feasibility is not None
+        assert models.n_rows == 71 and models.feasibility is not None
+        assert process.models(SQUARE, history.first(70), Streams(5))[0].n_rows == 70
     always = forest(AveragedProcess(), target="standardize", refit="always")
     assert always.models(SQUARE, history, Streams(5))[0].n_rows == 71
 

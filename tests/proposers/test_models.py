@@ -17,7 +17,7 @@ from automl_plugins.proposers.models import (
     ModelSettings,
     condition,
     fit_models,
-    succeeded,
+    n_conditional,
     thin_out,
 )
 from automl_plugins.proposers.targets import Target, with_diverged_as_failed
@@ -93,18 +93,45 @@ def test_further_rows_count_as_if_they_had_been_there_but_for_the_kernels() -> N
     assert isinstance(early.surrogate, AveragedProcess)
     expected = early.surrogate.conditioned(features[known], models.targets.values)
     np.testing.assert_array_equal(models.predict(features), expected.predict(features))
-    # Of the rows that were there, one has succeeded since
+    # Of the rows that were there, one has succeeded since, or another trial of its configuration
     mended = History.of(POINTS, losses, status=np.full(40, C))
     assert not condition(early, settings, LINE, mended, Streams(0)).penalised.any()
+    mended_row = int(np.flatnonzero(early.penalised)[0])
+    points = np.where(np.arange(40) == 39, POINTS[mended_row], POINTS[:, 0])[:, None]
+    retried = History.of(points, np.where(failed, NAN, losses), status=np.where(failed, F, C))
+    after = condition(early, settings, LINE, retried, Streams(0)).penalised
+    assert np.flatnonzero(early.penalised[:30] & ~after[:30]).tolist() == [mended_row]
 
 
-def test_a_row_fails_by_its_status_its_constraints_or_its_loss() -> None:
-    losses = np.array([0.0, 1.0, 0.5, 1e30, NAN, 0.2, 0.3, 0.4])
-    limits = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0])[:, None]
-    rows = History.of(POINTS[:8], losses, status=[C, C, C, C, F, C, C, C], constraints=limits)
-    avoid, ignore = (ModelSettings(Table(losses), failed_trials=f) for f in ("avoid", "ignore"))
-    assert succeeded(rows, avoid).tolist() == [1, 1, 0, 0, 0, 1, 1, 1]
-    assert succeeded(rows, ignore).tolist() == [1, 1, 0, 1, 0, 1, 1, 1]
+@pytest.mark.parametrize(
+    ("changed", "avoid", "ignore"),
+    [
+        ({}, 8, 8),
+        ({"status": {5: F}}, 5, 8),
+        ({"status": {2: F, 6: F}}, 6, 8),  # the first one was known to the fit
+        ({"limit": {6: 2.0}}, 6, 6),
+        ({"losses": {7: 1e30}}, 7, 8),
+        ({"losses": {3: 1e4}}, 0, 8),  # has diverged, as later rows show
+        ({"limit": dict.fromkeys(range(4), 2.0)}, 0, 0),  # the first feasible row is newer
+        ({"status": dict.fromkeys(range(4), P)}, 0, 0),  # the first complete one
+    ],
+)
+def test_rows_that_a_fitted_model_may_take_in(
+    changed: dict[str, dict[int, float]], avoid: int, ignore: int
+) -> None:
+    columns: dict[str, Any] = {
+        "losses": np.linspace(0.1, 0.8, 8),
+        "status": np.full(8, C),
+        "limit": np.zeros(8),
+    }
+    for name, values in changed.items():
+        columns[name][list(values)] = list(values.values())
+    losses = np.where(columns["status"] == F, NAN, columns["losses"])
+    limits = columns["limit"][:, None]
+    rows = History.of(POINTS[:8], losses, status=columns["status"], constraints=limits)
+    for failed_trials, expected in (("avoid", avoid), ("ignore", ignore)):
+        settings = ModelSettings(AveragedProcess(), failed_trials=failed_trials)  # type: ignore[arg-type]
+        assert n_conditional(rows, 4, settings) == expected
 
 
 # What is to be improved on

@@ -382,6 +382,42 @@ def test_further_rows_are_taken_in_with_the_kernels_of_the_fit(missing: bool) ->
     np.testing.assert_allclose(model.conditioned(X[:25], y[:25]).predict(X), before)
 
 
+def test_rows_that_the_likely_kernels_do_not_explain_ask_all_kernels() -> None:
+    """One likely kernel without noise would predict far less than any loss, and be certain."""
+    rng = np.random.default_rng(3)
+    X = rng.random((67, 2))
+    X[:64, 0], X[64:, 0] = 0.4 + 0.6 * X[:64, 0], 0.2 + 0.15 * rng.random(3)
+    everywhere = rng.random((3000, 2))
+    # The second input has an effect that only the last rows can show.
+    effect = np.where(X[:, 0] < 0.38, 0.3 * np.sin(25.0 * X[:, 1]), 0.0)
+    y = (X[:, 0] - 0.3) ** 2 + effect
+    model = AveragedProcess().fit(X[:64], y[:64])
+    likely, everything = model.process_.likely, model.process_.candidates
+    assert len(likely) == 1 and len(everything) == 11
+    seen = model.conditioned(X, y)
+    assert list(map(id, seen.process_.candidates)) == list(map(id, everything))
+    alone = EvidenceAverage(likely, "matern52").fit(X, y)
+    mean, std = seen.predict(everywhere)
+    assert mean.min() > y.min() - 3.0 * y.std() > alone.predict(everywhere)[0].min()
+    assert std[everywhere[:, 0] < 0.35].mean() > 10.0 * alone.predict(everywhere)[1].mean()
+
+
+def test_the_misfit_is_the_mean_squared_error_in_predictive_deviations() -> None:
+    X, y = sample(12)
+    candidates = uninformed_kernels(3)
+    average = EvidenceAverage(candidates, "matern52").fit(X, y)
+    best = candidates[int(average.evidence_.argmax())]
+    K = correlation(X, X, best.scales, "matern52") + best.noise * np.eye(12)
+    z = average.z_
+    np.testing.assert_allclose(average.misfit, z @ np.linalg.solve(K, z) / 12)
+
+
+def test_rows_beside_running_evaluations_are_held_out_alone() -> None:
+    X, y = sample(20)
+    seen = AveragedProcess().fit(X, y).beside(X[:3] + 0.01)
+    assert seen.held_out().shape == (20,) and not np.isnan(seen.held_out()).any()
+
+
 def test_a_column_that_has_its_first_missing_value_is_fitted_anew() -> None:
     X, y = sample(40)
     model = AveragedProcess(max_rows=30).fit(X[:25], y[:25])
