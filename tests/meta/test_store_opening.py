@@ -160,7 +160,7 @@ def set_version(version: int) -> Callable[[Path], object]:
         (replace_by("meta_runs"), "SQLite file of something else, with the tables meta_runs;"),
         (
             replace_by_studies,
-            "holds studies of Optuna, it is not a store; .* address: 'sqlite:///",
+            "holds studies of Optuna, it is not a store; .* mean 'sqlite:///",
         ),
     ],
 )

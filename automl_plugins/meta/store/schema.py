@@ -169,8 +169,7 @@ def _recognise_file(path: Path) -> None:
         if {"studies", "trials"} <= names:
             raise StoreError(
                 f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
-                f" memory, studies have an address: {as_database(path)!r}. A store needs a file of"
-                " its own."
+                f" memory: did you mean {as_database(path)!r}? A store needs a file of its own."
             )
         raise StoreError(
             f"{path} is an SQLite file of something else, with the tables"
