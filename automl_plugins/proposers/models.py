@@ -61,7 +61,8 @@ class ModelSettings:
         target: Transform of the losses, see ``transform``.
         max_rows: Most rows to fit on: the best ones as one half, others at random; of those with
             seconds, and of those that succeeded or failed, the newest. None for all.
-        failed_trials: ``"avoid"`` learns a probability of success, ``"ignore"`` does not. With
+        failed_trials: ``"avoid"`` learns a probability of success, also from constraints,
+            ``"ignore"`` does not. With
             ``"avoid"`` evaluations whose loss has diverged count as failures, see
             ``records.scores.divergence_limit``.
         timed: Whether to model the running time.
