@@ -2,9 +2,8 @@
 
 A proposal is a pure function of (space, history, seed, k). Between calls a ``ModelBasedProposer``
 keeps only its last models, which may be dropped at any time: those for n finished rows are always
-fitted on the first ``refit_point(n)`` of them (on all with ``refit="always"``), with streams
-indexed by that point, and a ``Conditional`` surrogate then takes in the others, up to the first
-failure: ``n_conditional``.
+fitted on the first ones that ``schedule`` says (on all with ``refit="always"``), with streams
+indexed by their number, and a ``Conditional`` surrogate then takes in others.
 """
 
 from __future__ import annotations
@@ -36,14 +35,13 @@ from automl_plugins.proposers.models import (
     condition,
     fit_models,
     incumbents,
-    n_conditional,
+    schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.proposers.refits import (
     Newest,
     SharedFits,
     digest,
-    refit_point,
     total_seconds,
 )
 from automl_plugins.proposers.targets import all_alike, is_informative
@@ -52,7 +50,6 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
-    Conditional,
     PendingAware,
     Promising,
     RecordedTemplate,
@@ -272,29 +269,24 @@ class ModelBasedProposer:
     ) -> tuple[FittedModels, float | None]:
         """The models for a proposal, and the seconds of their fit; None if they were cached."""
         settings, finished = self.settings, history.first(history.n_finished)
-        n = point = known = len(finished)
-        conditional = isinstance(settings.surrogate, Conditional)
+        n_fitted = n_known = len(finished)
         if settings.refit == "schedule":
-            point = refit_point(n, conditional=conditional)
-            known = n_conditional(finished, point, settings) if conditional else point
-            if conditional and known < n:  # what is not taken in is learnt by the next fit: sooner
-                point = refit_point(n)
-                known = max(point, n_conditional(finished, point, settings))
-        training = finished.first(point)
+            n_fitted, n_known = schedule(finished, settings)
+        training = finished.first(n_fitted)
         if not is_informative(training):  # the first informative row is newer
-            training, known = finished, n
+            training, n_known = finished, len(finished)
         fitted, fit_seconds = self._fitted.get(
             space,
             digest(training, streams.seed),
             lambda: fit_models(settings, space, training, streams, shared),
         )
-        if not conditional or len(training) == known:
+        if len(training) == n_known:
             return fitted, fit_seconds
-        taken = finished.first(known)
+        known = finished.first(n_known)
         models, seconds = self._conditioned.get(
             space,
-            digest(taken, streams.seed),
-            lambda: condition(fitted, settings, space, taken, streams),
+            digest(known, streams.seed),
+            lambda: condition(fitted, settings, space, known, streams),
         )
         return models, total_seconds(fit_seconds, seconds)
 

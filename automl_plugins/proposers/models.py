@@ -14,7 +14,7 @@ from automl_plugins import surrogates
 from automl_plugins._arguments import check_integer, one_of
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
-from automl_plugins.proposers.refits import SharedFits
+from automl_plugins.proposers.refits import SharedFits, refit_point
 from automl_plugins.proposers.targets import (
     TARGETS,
     Target,
@@ -242,11 +242,7 @@ def fit_models(
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = history.successful
-    retried = failed
-    if failed.any():  # a failure that a retry mended is not due to its configuration
-        keys = space.keys(history.vectors)
-        retried = failed & np.isin(keys, keys[history.status == Status.COMPLETE])
-    asked = np.flatnonzero(~retried)[newest]
+    asked = np.flatnonzero(~_retried(space, history))[newest]
     shared = SharedFits() if shared is None else shared
     feasibility, penalised = None, np.zeros(n, dtype=bool)
     if avoid and not success[asked].all():
@@ -284,6 +280,22 @@ def fit_models(
         of_losses=learnt.of_losses,
     )
     return _with_incumbent(models, settings, features, success)
+
+
+def schedule(history: History, settings: ModelSettings) -> tuple[int, int]:
+    """Numbers of the first rows of ``history`` that models are fitted on, and that they know.
+
+    What a ``Conditional`` surrogate cannot take in is learnt sooner, as by any other one.
+    """
+    n = len(history)
+    if not isinstance(settings.surrogate, Conditional):
+        return refit_point(n), refit_point(n)
+    n_fitted = refit_point(n, conditional=True)
+    n_known = n_conditional(history, n_fitted, settings)
+    if n_known < n:
+        n_fitted = refit_point(n)
+        n_known = max(n_fitted, n_conditional(history, n_fitted, settings))
+    return n_fitted, n_known
 
 
 def n_conditional(history: History, n_fitted: int, settings: ModelSettings) -> int:
@@ -324,10 +336,7 @@ def condition(
     features = space.features(history.vectors)
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.n_rows] = models.penalised
-    penalised &= history.status == Status.FAILED
-    if penalised.any():  # a retry may have succeeded, as in ``fit_models``
-        keys = space.keys(history.vectors)
-        penalised &= ~np.isin(keys, keys[history.status == Status.COMPLETE])
+    penalised &= (history.status == Status.FAILED) & ~_retried(space, history)
     learnt = _Learnt.of(history, penalised, settings, streams)
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
         surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)
@@ -343,6 +352,15 @@ def condition(
         of_losses=learnt.of_losses,
     )
     return _with_incumbent(models, settings, features, history.successful)
+
+
+def _retried(space: VectorSpace, history: History) -> npt.NDArray[np.bool_]:
+    """Mask (n,) of the failures that a retry mended: they are not due to the configuration."""
+    failed: npt.NDArray[np.bool_] = history.status == Status.FAILED
+    if not failed.any():
+        return failed
+    keys = space.keys(history.vectors)
+    return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
 
 
 def _as_counted(history: History, settings: ModelSettings) -> History:

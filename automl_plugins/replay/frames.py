@@ -165,7 +165,7 @@ def check_values(frame: pd.DataFrame) -> None:
     if not len(frame):
         raise ValueError("The frame has no row: a table needs recorded runs.")
     for column in frame:
-        for value in frame[column]:
+        for value in frame[column] if frame[column].dtype == object else ():
             if not isinstance(value, Hashable):
                 raise ValueError(
                     f"Column {column!r} holds {value!r}: no hyperparameter has a"
