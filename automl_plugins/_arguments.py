@@ -6,7 +6,8 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
 from numbers import Integral, Real
@@ -77,6 +78,31 @@ def one_of(name: str, value: str, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
+def refuse_foreign(
+    name: str,
+    given: Iterable[str],
+    known: Collection[str],
+    reasons: Mapping[str, str],
+) -> None:
+    """Raise TypeError for arguments that something does not take.
+
+    Args:
+        name: Of what was called.
+        given: Names of the arguments.
+        known: Names of those that it takes.
+        reasons: Why it does not take some that others have.
+    """
+    foreign = sorted(set(given) - set(known))
+    if not foreign:
+        return
+    said = [f"{argument}: {reasons[argument]}" for argument in foreign if argument in reasons]
+    near = get_close_matches(foreign[0], known, n=1)
+    hint = f" ({'; '.join(said)})" if said else f" (did you mean {near[0]}?)" if near else ""
+    raise TypeError(
+        f"{name} takes no argument {', '.join(foreign)}{hint}; it takes {', '.join(known)}."
+    )
+
+
 def check_kind(function: str, value: Any, kind: Any, allowed: str) -> None:
     """Raise TypeError unless ``value`` is of a ``kind`` (or one of several) that a function takes.
 
@@ -87,7 +113,7 @@ def check_kind(function: str, value: Any, kind: Any, allowed: str) -> None:
         allowed: What it takes, and how to get it.
     """
     if not isinstance(value, kind):
-        raise TypeError(f"{function} takes {allowed}; got {_short(value)}.")
+        raise TypeError(f"{function} takes {allowed}; got {describe(value)}.")
 
 
 _SECTION = re.compile(
@@ -202,11 +228,11 @@ def _call(name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[st
     for argument, value in bound.arguments.items():
         parameter = signature.parameters[argument]
         if parameter.kind == parameter.VAR_KEYWORD:
-            shown += [f"{n}={_short(v)}" for n, v in value.items()]
+            shown += [f"{n}={describe(v)}" for n, v in value.items()]
         elif parameter.kind == parameter.VAR_POSITIONAL:
-            shown += [_short(v) for v in value]
+            shown += [describe(v) for v in value]
         elif value is not parameter.default and not _same(value, parameter.default):
-            shown.append(f"{argument}={_short(value)}")
+            shown.append(f"{argument}={describe(value)}")
     return f"{name}({', '.join(shown)})"
 
 
@@ -215,7 +241,8 @@ def _same(value: Any, default: Any) -> bool:
     return isinstance(value, simple) and type(value) is type(default) and value == default
 
 
-def _short(value: Any) -> str:
+def describe(value: Any) -> str:
+    """A value in a few words, for a message: its text if that is short, else its kind."""
     if value is None or isinstance(value, str | int | float | ShowsArguments):
         text = repr(value)
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

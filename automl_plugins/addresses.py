@@ -29,6 +29,17 @@ def check_exists(address: str, what: str | None = None) -> str:
     raise ValueError(f"There is no {what} {address!r}{_hint(file)}")
 
 
+def is_to_come(address: str) -> bool:
+    """Whether an address is that of an SQLite database which others may have yet to create.
+
+    Its folder exists, and has no file of a like name, which would be the one that was meant.
+    """
+    if _SQLITE.match(address) is None:
+        return False
+    file = file_of(address)
+    return file is not None and not file.exists() and _hint(file) == "."
+
+
 def file_of(address: str) -> Path | None:
     """The file of an SQLite database, or of a path; None for any other database.
 

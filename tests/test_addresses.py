@@ -11,9 +11,11 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
     ADAPTER,
+    AutoSampler,
     TSTSampler,
     curves,
     enqueue_initial_design,
+    explain,
     meta_dataset_from_studies,
     record,
 )
@@ -57,7 +59,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_task": read_task,
     "meta_dataset_from_studies": meta_dataset_from_studies,
     "convert": lambda source: convert(source, "hyperopt"),
-    "TSTSampler": TSTSampler,
 }
 MEMORIES: dict[str, Callable[[str], Any]] = {
     "recorded": read_memory,
@@ -81,6 +82,48 @@ def test_a_database_that_is_not_there_is_refused_and_not_created(
     with pytest.raises(ValueError, match=r"did you mean 'sqlite:///old\.db'"):
         {**READERS, **MEMORIES}[name](address.replace("missing", "odl"))
     assert not (folder / "missing.db").exists() and not (folder / "odl.db").exists()
+
+
+@pytest.mark.parametrize("sampler", [TSTSampler, AutoSampler])
+def test_the_memory_of_a_first_search_is_made_by_it(
+    sampler: Any, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    optuna.logging.enable_propagation()
+    address = "sqlite:///first.db"
+
+    def search(name: str) -> tuple[set[str], optuna.Study]:
+        caplog.clear()
+        before = sorted(folder.iterdir())
+        new = sampler(address, seed=1)
+        assert sorted(folder.iterdir()) == before  # no database is made by looking for it
+        study = optuna.create_study(study_name=name, sampler=new, storage=address)
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=4)
+        return {r.getMessage() for r in caplog.records if r.levelname == "WARNING"}, study
+
+    warnings, study = search("first")
+    assert warnings == {
+        "There is no database 'sqlite:///first.db' yet. This search does without a memory."
+    }
+    assert explain(study.trials[0]).origin != "suggested"
+    warnings, study = search("second")
+    assert not warnings and explain(study.trials[0]).origin in ("suggested", "model")
+
+
+@pytest.mark.parametrize("sampler", [TSTSampler, AutoSampler])
+@pytest.mark.parametrize(
+    ("address", "answer"),
+    [
+        ("sqlite:///odl.db", r"did you mean 'sqlite:///old\.db'"),
+        ("sqlite:///nowhere/first.db", "there is no folder 'nowhere'"),
+        ("missing.db", "There is no memory 'missing.db'"),
+    ],
+)
+def test_a_mistake_in_the_address_of_a_memory_is_refused(
+    sampler: Any, address: str, answer: str, folder: Path
+) -> None:
+    with pytest.raises(ValueError, match=answer):
+        sampler(address)
+    assert not (folder / "missing.db").exists()
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -111,8 +111,8 @@ SHOWN = {
     "SurrogateSampler(surrogate='extra_trees', seed=2)": SurrogateSampler(
         surrogate="extra_trees", seed=2
     ),
-    "TSTSampler(sources='svm', seed=3)": TSTSampler("svm", seed=3),
-    "TSTSampler.paper(sources='svm', seed=3)": TSTSampler.paper("svm", seed=3),
+    "TSTSampler(memory='svm', seed=3)": TSTSampler("svm", seed=3),
+    "TSTSampler.paper(memory='svm', seed=3)": TSTSampler.paper("svm", seed=3),
     "BanditSampler(arm='model', policy=UCB1(c=1.0), inner=RandomSampler)": BanditSampler(
         "model", policy=UCB1(c=1.0), inner=RandomSampler
     ),

@@ -55,6 +55,7 @@ class Run:
     progress: Callable[..., Any]
     _stop_args: Any = field(default=(), init=False)
     _stopped: bool = field(default=False, init=False)
+    _warned: bool = field(default=False, init=False)
     _id: int | None = field(default=None, init=False)  # of a trial not proposed yet
 
     def __post_init__(self) -> None:
@@ -76,7 +77,9 @@ class Run:
         with self.progress(initial=shown, total=self.method.filtering.budget) as bar:
             try:
                 while True:
-                    late = self.timeout is not None and time.monotonic() - start >= self.timeout
+                    elapsed = time.monotonic() - start
+                    late = self.timeout is not None and elapsed >= self.timeout
+                    self._warn_of_quick_objective(elapsed)
                     self._stopped = self._stopped or late or self._good_enough() or pool.broken
                     while pool.free and not self._stopped:
                         document = self._next()
@@ -189,6 +192,20 @@ class Run:
 
     def _good_enough(self) -> bool:
         return self.loss_threshold is not None and self._read().best < self.loss_threshold
+
+    def _warn_of_quick_objective(self, elapsed: float) -> None:
+        """Log once if less than half of the budget is spent when as many seconds have passed."""
+        budget = self.method.filtering.budget
+        measured = self.method.unit == "seconds" and self.method.cost is None
+        if self._warned or not measured or self.timeout is not None or elapsed < budget:
+            return
+        self._warned = True
+        if (spent := self._read().spent("seconds")) < 0.5 * budget:
+            logger.warning(
+                f"After {elapsed:.3g} s evaluations have spent {spent:.3g} s of the budget of"
+                f" {budget:g} s: the rest is the time of proposals. timeout={budget:g} ends the"
+                " search by the clock."
+            )
 
     def _show_progress(self) -> float:
         """The value of the progress bar: seconds or finished trials, at most the budget.

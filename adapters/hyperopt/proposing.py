@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
-from automl_plugins._arguments import document_arguments
+from automl_plugins._arguments import describe, document_arguments
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import TaskMemory, task_memory
@@ -140,13 +140,18 @@ class Algorithm(ABC, Generic[P]):
         """
         if len(args) == 3 and "seed" in options:
             args = (*args, options.pop("seed"))
+        if args and not any(isinstance(argument, Domain) for argument in args):
+            example = next((p.name for p in self.parameters()), "seed")
+            raise TypeError(
+                f"{self.name} takes its options by keyword, as in"
+                f" algo={self.name}({example}={describe(args[0])}): its options are"
+                f" {', '.join(self._list_options())}."
+            )
         try:
             self.__signature__.bind(*(args or _PASSED), **options)
         except TypeError as error:
-            known = self.__signature__.parameters.values()
-            allowed = [p.name for p in known if p.kind == p.KEYWORD_ONLY]
             raise TypeError(
-                f"{self.name}: {error}. Its options are {', '.join(allowed)}."
+                f"{self.name}: {error}. Its options are {', '.join(self._list_options())}."
             ) from None
         seed = options.pop("seed", None)
         if args:
@@ -156,6 +161,9 @@ class Algorithm(ABC, Generic[P]):
         Streams(seed)
         options = self.check_options(options)
         return partial(self, **options, **({} if seed is None else {"seed": seed}))
+
+    def _list_options(self) -> list[str]:
+        return [*(p.name for p in self.parameters()), "seed"]
 
     def __reduce__(self) -> str:
         return self.name  # pickled as the name of a global of its module

@@ -301,38 +301,47 @@ def _has_changed(document: Document, read: _Read | None) -> bool:
 # --- explanations ----------------------------------------------------------------------------
 
 
-def explain(trials: Trials, tid: int | None = None) -> Explanation:
+def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
     """Why a trial was proposed, by any algorithm.
 
     It is read from the notes of this package's algorithms in ``misc["automl_plugins"]`` of a
     document. Entries that were changed to something invalid are left out.
 
     Args:
-        trials: The trials of a search.
+        trials: The trials of a search; or a document of theirs, such as ``trials.best_trial``.
         tid: Number of the trial; None is the newest.
 
     Raises:
-        TypeError: For anything but trials.
-        ValueError: If there is no such trial.
+        TypeError: For anything but trials or a document.
+        ValueError: If there is no such trial; for a document and ``tid``.
 
     Example::
 
         fmin(objective, space, algo=gbqr, max_evals=60, trials=trials)
-        print(explain(trials))
+        print(explain(trials.best_trial))
     """
-    check_trials("explain", trials)
+    if isinstance(trials, dict) and "misc" in trials:
+        if tid is not None:
+            raise ValueError(f"The document is of trial {trials['tid']}: leave out tid={tid!r}.")
+        return _explain_document(trials)
+    allowed = "hyperopt.Trials, those that fmin was given as trials=, or a document of theirs"
+    check_kind("explain", trials, Trials, allowed)
     check_integer("tid", tid, 0, optional=True)
     documents = {document["tid"]: document for document in all_documents(trials)}
     number = max(documents, default=None) if tid is None else tid
     if number is None or number not in documents:
         raise ValueError(f"There is no trial {number!r}; there are {len(documents)} trials.")
-    note, design = note_of(documents[number]), documents[number]["misc"].get(INITIAL_DESIGN)
+    return _explain_document(documents[number])
+
+
+def _explain_document(document: Document) -> Explanation:
+    note, design = note_of(document), document["misc"].get(INITIAL_DESIGN)
     arm = ArmFacts.from_dict(note.get("why"))
     origin = "inner" if arm else "enqueued" if "arm" in note else "foreign"
     if isinstance(design, Mapping):
         origins = {"random": "random", "space_filling": "design"}
         origin = origins.get(str(design.get("design")), "suggested")
-    return Explanation.from_proposal(number, note.get(PROPOSAL), arm=arm, origin=origin)
+    return Explanation.from_proposal(document["tid"], note.get(PROPOSAL), arm=arm, origin=origin)
 
 
 def member_trust(trials: Trials) -> dict[int, dict[str, float]]:

@@ -16,9 +16,16 @@ from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
 
-from automl_plugins.addresses import check_exists, file_of
+from automl_plugins._arguments import describe
+from automl_plugins.addresses import check_exists, file_of, is_to_come
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import AUTO, Memory, RecognisedMemory, TaskMemory
+from automl_plugins.meta.memories import (
+    AUTO,
+    Memory,
+    RecognisedMemory,
+    TaskMemory,
+    hint_of_frame,
+)
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
@@ -56,10 +63,8 @@ class Sources:
         return self.memory.without(itself)
 
 
-def read_sources(
-    sources: AnySources | None, task: str | None = None, *, called: str = "sources"
-) -> Sources:
-    """Read the argument that is ``called`` so, without the runs of ``task``.
+def read_sources(sources: AnySources | None, task: str | None = None) -> Sources:
+    """Read the argument ``memory`` of a sampler, without the runs of ``task``.
 
     Raises:
         TypeError: For an object without tasks.
@@ -73,19 +78,21 @@ def read_sources(
         own = sources if task is None else sources.without({task})
         return Sources(own, Foresight({}, ()), marks)
     if _holds_studies(sources):
-        of_storage = isinstance(sources, BaseStorage | str)
+        each = sources if isinstance(sources, Sequence) and not isinstance(sources, str) else ()
+        of_storage = any(isinstance(item, BaseStorage | str) for item in (sources, *each))
         records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
         memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
     elif isinstance(sources, Mapping):
-        raise TypeError(f"{called} by name must be optuna studies, got {sources!r}.")
+        raise TypeError(f"memory by name must be optuna studies, got {describe(sources)}.")
     else:
         try:
             memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(
-                f"{called} must be optuna studies (one, several, or by name), a storage, or a"
-                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, the"
-                f" name of a bundled one, or 'auto'. Got {sources!r}."
+                "memory must be optuna studies (one, several, or by name), a storage or its"
+                " address (one or several), or a memory: a MetaDataset, a MetaStore, its path or"
+                " address, records of tasks, the name of a bundled one, or 'auto'. Got"
+                f" {describe(sources)}.{hint_of_frame(sources)}"
             ) from None
         distributions = _expected(memory.known)
     tasks: list[Sequence[Mapping[str, Any]]]
@@ -99,21 +106,23 @@ def read_sources(
 def _holds_studies(sources: Any) -> bool:
     if isinstance(sources, Study | BaseStorage):
         return True
+    if isinstance(sources, str):
+        return owns(sources) and not _is_store(sources)
     if isinstance(sources, Mapping):
         return all(isinstance(study, Study) for study in sources.values())
-    if isinstance(sources, Sequence) and not isinstance(sources, str):
-        return any(isinstance(study, Study) for study in sources)
-    return isinstance(sources, str) and owns(sources) and not _is_store(sources)
+    return isinstance(sources, Sequence) and any(map(_holds_studies, sources))
 
 
 def _is_store(address: str) -> bool:
-    """Whether an address is a database without studies; False for a journal.
+    """Whether an address is a database without studies, or not there yet; False for a journal.
 
     Raises:
-        ValueError: If there is no such database.
+        ValueError: If there is no such database, but one with a similar name, or no folder for it.
     """
     if "://" not in address:
         return False
+    if is_to_come(address):  # TaskMemory says so
+        return True
     import sqlalchemy as sa  # few sources are databases
 
     engine = sa.create_engine(check_exists(address))

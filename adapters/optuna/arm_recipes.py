@@ -36,7 +36,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.branches import list_log_volumes
 
 from . import _inner, _private
-from ._arm_memory import Budget, Situation
+from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
@@ -383,8 +383,9 @@ class BOASFSampler(ArmSampler):
             _logger.warning(
                 f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
             )
-        opened = self._next(situation).opened
-        if opened:
+        turn = self._next(situation)
+        self._note_spent(self._known(_private.whole_study(study)), situation)
+        if opened := turn.opened:
             # If the study is continued with another budget, these rounds do not count.
             noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
             _private.write_rounds(study, trial, self.arm, noted)
@@ -392,6 +393,26 @@ class BOASFSampler(ArmSampler):
             lost = lost_incumbent(outcome, situation.pulls.records, situation.left)
             if lost is not None:
                 _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
+
+    def _note_spent(self, known: ArmMemory, situation: Situation) -> None:
+        """Log once that no budget is left: a WARNING if it was spent before this run began."""
+        text, begins = self.describe_spent(situation), known.first_time("began")
+        if not text or not known.first_time("spent"):
+            return
+        if begins:
+            _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")
+        else:
+            _logger.info(text)
+
+    def describe_spent(self, situation: Situation) -> str:
+        """A sentence if the budget is spent, with what chooses the arms then; empty if not."""
+        if self._next(situation).arm is not None:
+            return ""
+        arms = "the arms of the last round" if situation.rounds else "all arms: there was no round"
+        return (
+            f"The budget of {self.filtering.budget:g} {self.filtering.unit} is spent, or reserved"
+            f" for running trials. MaxUCB chooses among {arms}."
+        )
 
     @property
     def _budget(self) -> Budget:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from optuna.study import Study
 
 from automl_plugins.bandits.report import ArmReport
+from automl_plugins.bandits.successive_filtering import Unit
 
 from . import _private
 from ._arm_memory import ArmMemory
@@ -70,12 +71,18 @@ def arm_report(
             f" {sorted(known.categories)}."
         )
     situation = known.situation(view, arms, len(view))
+    notes: list[str] = list(arms.notes)
+    unit: Unit = "trials"
+    if isinstance(sampler, BOASFSampler):
+        unit = sampler.filtering.unit
+        if spent := sampler.describe_spent(situation):
+            notes.append(spent)
     return ArmReport.from_pulls(
         arms.names,
         situation.pulls,
         situation.left,
         rounds=situation.rounds,
-        notes=arms.notes,
+        notes=notes,
         maximize=known.maximize,
-        unit=sampler.filtering.unit if isinstance(sampler, BOASFSampler) else "trials",
+        unit=unit,
     )

@@ -14,6 +14,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import refuse_foreign
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.records import loss_range
@@ -25,7 +26,7 @@ from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Factory, Inner, InnerSamplers, Pull
 from ._study import View
-from .seeded_sampler import Cache, SeededSampler, refuse_foreign
+from .seeded_sampler import NOT_OURS, Cache, SeededSampler
 from .space import checked_space
 from .trials import Cost, StudyColumns, check_cost
 
@@ -36,7 +37,10 @@ _INSIDE = (
     *("n_startup_trials", "n_candidates", "n_ei_candidates", "multivariate", "group"),
     *("constant_liar", "ordinal"),
 )
-_ELSEWHERE = dict.fromkeys(_INSIDE, "an argument of the sampler inside the arms, see inner")
+_ELSEWHERE = dict.fromkeys(_INSIDE, "an argument of the sampler inside the arms, see inner") | {
+    "policy": "an argument of BanditSampler",
+    "weights": "an argument of WeightedModelSampler",
+}
 
 
 class ArmOptions(TypedDict, total=False):
@@ -107,7 +111,8 @@ class ArmSampler(SeededSampler):
         if foreign:
             every = signature(type(self)).parameters.values()
             own = [p.name for p in every if p.kind != p.VAR_KEYWORD]
-            refuse_foreign(type(self), foreign, [*own, *ArmOptions.__annotations__], _ELSEWHERE)
+            known = [*own, *ArmOptions.__annotations__]
+            refuse_foreign(type(self).__name__, foreign, known, NOT_OURS | _ELSEWHERE)
         if not isinstance(arm, str):
             raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
         self.arm = arm if split is None else split.key

@@ -32,7 +32,16 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT
 
 from .space import distributions_of, snap, space_of_trials, value_in
-from .trials import SECONDS, finished_trials, is_maximized, quiet, read_trial, studies_in
+from .trials import (
+    SECONDS,
+    StudySource,
+    check_study,
+    finished_trials,
+    is_maximized,
+    quiet,
+    read_trial,
+    studies_in,
+)
 
 _STATE = {
     Status.COMPLETE: TrialState.COMPLETE,
@@ -43,7 +52,7 @@ _NO_TIME = datetime(2000, 1, 1)  # start of trials whose time is not known
 _GROWTH = 1.2  # factor of the number of trials after which conditions are inferred anew
 _RECENT = 500  # newest trials from which they are inferred
 
-Studies = Study | BaseStorage | str | Iterable[Study] | Mapping[str, Study]
+Studies = StudySource | Iterable[StudySource] | Mapping[str, Study]
 
 
 # --- searches -------------------------------------------------------------------------------
@@ -186,8 +195,9 @@ def meta_dataset_from_studies(
 def named_studies(studies: Studies) -> list[tuple[str, Study]]:
     """Studies with the names of their tasks."""
     if isinstance(studies, Mapping):
-        named = zip(studies, studies_in(studies.values()), strict=True)
-        return [(str(name), study) for name, study in named]
+        for study in studies.values():
+            check_study("A memory by name", study)
+        return [(str(name), study) for name, study in studies.items()]
     return [(task_name(study), study) for study in studies_in(studies)]
 
 

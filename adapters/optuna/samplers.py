@@ -10,7 +10,12 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins._arguments import check_integer, document_arguments, preset
+from automl_plugins._arguments import (
+    check_integer,
+    document_arguments,
+    preset,
+    refuse_foreign,
+)
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
 from automl_plugins.recipes.without_memory import (
@@ -21,7 +26,7 @@ from automl_plugins.recipes.without_memory import (
 from automl_plugins.surrogates import Surrogate
 
 from .proposer_sampler import ProposerSampler
-from .seeded_sampler import refuse_foreign
+from .seeded_sampler import NOT_OURS
 from .trials import Cost
 
 S = TypeVar("S", bound=type[ProposerSampler])
@@ -50,7 +55,7 @@ class CostOptions(SamplerOptions, total=False):
 _STARTUP = "n_startup_trials"  # called ``n_startup`` in the recipes
 _OWNERS = (ProposerSampler, ProposerSettings)  # which document the arguments that all share
 #: Arguments of Optuna's own samplers that ours do not need, and what there is in their place.
-_OF_OPTUNA = {
+_OF_OPTUNA = NOT_OURS | {
     "constant_liar": "running trials always count",
     "group": "conditional parameters are always modelled jointly",
     "multivariate": "parameters are always modelled jointly",
@@ -94,7 +99,7 @@ def split(
         TypeError: For an argument that the sampler does not take.
         ValueError: For a negative number of start-up trials.
     """
-    refuse_foreign(sampler, options, signature(sampler).parameters, _OF_OPTUNA)
+    refuse_foreign(sampler.__name__, options, signature(sampler).parameters, _OF_OPTUNA)
     check_integer(_STARTUP, options.get(_STARTUP), 0, optional=True)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()
     of_recipe = {n.replace(_STARTUP, "n_startup"): v for n, v in options.items()}

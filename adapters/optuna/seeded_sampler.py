@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -25,7 +24,8 @@ V = TypeVar("V")
 _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler
-_REASONS = {
+#: Arguments of Optuna's own samplers that none of ours needs, and what there is in their place.
+NOT_OURS = {
     "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)"
 }
 
@@ -48,33 +48,6 @@ class Cache(dict[K, V]):
             for old in list(self)[:-_MAX_STUDIES]:
                 self.pop(old, None)
         return found
-
-
-def refuse_foreign(
-    sampler: type[BaseSampler],
-    given: Iterable[str],
-    known: Collection[str],
-    reasons: Mapping[str, str],
-) -> None:
-    """Raise TypeError for arguments that a sampler does not take.
-
-    Args:
-        sampler: Its class.
-        given: Names of the arguments.
-        known: Names of those that it takes.
-        reasons: Why it does not take one that other samplers of Optuna have, besides constraints.
-    """
-    reasons = _REASONS | dict(reasons)
-    foreign = sorted(set(given) - set(known))
-    if not foreign:
-        return
-    said = [f"{name}: {reasons[name]}" for name in foreign if name in reasons]
-    near = get_close_matches(foreign[0], known, n=1)
-    hint = f" ({'; '.join(said)})" if said else f" (did you mean {near[0]}?)" if near else ""
-    raise TypeError(
-        f"{sampler.__name__} takes no argument {', '.join(foreign)}{hint}; it takes"
-        f" {', '.join(known)}."
-    )
 
 
 class SeededSampler(ShowsArguments, BaseSampler):

@@ -51,10 +51,11 @@ class TransferSampler(ProposerSampler):
     warning is logged and ``GBQRSampler`` continues in its place.
 
     Args:
-        sources: See ``TSTSampler``.
+        memory: See ``TSTSampler``.
         recipe: Makes the proposer, given the memory of a study and the recipe's own options.
-        options: Arguments of the sampler, see ``TSTSampler``.
-        required: Whether sources are required; else they may be None.
+        options: Arguments of the sampler, see ``TSTSampler``; ``sources``, the earlier name of
+            ``memory``, is taken, too.
+        required: Whether a memory is required; else it may be None.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -62,27 +63,29 @@ class TransferSampler(ProposerSampler):
 
     def __init__(
         self,
-        sources: AnySources | None,
+        memory: AnySources | None,
         recipe: Callable[..., Proposer],
         options: Mapping[str, Any],
         *,
         required: bool = True,
     ) -> None:
+        options = dict(options)
+        if required and memory is None:
+            memory = options.pop("sources", None)
         of_recipe, of_sampler = split(type(self), options)
         self._sources: Sources | None = None
-        if sources is None and not required:
+        if memory is None and not required:
             super().__init__(recipe(None, **of_recipe), **of_sampler)
             return
-        called = "sources" if required else "memory"
-        self._sources = read_sources(sources, of_recipe.pop("task", None), called=called)
+        self._sources = sources = read_sources(memory, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
         self._adapted: Cache[tuple[int, int], Proposer] = Cache()
-        memory = self._sources.memory
-        foresight = self._sources.foresight
-        super().__init__(self._recipe(memory), foresight=foresight, **of_sampler)
+        super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
-            rules = foresight.rules({}, self._search_space)
-            check_fits(memory, UnionSpace(self._search_space, rules, self._ordinal).vectors)
+            rules = sources.foresight.rules({}, self._search_space)
+            check_fits(
+                sources.memory, UnionSpace(self._search_space, rules, self._ordinal).vectors
+            )
 
     def _proposer_of(self, study: Study) -> Proposer:
         sources = self._sources
@@ -106,7 +109,7 @@ class AutoSampler(TransferSampler):
     much each was trusted.
 
     Args:
-        memory: As ``sources`` of ``TSTSampler``. ``"auto"`` takes the bundled memory of a learner
+        memory: See ``TSTSampler``. ``"auto"`` takes the bundled memory of a learner
             if the objective asks for at least two of its hyperparameters, by their names in the
             learner's library, and if these are at least half of all; the log names it. Without
             ``search_space`` the names are known from the second trial on. None for a search
@@ -139,16 +142,16 @@ class TSTSampler(TransferSampler):
     ``explain(trial)`` gives the weights; ``visualization.plot_source_weights`` draws them.
 
     Args:
-        sources: Earlier tasks: studies (one, several, several by name of the task), minimised or
-            maximised; a storage, its address or its journal file, for all studies in it; or a
-            memory, which is a ``MetaDataset``, a ``MetaStore``, its path or address, records of
-            tasks, the name of a bundled one, or ``"auto"``: the bundled one of the learner that
-            is recognised by the names of the parameters, see ``AutoSampler``.
+        memory: The earlier tasks: studies (one, several, several by name of the task), minimised
+            or maximised; storages, their addresses or journal files (one or several), for all
+            studies in them; or a memory, which is a ``MetaDataset``, a ``MetaStore``, its path or
+            address, records of tasks, the name of a bundled one, or ``"auto"``: the bundled one of
+            the learner that is recognised by the names of the parameters, see ``AutoSampler``.
         n_startup_trials: Trials that fill the space before the sources are used; None is 0.
 
     Raises:
-        TypeError: For sources of the wrong type, or an unknown option.
-        MemoryMismatch: For sources from which nothing can be learnt, or that share no parameter
+        TypeError: For a memory of the wrong type, or an unknown option.
+        MemoryMismatch: For a memory from which nothing can be learnt, or that shares no parameter
             with ``search_space``.
         ValueError: For an argument outside its range.
 
@@ -159,31 +162,31 @@ class TSTSampler(TransferSampler):
         study.optimize(objective, n_trials=30)
     """
 
-    def __init__(self, sources: AnySources, **options: Unpack[TSTOptions]) -> None:
-        super().__init__(sources, recipes.tst, options)
+    def __init__(self, memory: AnySources | None = None, **options: Unpack[TSTOptions]) -> None:
+        super().__init__(memory, recipes.tst, options)
 
     @classmethod
     @preset
-    def paper(cls, sources: AnySources, **options: Unpack[TSTOptions]) -> Self:
+    def paper(cls, memory: AnySources | None = None, **options: Unpack[TSTOptions]) -> Self:
         """The authors' choices; ``bandwidth=None`` is their 0.1 for ranks.
 
         ``TwoStageTransfer.paper`` and ``automl_plugins.recipes.tst`` explain the remaining
         differences.
         """
         options["paper"] = True
-        return cls(sources, **options)
+        return cls(memory, **options)
 
 
 @takes(recipes.pmf, SamplerOptions)
 class PMFSampler(TransferSampler):
-    """Probabilistic matrix factorisation (Fusi 2018): the sources' configurations, best first.
+    """Probabilistic matrix factorisation (Fusi 2018): the memory's configurations, best first.
 
     A Gaussian-process latent variable model of configurations x tasks predicts this task's losses
-    from those already observed. Only configurations of the sources are proposed; after them
+    from those already observed. Only configurations of the memory are proposed; after them
     ``GBQRSampler`` continues.
 
     Args:
-        sources: See ``TSTSampler``; they should share configurations.
+        memory: See ``TSTSampler``; its tasks should share configurations.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -194,18 +197,18 @@ class PMFSampler(TransferSampler):
         study.optimize(objective, n_trials=30)  # num_leaves, learning_rate, ...
     """
 
-    def __init__(self, sources: AnySources, **options: Unpack[PMFOptions]) -> None:
-        super().__init__(sources, recipes.pmf, options)
+    def __init__(self, memory: AnySources | None = None, **options: Unpack[PMFOptions]) -> None:
+        super().__init__(memory, recipes.pmf, options)
 
     @classmethod
     @preset
-    def paper(cls, sources: AnySources, **options: Unpack[PMFOptions]) -> Self:
+    def paper(cls, memory: AnySources | None = None, **options: Unpack[PMFOptions]) -> Self:
         """The authors' start and model; ``automl_plugins.recipes.pmf`` lists the differences.
 
         Maximise balanced accuracy, rescaled so that chance level is 0: the prior mean is 0.
         """
         options["paper"] = True
-        return cls(sources, **options)
+        return cls(memory, **options)
 
 
 @takes(recipes.blended, SamplerOptions)
@@ -215,7 +218,7 @@ class BlendedSampler(TransferSampler):
     The first trials are those that ``meta.diverse`` suggests; then a meta-learner and GBQR vote.
 
     Args:
-        sources: See ``TSTSampler``.
+        memory: See ``TSTSampler``.
 
     Raises:
         TypeError, ValueError: See ``TSTSampler``.
@@ -226,5 +229,7 @@ class BlendedSampler(TransferSampler):
         study.optimize(objective, n_trials=30)  # num_leaves, learning_rate, ...
     """
 
-    def __init__(self, sources: AnySources, **options: Unpack[BlendedOptions]) -> None:
-        super().__init__(sources, recipes.blended, options)
+    def __init__(
+        self, memory: AnySources | None = None, **options: Unpack[BlendedOptions]
+    ) -> None:
+        super().__init__(memory, recipes.blended, options)

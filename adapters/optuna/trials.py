@@ -20,7 +20,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import check_kind
+from automl_plugins._arguments import check_kind, describe
 from automl_plugins.addresses import check_exists, did_you_mean
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import (
@@ -238,22 +238,30 @@ def _as_written(moment: datetime | None) -> float:
     return sortable(unix_time(moment))
 
 
-def studies_in(source: Study | BaseStorage | str | Iterable[Study]) -> list[Study]:
-    """The studies of a source, those of a storage by name; TypeError for anything else."""
+#: Studies, storages (or their addresses or journal files) for all studies in them.
+StudySource = Study | BaseStorage | str
+
+
+def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
+    """The studies of a source, or of several, those of a storage by name.
+
+    Raises:
+        TypeError: For anything else.
+    """
     if isinstance(source, Study):
         return [source]
     if isinstance(source, BaseStorage | str):
         storage = open_storage(source) if isinstance(source, str) else source
         names = sorted(optuna.get_all_study_names(storage))
         return [optuna.load_study(study_name=name, storage=storage) for name in names]
-    if not isinstance(source, Iterable):
-        raise TypeError(
-            f"Expected optuna studies, a storage, its address or its journal file, got {source!r}."
-        )
-    found = list(source)
-    if wrong := [study for study in found if not isinstance(study, Study)]:
-        raise TypeError(f"Expected optuna studies, got {wrong[0]!r}.")
-    return found
+    each = list(source) if isinstance(source, Iterable) else [source]
+    for item in each:
+        if not isinstance(item, StudySource):
+            raise TypeError(
+                "Expected optuna studies, a storage, its address or its journal file, or several"
+                f" of them, got {describe(item)}."
+            )
+    return [study for item in each for study in studies_in(item)]
 
 
 def owns(source: str) -> bool:

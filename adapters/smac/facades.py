@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any, ClassVar, Unpack
 
 from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
@@ -14,7 +16,9 @@ from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import RunHistoryEIPSEncoder
 
+from automl_plugins._arguments import refuse_foreign
 from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
+from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
 from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
@@ -29,8 +33,7 @@ class GBQRFacade(Facade):
     """SMAC with GBQR: a proposal takes tens of milliseconds.
 
     ``GBQRFacade(scenario, train)`` is the whole recipe. A ``ProposerConfigSelector`` chooses: it
-    learns from failures and running trials, and from seconds if asked to
-    (``config_selector=GBQRFacade.get_config_selector(scenario, per_second=True)``).
+    learns from failures and running trials, and from seconds if asked to (``per_second=True``).
 
     Every part can be replaced:
 
@@ -49,6 +52,8 @@ class GBQRFacade(Facade):
       take as long as SMAC's.
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
 
+    ``facade.explain(config)`` says why a configuration was tried.
+
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless
     ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` is called before the facade
@@ -57,12 +62,15 @@ class GBQRFacade(Facade):
     Args:
         scenario: The scenario, with one objective.
         target_function: The function to minimise; None for ask and tell.
-        **parts: See above.
+        **parts: See above; and arguments of ``get_config_selector``, which are those of
+            ``automl_plugins.recipes.gbqr``.
 
     Raises:
-        ValueError: For several objectives; for a ``ProposerConfigSelector`` together with a part
-            that it does not use; for one of another search space; for ``EIPerSecond`` without
-            an encoder of seconds or a model that predicts them, and the reverse.
+        TypeError: For an unknown argument.
+        ValueError: For several objectives; for arguments of ``get_config_selector`` together with
+            a part that replaces it; for a ``ProposerConfigSelector`` together with a part that it
+            does not use; for one of another search space; for ``EIPerSecond`` without an encoder
+            of seconds or a model that predicts them, and the reverse.
 
     Example::
 
@@ -70,7 +78,13 @@ class GBQRFacade(Facade):
         best = GBQRFacade(scenario, train).optimize()
     """
 
+    #: Arguments of ``get_config_selector``.
+    _options: ClassVar[tuple[str, ...]] = (*GBQROptions.__annotations__, "min_trials")
+
     def __init__(self, scenario: Scenario, target_function: Any = None, **parts: Any) -> None:
+        known = [*_PARTS, *self._options]
+        refuse_foreign(type(self).__name__, parts, known, _OF_SCENARIO)
+        options = {name: parts.pop(name) for name in self._options if name in parts}
         if scenario.count_objectives() > 1 or parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
                 f"{type(self).__name__} minimises one objective: combine several into one cost, or"
@@ -79,8 +93,9 @@ class GBQRFacade(Facade):
         parts = {name: part for name, part in parts.items() if part is not None}
         replaced = sorted(parts.keys() & _MODEL_PARTS)
         selector = parts.get("config_selector")
+        self._refuse_unused(options, replaced if selector is None else ["config_selector"])
         if selector is None and not replaced:
-            selector = self.get_config_selector(scenario)
+            selector = self.get_config_selector(scenario, **options)
         if isinstance(selector, ProposerConfigSelector):
             _check_fits(selector, scenario, replaced, parts.get("random_design"))
             selector.random_design = parts.get("random_design", selector.random_design)
@@ -89,6 +104,33 @@ class GBQRFacade(Facade):
             selector = selector or ConfigSelector(scenario, retrain_after=1)
             _complete(parts, scenario)
         super().__init__(scenario, target_function, **parts | {"config_selector": selector})
+
+    def explain(self, config: Configuration) -> Explanation:
+        """Why a configuration was tried, see ``ProposerConfigSelector.explain``.
+
+        Raises:
+            TypeError: For anything but a configuration, or if SMAC's own selector chooses.
+        """
+        selector = self.intensifier.config_selector
+        if not isinstance(selector, ProposerConfigSelector):
+            raise TypeError(
+                f"{type(selector).__name__} chooses, which explains nothing. Leave out the model,"
+                " the acquisition function, its maximizer, the encoder and config_selector, or"
+                " pass a ProposerConfigSelector."
+            )
+        return selector.explain(config)
+
+    @classmethod
+    def _refuse_unused(cls, options: Mapping[str, Any], replacing: list[str]) -> None:
+        """Raise ValueError for ``options`` of a selector that others are ``replacing``."""
+        unused = [n for n, value in options.items() if value is not None and value is not False]
+        if unused and replacing:
+            raise ValueError(
+                f"{' and '.join(unused)} would not be used: {' and '.join(replacing)} given here"
+                " replaces what they are for. Give them to the selector:"
+                f" config_selector={cls.__name__}.get_config_selector(scenario,"
+                f" {', '.join(f'{name}=...' for name in unused)})."
+            )
 
     @staticmethod
     def get_config_selector(  # type: ignore[override]
@@ -150,8 +192,8 @@ class AutoFacade(GBQRFacade):
 
     ``AutoFacade(scenario, train)`` is the whole recipe, and the one to use. The members are the
     models of ``GBQRFacade`` and Gaussian processes averaged over kernels; with a memory earlier
-    tasks and a meta-learner as well, and the memory suggests the first configurations. Its
-    ``ProposerConfigSelector`` explains them: ``facade.intensifier.config_selector.explain(best)``.
+    tasks and a meta-learner as well, and the memory suggests the first configurations.
+    ``facade.explain(best)`` says which member proposed, and how much each was trusted.
 
     Parts can be replaced as in ``GBQRFacade``. With a ``model``, ``acquisition_function``,
     ``acquisition_maximizer`` or ``runhistory_encoder``, SMAC's own selector replaces the committee
@@ -166,20 +208,21 @@ class AutoFacade(GBQRFacade):
             the log names it. None for a search without a memory. Runs of the task with the name
             of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.
-        **parts: See ``GBQRFacade``. Further arguments of the recipe are given to the selector:
-            ``config_selector=AutoFacade.get_config_selector(scenario, memory=memory, X=X, y=y)``.
+        **parts: See ``GBQRFacade``; and further arguments of ``get_config_selector``, which are
+            those of ``automl_plugins.recipes.auto``, such as ``X=X, y=y``.
 
     Raises:
-        TypeError: For a memory of the wrong type.
+        TypeError: For a memory of the wrong type, or an unknown argument.
         MemoryMismatch: For a memory that shares nothing with the search space.
-        ValueError: As ``GBQRFacade``; for ``memory`` or ``per_second`` together with a part that
-            replaces the committee.
+        ValueError: As ``GBQRFacade``.
 
     Example::
 
         scenario = Scenario(space, n_trials=100, deterministic=True)
         best = AutoFacade(scenario, train, memory="lightgbm").optimize()
     """
+
+    _options = ("memory", *AutoOptions.__annotations__, "min_trials")
 
     def __init__(
         self,
@@ -190,21 +233,9 @@ class AutoFacade(GBQRFacade):
         per_second: bool = False,
         **parts: Any,
     ) -> None:
-        choosing = {n for n in _MODEL_PARTS | {"config_selector"} if parts.get(n) is not None}
-        is_default = isinstance(memory, str) and memory == AUTO
-        own = {"memory": memory is not None and not is_default, "per_second": per_second}
-        if choosing and any(own.values()):
-            raise ValueError(
-                f"{' and '.join(n for n, given in own.items() if given)} would not be used:"
-                f" {' and '.join(sorted(choosing))} given here replaces the committee. Give them"
-                " to the selector: config_selector=AutoFacade.get_config_selector(scenario,"
-                " memory=..., per_second=...)."
-            )
-        if not choosing and scenario.count_objectives() == 1:
-            parts["config_selector"] = self.get_config_selector(
-                scenario, memory=memory, per_second=per_second
-            )
-        super().__init__(scenario, target_function, **parts)
+        if not (isinstance(memory, str) and memory == AUTO):
+            parts["memory"] = memory
+        super().__init__(scenario, target_function, per_second=per_second, **parts)
 
     @staticmethod
     def get_config_selector(  # type: ignore[override]
@@ -227,6 +258,17 @@ class AutoFacade(GBQRFacade):
         return ProposerConfigSelector(scenario, auto(memory, **options), min_trials=min_trials)
 
 
+#: Keywords of SMAC's facades.
+_PARTS = tuple(
+    parameter.name
+    for parameter in signature(HyperparameterOptimizationFacade).parameters.values()
+    if parameter.kind == parameter.KEYWORD_ONLY
+)
+#: Arguments of other samplers that are a scenario's here.
+_OF_SCENARIO = {
+    **dict.fromkeys(("seed", "n_trials", "n_workers"), "an argument of Scenario"),
+    "cost": "SMAC measures the seconds: per_second=True",
+}
 _MODEL_PARTS = {"acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder"}
 
 

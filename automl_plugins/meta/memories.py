@@ -13,7 +13,8 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
-from automl_plugins.addresses import check_exists
+from automl_plugins._arguments import describe
+from automl_plugins.addresses import check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, Recognition, bundled, recognise, together
@@ -110,7 +111,17 @@ def read_memory(memory: Memory | None) -> Known:
             return records
     raise TypeError(
         "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks, or the"
-        f" name of a bundled memory, got {memory!r}."
+        f" name of a bundled memory, got {describe(memory)}.{hint_of_frame(memory)}"
+    )
+
+
+def hint_of_frame(given: Any) -> str:
+    """What to do with a frame of runs, which is no memory; empty for anything else."""
+    if not hasattr(given, "columns"):
+        return ""
+    return (
+        " TaskRecord.from_frame(frame, name=..., loss=...) makes a record of the runs on one task,"
+        " and a list of records is a memory."
     )
 
 
@@ -180,8 +191,9 @@ class TaskMemory:
     Tasks of which nothing can be learnt are left out with a warning: those with fewer than two
     complete runs, with losses that are all alike, or with the same runs as another one.
 
-    A store fills up search by search, and the first one finds it empty. So nothing to learn from
-    is no error there: a warning says so, and every ``on`` raises an expected mismatch.
+    A store fills up search by search, and the first one finds it empty, or its SQLite database not
+    there yet. So nothing to learn from is no error there: a warning says so, and every ``on``
+    raises an expected mismatch.
 
     Args:
         memory: See ``advise``.
@@ -220,6 +232,8 @@ class TaskMemory:
         self._nothing = ""  # why there is nothing in a memory that is filling
         self._last: tuple[VectorSpace, MetaDataset | str] | None = None
         try:
+            if isinstance(memory, str) and is_to_come(memory):
+                raise MemoryMismatch(f"There is no database {memory!r} yet.")
             self.known = _informative(read_memory(memory), logger)
             if task in self.names:
                 self.exclude = frozenset({task})

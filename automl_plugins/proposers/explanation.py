@@ -206,9 +206,7 @@ class Explanation:
             if fact is not None:
                 facts.append(text.format(fact))
         if self.own_share is not None:
-            facts.append(f"this search's own trials count {self.own_share:.0%}")
-        if self.source is not None:
-            facts.append(f"of the memory {self.source!r} counts most, {self.source_share:.0%}")
+            facts.append(self._shares(self.own_share))
         if self.arm is not None and self.arm.arm is not None:
             facts.append(f"arm: {self.arm}")
         for names, what in (
@@ -228,12 +226,29 @@ class Explanation:
         member, trust = str(self.member), dict(self.trust or {})
         about = f" ({MEMBERS[member]})" if member in MEMBERS else ""
         # A start design is completed by the member, whose model is not asked.
-        does = "proposed it" if self.origin in _PREDICTING else "was drawn to propose"
+        does = (
+            "proposed it"
+            if self.origin in _PREDICTING
+            else "was drawn, and took a point of its design"
+        )
         own = trust.pop(member, None)
         terms = [] if own is None else [f"trusted with {own:.0%}"]
         terms += [f"{name!r} {part:.0%}" for name, part in trust.items()]
         trusted = f", {', '.join(terms)}" if terms else ""
         return f"the member {member!r}{about} {does}{trusted}"
+
+    def _shares(self, own_share: float) -> str:
+        """What the prediction, or the vote, is made of."""
+        own = f"in its model this search's own trials count {own_share:.0%}"
+        if self.shares is None or self.source is None:
+            return own
+        if tuple(self.shares) == ("meta-learner",):  # it has no shares of single tasks
+            return f"{own}, the meta-learner of the memory {self.source_share:.0%}"
+        parts = sum(self.shares.values())
+        return (
+            f"{own}, earlier tasks {parts:.0%}, {self.source!r} most of them"
+            f" ({self.source_share:.0%})"
+        )
 
     def _origin(self) -> str:
         if self.origin == "model":

@@ -61,10 +61,9 @@ class ModelSettings:
         target: Transform of the losses, see ``transform``.
         max_rows: Most rows to fit on: the best ones as one half, others at random; of those with
             seconds, and of those that succeeded or failed, the newest. None for all.
-        failed_trials: ``"avoid"`` learns a probability of success, also from constraints,
-            ``"ignore"`` does not. With
-            ``"avoid"`` evaluations whose loss has diverged count as failures, see
-            ``records.scores.divergence_limit``.
+        failed_trials: ``"avoid"`` learns which evaluations fail, and counts those whose loss has
+            diverged as failures, see ``records.scores.divergence_limit``; ``"ignore"`` does
+            neither. Which ones violate constraints is learnt with both.
         timed: Whether to model the running time.
         incumbent: Target to improve on: the best ``"observed"`` one, or the best ``"predicted"``
             for an evaluation, which a lucky noisy one does not lower.
@@ -237,15 +236,15 @@ def fit_models(
         MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
     """
     n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
-    avoid = settings.failed_trials == "avoid"
     history = _as_counted(history, settings)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = history.successful
-    asked = np.flatnonzero(~_retried(space, history))[newest]
+    ignored = failed if settings.failed_trials == "ignore" else _retried(space, history)
+    asked = np.flatnonzero(~ignored)[newest]
     shared = SharedFits() if shared is None else shared
     feasibility, penalised = None, np.zeros(n, dtype=bool)
-    if avoid and not success[asked].all():
+    if not success[asked].all():
         feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
         with as_failure(f"fit of {{!r}} on {n} rows", feasibility):
             feasibility = shared.fit(feasibility, features[asked], success[asked])

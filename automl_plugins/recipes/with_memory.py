@@ -97,9 +97,9 @@ def tst(
             (meta-features).
         paper: Whether to follow the authors: the surrogate is ``TwoStageTransfer.paper``, whose
             docstring says what still differs, refitted after every evaluation; failures are not
-            learnt (``failed_trials="ignore"``). Where the authors predict a whole grid, spaces of
-            more than ``n_candidates=1000`` configurations are searched by random configurations
-            and local search.
+            learnt (``failed_trials="ignore"``), constraints are, if there are any. Where the
+            authors predict a whole grid, spaces of more than ``n_candidates=1000`` configurations
+            are searched by random configurations and local search.
         **options: Those of ``Options``, see ``ProposerSettings``.
 
     Raises:

@@ -53,12 +53,21 @@ def test_a_point_of_the_start_design_is_no_proposal_of_a_model() -> None:
     facts = {"origin": "design", "member": "trees", "trust": {"trees": 1.0}}
     said = str(Explanation.from_proposal(3, facts))
     assert "fills the search space" in said
-    assert "'trees' (quantile boosting) was drawn to propose, trusted with 100%" in said
+    assert "'trees' (quantile boosting) was drawn, and took a point of its design," in said
 
 
 def test_shares_say_whose_they_are() -> None:
-    said = str(Explanation.from_proposal(3, {"origin": "model", "shares": {"churn": 0.25}}))
-    assert "this search's own trials count 75%; of the memory 'churn' counts most, 25%." in said
+    def said(shares: dict[str, float]) -> str:
+        return str(Explanation.from_proposal(3, {"origin": "model", "shares": shares}))
+
+    own = "in its model this search's own trials count"
+    assert said({"wine": 0.05, "churn": 0.25}).endswith(
+        f"; {own} 70%, earlier tasks 30%, 'churn' most of them (25%)."
+    )
+    assert said({"meta-learner": 0.25}).endswith(
+        f"; {own} 75%, the meta-learner of the memory 25%."
+    )
+    assert said({}).endswith(f"; {own} 100%.")
 
 
 def test_a_notebook_shows_the_sentence() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -381,6 +382,30 @@ def test_failures_are_avoided_unless_ignored() -> None:
         return float(np.mean([propose(proposer, history, k).vector[0] > 0.5 for k in range(15)]))
 
     assert share("avoid") < 0.2 < 0.5 < share("ignore")
+
+
+@pytest.mark.parametrize("failed_trials", ["avoid", "ignore"])
+def test_constraints_are_learnt_also_where_failures_are_ignored(failed_trials: Any) -> None:
+    vectors = SQUARE.sample(60, np.random.default_rng(1))
+    failed = np.arange(60) % 7 == 0
+    history = History.of(
+        vectors,
+        np.where(failed, np.nan, 1.0 - vectors[:, 0]),  # better and better across the border
+        status=np.where(failed, Status.FAILED, Status.COMPLETE),
+        constraints=np.where(failed, np.nan, vectors[:, 0] - 0.5)[:, None],
+    )
+    proposer = forest(failed_trials=failed_trials)
+    proposals = [propose(proposer, history, k) for k in range(15)]
+    assert np.mean([proposal.vector[0] > 0.5 for proposal in proposals]) < 0.2
+    for proposal in proposals:
+        assert proposal.success is not None
+
+
+def test_ignored_failures_and_no_violation_need_no_model_of_success() -> None:
+    status = np.where(np.arange(60) % 7 == 0, Status.FAILED, Status.COMPLETE)
+    history = observed(SQUARE, 60, status=status)
+    history = replace(history, constraints=np.full((60, 1), -1.0))
+    assert propose(forest(failed_trials="ignore"), history).success is None
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "bound"])

@@ -233,7 +233,7 @@ def recorded(path: Path) -> dict[str, Any]:
 
 SPECIAL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "enqueue_initial_design": with_data,
-    "recipes import ei_per_second, tst": a_store,
+    "recipes import tst": a_store,
     "Table.from_frame": recorded,
     "sqlite:///studies.db": in_a_storage,
     "import convert": to_convert,

@@ -355,6 +355,23 @@ def test_nothing_is_searched_where_the_space_cannot_be_translated() -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: auto("lightgbm"),
+            r"auto takes its options by keyword, .*=auto\(memory='lightgbm'\)",
+        ),
+        (lambda: gbqr(0.2), r"gbqr\(alpha=0.2\): its options are alpha, n_models"),
+        (lambda: surrogate("random_forest"), r"surrogate\(surrogate='random_forest'\)"),
+        (lambda: tst({"a": Trials()}, "b"), r"tst\(memory=<dict of 1>\)"),
+    ],
+)
+def test_options_without_a_name_are_answered_with_one(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"alfa": 0.1}, TypeError, r"gbqr: .*'alfa'.*Its options are alpha, n_models, doubt"),

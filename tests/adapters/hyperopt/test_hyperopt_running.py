@@ -157,6 +157,41 @@ def test_timeout_stops(monkeypatch: pytest.MonkeyPatch) -> None:
         run(loss_threshold="0")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "options", "warns"),
+    [
+        (0.2, {}, True),
+        (2.0, {}, False),
+        (0.2, {"timeout": 30}, False),
+        (0.2, {"cost": "took"}, False),  # of any unit: the clock says nothing
+        (0.2, {"budget_seconds": None, "max_evals": 15}, False),
+    ],
+)
+def test_proposals_that_take_longer_than_the_budget_are_said_once(
+    seconds: float,
+    options: dict[str, Any],
+    warns: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Clock(monkeypatch)
+
+    def propose(*arguments: Any) -> Any:
+        time.sleep(1.0)
+        return rand.suggest(*arguments)
+
+    def objective(config: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(seconds)
+        return {"loss": loss_of(config), "status": STATUS_OK, "took": seconds}
+
+    run(objective, **({"max_evals": None, "budget_seconds": 10, "inner": propose} | options))
+    said = [r.message for r in caplog.records if "the time of proposals" in r.message]
+    assert len(said) == warns
+    if warns:
+        assert said[0].startswith("After 11 s evaluations have spent 2 s of the budget of 10 s")
+        assert "timeout=10 ends the search by the clock" in said[0]
+
+
 @pytest.mark.parametrize("n_workers", [1, 3])
 @pytest.mark.parametrize("fails", ["nothing", "rf"])
 def test_early_stop_survives_failed_trials(n_workers: int, fails: str) -> None:

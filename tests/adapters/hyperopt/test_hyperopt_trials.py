@@ -234,13 +234,24 @@ def test_a_proposal_of_the_model_is_predicted() -> None:
     assert explain(trials, 0).origin == "design"
 
 
+def test_a_document_is_explained_too() -> None:
+    trials = search(gbqr(n_startup=4), 9)
+    best = trials.best_trial
+    assert explain(best) == explain(trials, best["tid"])
+    with pytest.raises(ValueError, match="is of trial 8: leave out tid=3"):
+        explain(trials.trials[8], 3)
+    for wrong in ({"x": 1.0}, [best], None):
+        with pytest.raises(TypeError, match="or a document of theirs"):
+            explain(wrong)
+
+
 def test_shares_of_earlier_tasks() -> None:
     earlier = {"one": search(rand.suggest, 12), "two": search(rand.suggest, 6)}
     last = explain(search(tst(memory=earlier), 6))
     assert last.shares is not None and set(last.shares) == {"one", "two"}
     assert list(last.shares.values()) == sorted(last.shares.values(), reverse=True)
     assert last.own_share == pytest.approx(1.0 - sum(last.shares.values()))
-    assert "of the memory" in str(last)
+    assert "most of them" in str(last)
 
 
 def test_members_of_a_committee_and_how_much_they_were_trusted() -> None:

@@ -179,6 +179,26 @@ def test_ask_and_tell_goes_on_with_the_survivors() -> None:
     assert counts(study)["a"] > 30
 
 
+@pytest.mark.parametrize(
+    ("n_before", "arms"), [(0, None), (40, "all arms: there was no round"), (24, "the last round")]
+)
+def test_a_budget_that_is_spent_is_said_once(
+    n_before: int, arms: str | None, log: pytest.LogCaptureFixture
+) -> None:
+    """By the level, whether it was spent before the run began, where nothing is filtered."""
+    before = boasf(n_trials=24) if n_before == 24 else RandomSampler(seed=1)
+    study = run(before, n_before)
+    log.clear()
+    study.sampler = boasf(n_trials=24)
+    study.optimize(alike, n_trials=30)
+    (said,) = [r for r in log.records if "24 trials is spent" in r.message]
+    assert said.levelname == ("INFO" if arms is None else "WARNING")
+    assert (arms or "among the arms of the last round.") in said.message
+    assert ("give a larger budget" in said.message) == (arms is not None)
+    assert "24 trials is spent" in str(arm_report(study))
+    assert "spent" not in str(arm_report(run(boasf(n_trials=40), 30)))
+
+
 def test_more_arms_than_trials_is_said_and_survived(log: pytest.LogCaptureFixture) -> None:
     def objective(trial: optuna.Trial) -> float:
         trial.suggest_categorical("algorithm", list(range(10)))

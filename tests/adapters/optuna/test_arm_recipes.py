@@ -227,6 +227,7 @@ def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(as_factor
         ),
         (BanditSampler, {"polcy": None}, r"did you mean policy\?\); it takes arm, policy, inner"),
         (WeightedModelSampler, {"sed": 1}, r"did you mean seed\?"),
+        (WeightedModelSampler, {"policy": 1}, r"\(policy: an argument of BanditSampler\)"),
         (BanditSampler, {"foo": 1}, "it takes arm, policy, inner, search_space, warn"),
     ],
 )

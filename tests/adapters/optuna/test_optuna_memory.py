@@ -202,7 +202,12 @@ def test_a_data_set_of_nothing_or_of_something_else_is_refused() -> None:
     with pytest.raises(ValueError, match="no runs to learn from"):
         meta_dataset_from_studies([optuna.create_study()])
     wrong: Any = [1]
-    with pytest.raises(TypeError, match="Expected optuna studies, got 1"):
+    with pytest.raises(TypeError, match=r"Expected optuna studies, a storage, .*, got 1"):
+        meta_dataset_from_studies(wrong)
+    wrong = {"a": "sqlite:///a.db"}
+    with pytest.raises(
+        TypeError, match=r"A memory by name takes a study, .*; got 'sqlite:///a.db'"
+    ):
         meta_dataset_from_studies(wrong)
     with pytest.raises(ValueError, match="meta_features names 'x'"):
         meta_dataset_from_studies(searched(3), meta_features={"x": {}})

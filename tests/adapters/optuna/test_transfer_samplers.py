@@ -276,7 +276,7 @@ def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
         if named:
             assert explained.source == next(iter(named))
             assert explained.source_share == max(named.values())
-            assert f"{explained.source!r}" in str(explained)
+            assert str(explained.source) in str(explained)
         assert source_shares(study)[trial.number] == named
 
 

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from automl_plugins.adapters.optuna import (
     ADAPTER,
     AutoSampler,
+    BlendedSampler,
+    PMFSampler,
     TSTSampler,
     explain,
     meta_dataset_from_studies,
@@ -20,7 +23,7 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._sources import Sources, _widest, read_sources
 from ConfigSpace import ConfigurationSpace
-from objectives import earlier, studied
+from objectives import earlier, search, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from storages import storage_in
 
@@ -193,12 +196,14 @@ def test_the_first_study_of_a_storage_may_learn_from_it(
     [
         ([], ValueError, "no sources to learn from"),
         ({}, ValueError, "no sources to learn from"),
-        (None, TypeError, "sources must be optuna studies"),
-        ([1, 2], TypeError, "sources must be optuna studies"),
-        ({"a": 1}, TypeError, "sources by name must be optuna studies"),
+        (None, TypeError, "memory must be optuna studies"),
+        ([1, 2], TypeError, "memory must be optuna studies"),
+        ({"a": 1}, TypeError, "memory by name must be optuna studies"),
         ("no such memory", ValueError, "no such memory"),
         ("sqlite:///no/such/file.db", ValueError, "no database"),
         ("no/such/journal.log", ValueError, "no memory"),
+        (["sqlite:///no/such/file.db"], ValueError, "no database"),
+        (pd.DataFrame({"x": range(99)}), TypeError, r"Got <DataFrame>\. TaskRecord\.from_frame"),
     ],
 )
 def test_what_is_no_source(sources: Any, error: type[Exception], match: str) -> None:
@@ -206,17 +211,40 @@ def test_what_is_no_source(sources: Any, error: type[Exception], match: str) -> 
         TSTSampler(sources, seed=0)
 
 
-def test_a_memory_that_may_be_left_out_is_called_so() -> None:
+def test_a_memory_may_be_left_out_where_it_is_not_required() -> None:
     assert AutoSampler(None, seed=0).seed == 0
-    for given in (3, {"a": 1}):
-        with pytest.raises(TypeError, match=r"memory (by name )?must be optuna studies"):
-            AutoSampler(given, seed=0)
+    for make in (TSTSampler, TSTSampler.paper, PMFSampler, BlendedSampler):
+        with pytest.raises(TypeError, match=r"memory must be optuna studies .* Got None"):
+            make(seed=0)
 
 
-def test_no_database_is_made_by_looking_for_it(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no database"):
-        TSTSampler(f"sqlite:///{tmp_path / 'new.db'}")
-    assert not list(tmp_path.iterdir())
+def test_the_memory_was_called_sources_before() -> None:
+    old: Any = {"sources": earlier(2), "seed": 0}
+    for make in (TSTSampler, TSTSampler.paper):
+        found = [
+            search(sampler, bowl, 3).trials
+            for sampler in (make(**old), make(memory=earlier(2), seed=0))
+        ]
+        assert [t.params for t in found[0]] == [t.params for t in found[1]]
+    with pytest.raises(TypeError, match="takes no argument sources"):
+        TSTSampler(earlier(2), **old)
+
+
+def test_several_storages_are_one_memory(tmp_path: Path) -> None:
+    addresses = []
+    for seed, name in enumerate("ab"):
+        addresses.append(f"sqlite:///{tmp_path / name}.db")
+        sampler = optuna.samplers.RandomSampler(seed=seed)
+        study = optuna.create_study(storage=addresses[-1], study_name=name, sampler=sampler)
+        study.optimize(bowl, 6)
+    storage = optuna.storages.RDBStorage(addresses[1])
+    for memory in (addresses, [addresses[0], storage]):
+        assert set(losses_of(read_sources(memory))) == {"a", "b"}
+    assert set(losses_of(read_sources([*addresses, studied("c", bowl, n=6, seed=5)]))) == {
+        "a",
+        "b",
+        "c",
+    }
 
 
 def test_a_damaged_file_is_named_by_its_address_too(tmp_path: Path) -> None:

@@ -719,6 +719,25 @@ def test_seconds_and_further_arguments_of_the_committee(tmp_path: Path) -> None:
     assert member_trust(smac).keys() == {2, 3}
 
 
+def test_arguments_of_the_selector_may_be_given_to_the_facade(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"task": "wine", "n_suggested": 1, "n_startup": 3, "min_trials": 2}
+    run, quiet = scenario(tmp_path / "a", n_trials=5), {"logging_level": False}
+    smac = AutoFacade(run, target, memory=EARLIER, **given, **quiet)
+    smac.optimize()
+    selector = AutoFacade.get_config_selector(run, memory=EARLIER, **given)
+    assert selector_of(smac).meta == selector.meta
+    last = smac.runhistory.get_configs()[-1]
+    assert smac.explain(last) == selector_of(smac).explain(last)
+    own = GBQRFacade(scenario(tmp_path / "b"), target, alpha=0.2, doubt=0.0, **quiet)
+    selector = GBQRFacade.get_config_selector(own.scenario, alpha=0.2, doubt=0.0)
+    assert selector_of(own).meta == selector.meta
+    other = GBQRFacade(scenario(tmp_path / "c"), target, acquisition_function=EI(), **quiet)
+    with pytest.raises(TypeError, match="ConfigSelector chooses, which explains nothing"):
+        other.explain(last)
+    with pytest.raises(TypeError, match=r"\(seed: an argument of Scenario\); it takes model, .*X"):
+        AutoFacade(run, target, seed=1)
+
+
 def test_smacs_own_selector_has_one_model(tmp_path: Path) -> None:
     given: dict[str, Any] = {"acquisition_function": EI()}
     given |= {"acquisition_maximizer": few_candidates}
@@ -736,6 +755,13 @@ def test_smacs_own_selector_has_one_model(tmp_path: Path) -> None:
             {"memory": EARLIER, "acquisition_function": EI()},
             *(ValueError, "memory would not be used: acquisition_function given here replaces"),
         ),
+        (
+            {"n_suggested": 3, "model": forest},
+            *(ValueError, r"get_config_selector\(scenario, n_suggested=\.\.\.\)"),
+        ),
+        ({"memroy": EARLIER}, TypeError, r"takes no argument memroy \(did you mean memory\?\)"),
+        ({"cost": "x"}, TypeError, r"cost: SMAC measures the seconds: per_second=True"),
+        ({"alpha": 0.2}, TypeError, "AutoFacade takes no argument alpha"),
         (
             {"memory": EARLIER, "per_second": True, "config_selector": QUICKLY},
             *(ValueError, "memory and per_second would not be used"),
