@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -38,6 +39,7 @@ from .trials import Cost, check_cost
 _logger = get_logger("optuna.automl_plugins")
 
 _PACE = 0.02  # least seconds to wait for a proposal of another worker
+_ENOUGH = 10  # finished trials, by which every declared parameter should have been asked for
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
 
 
@@ -160,6 +162,7 @@ class ProposerSampler(SeededSampler):
         with self._clocked(study, trial):
             turns = self._turns
             view = self._reader(study).view(study, trial)
+            self._warn_of_unasked(view)
             names, moving = frozenset(view.columns.distributions), view.columns.moving
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
             varied = {n: d for n, d in sorted(view.asked.items()) if not d.single()}
@@ -406,6 +409,24 @@ class ProposerSampler(SeededSampler):
                 f"Trial {trial.number}: model of {type(self).__name__} fitted on"
                 f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
             )
+
+    def _warn_of_unasked(self, view: View) -> None:
+        """Warn, once for each name, of what was declared and no trial has asked for."""
+        if not (self._search_space or self._ordinal) or len(view.columns) < _ENOUGH:
+            return
+        asked = view.columns.distributions.keys()
+        for argument, declared in (
+            ("search_space", self._search_space.keys()),
+            ("ordinal", self._ordinal.keys()),
+        ):
+            for name in sorted(declared - asked):
+                near = get_close_matches(name, asked - declared, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"they ask for {sorted(asked)}."
+                self._warn_once(
+                    f"none of {len(view.columns)} finished trials has asked for {name!r}, which"
+                    f" {argument} names; {hint}",
+                    about=f"{argument} {name}",
+                )
 
     def _warn_once(self, message: str, about: str = "proposals") -> None:
         if about not in self._warned:

@@ -75,6 +75,33 @@ def test_an_ordinal_of_two_choices_alone() -> None:
     assert study.best_params == {"o": "hi"}
 
 
+def test_declared_names_that_no_trial_asks_for_are_said_once(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        depth = trial.suggest_categorical("depth", [1, 2, 4])
+        return float(depth) if trial.number < 15 else trial.suggest_float("late", 0, 1)
+
+    sampler = GBQRSampler(
+        seed=0,
+        ordinal={"dept": [1, 2, 4]},
+        search_space={"late": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)},
+    )
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=10)
+    assert not log.records or all(r.levelname != "WARNING" for r in log.records)
+    study.optimize(objective, n_trials=10)
+    said = [r.message for r in log.records if "has asked for" in r.message]
+    assert said == [
+        "GBQRSampler: none of 10 finished trials has asked for 'late', which search_space names;"
+        " they ask for ['depth'].",
+        "GBQRSampler: none of 10 finished trials has asked for 'y', which search_space names;"
+        " they ask for ['depth'].",
+        "GBQRSampler: none of 10 finished trials has asked for 'dept', which ordinal names; did"
+        " you mean 'depth'?",
+    ]
+
+
 def test_ranges_that_move_between_trials(log: pytest.LogCaptureFixture) -> None:
     study = search(
         GBQRSampler(seed=0),
